@@ -123,13 +123,13 @@ export interface Actor<
   /** The state as a new owner takes it over: soft knowledge is gone, so leases get one full duration of grace. */
   readonly recover?: (state: S, at: number) => S
   /** Whether a message that may have been sent before says nothing any more: a new owner does not repeat it. */
-  readonly moot?: (state: S, push: Push) => boolean
+  readonly isObsolete?: (state: S, push: Push) => boolean
   /** Whether the actor can leave memory at once: it has ended. */
   readonly ended?: (state: S) => boolean
   /** Every command is idempotent by the state itself, so no command ids and replies are kept for this kind. */
-  readonly forgetful?: true
+  readonly naturallyIdempotent?: true
   /** What a repeat of a command is answered with, when its reply was a function: computed anew, so that no copies of a large state are kept. */
-  readonly again?: (state: S) => unknown
+  readonly replayReply?: (state: S) => unknown
 }
 
 /** The shape of an actor whatever its types: what the shard host runs. */
@@ -144,10 +144,10 @@ export interface AnyActor {
   readonly ask?: Readonly<Record<string, (state: never, input: never, at: number) => unknown>>
   readonly deadline?: (state: never) => number | undefined
   readonly recover?: (state: never, at: number) => unknown
-  readonly moot?: (state: never, push: Push) => boolean
+  readonly isObsolete?: (state: never, push: Push) => boolean
   readonly ended?: (state: never) => boolean
-  readonly forgetful?: true
-  readonly again?: (state: never) => unknown
+  readonly naturallyIdempotent?: true
+  readonly replayReply?: (state: never) => unknown
 }
 
 /** Apply one event. */

@@ -2,10 +2,10 @@
 import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/api/access.ts'
 import type { NewSecret } from '../protocol/api/actions.ts'
 import type { Changes } from '../protocol/api/workflows.ts'
-import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
+import { parseTimestamp, timestamp, type JsonObject } from '../protocol/common.ts'
 import type { ActionSketch } from '../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
@@ -26,7 +26,7 @@ export interface KeyHolder {
   spent?: readonly string[]
 }
 /** How many of them are remembered. */
-const SPENT = 10_000
+const MAX_SPENT_KEYS = 10_000
 
 /** How much access an owner (the organization or a project) keeps: gateways hold all of it in memory. */
 export interface AccessLimits {
@@ -195,7 +195,7 @@ export function sketchOf({
   annotations = {},
 }: {
   readonly endpoint_kind?: ActionSketch['kind']
-  readonly annotations?: Open
+  readonly annotations?: JsonObject
 }): ActionSketch {
   return {
     kind: endpoint_kind,
@@ -207,13 +207,13 @@ export function sketchOf({
 
 const TOUCH_EVERY = 60_000
 /** Note that keys were used; several gateways may say so within a minute, one of them is written down. */
-export function touch(
+export function keysLastUsed(
   { keys }: { readonly keys: Keys },
   { ids }: { ids: readonly string[] },
   { at }: Cause,
 ): Decided<KeyEvent, undefined> {
   const due = ids.filter((id) => {
-    const stored = own(keys, id)
+    const stored = getOwn(keys, id)
     return (
       stored !== undefined &&
       (parseTimestamp(stored.key.last_used_at ?? '') ?? -TOUCH_EVERY) + TOUCH_EVERY <= at
@@ -235,8 +235,8 @@ export const evolveKeys = {
     state: S,
     { id }: Extract<KeyEvent, { type: 'key.revoked' }>,
   ): S => {
-    const known = own(state.keys, id)
-    if (known?.derived) state.spent = [...(state.spent ?? []), known.hash].slice(-SPENT)
+    const known = getOwn(state.keys, id)
+    if (known?.derived) state.spent = [...(state.spent ?? []), known.hash].slice(-MAX_SPENT_KEYS)
     delete state.keys[id]
     return state
   },
@@ -244,7 +244,7 @@ export const evolveKeys = {
     state: S,
     { id, at }: Extract<KeyEvent, { type: 'key.used' }>,
   ): S => {
-    const stored = own(state.keys, id)
+    const stored = getOwn(state.keys, id)
     if (stored) state.keys[id] = { ...stored, key: { ...stored.key, last_used_at: timestamp(at) } }
     return state
   },
@@ -276,7 +276,7 @@ export const evolveRecord = <M extends string, F extends string>(map: M, field: 
   },
   updated: <T extends object, S extends Maps<M, T>>(state: S, event: Carries<F, Patch<T>>): S => {
     const records: Record<string, T> = state[map]
-    const record = own(records, event.id)
+    const record = getOwn(records, event.id)
     if (record) records[event.id] = patch(record, event[field])
     return state
   },

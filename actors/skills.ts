@@ -1,7 +1,7 @@
 /** Skills, of a project or of the organization: one set of decisions for both. Names need not be unique. */
 import { timestamp } from '../protocol/common.ts'
 import { refuse, refuseFields } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { reservedTags } from '../protocol/naming.ts'
 import { skillLimits, type Skill, type SkillBody, type SkillEvent } from '../protocol/skills.ts'
 import type { Cause, Decision } from './actor.ts'
@@ -54,7 +54,7 @@ export function replaceSkill(
   input: SkillBody & { readonly id: string },
   cause: Cause,
 ): Decided<Skill> {
-  const skill = own(skills, input.id)
+  const skill = getOwn(skills, input.id)
   if (!skill) return refuse('not_found')
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
@@ -85,7 +85,7 @@ export function replaceSkill(
 
 /** The deletion of a skill, once nothing stands against it. */
 export function deleteSkill({ skills }: SkillKeeper, id: string): Decided<undefined> {
-  const skill = own(skills, id)
+  const skill = getOwn(skills, id)
   return skill
     ? { events: [{ type: 'skill.deleted', id, name: skill.name }], reply: undefined }
     : refuse('not_found')

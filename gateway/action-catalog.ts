@@ -5,7 +5,7 @@
 import { builtins, type Builtin } from '../protocol/action/builtin.ts'
 import type { Action, CatalogEntry } from '../protocol/api/actions.ts'
 import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { answer, type LocalQuery } from './listing.ts'
@@ -14,7 +14,7 @@ import type { World } from './ports.ts'
 type Asking = Pick<World, 'view' | 'organization' | 'settings'>
 type Here = ViewQuestions['callable']['reply']
 
-const flags = (annotations: Open = {}): CatalogEntry['annotations'] => ({
+const flags = (annotations: JsonObject = {}): CatalogEntry['annotations'] => ({
   idempotent: annotations['idempotent'] === true,
   destructive: annotations['destructive'] === true,
   read_only: annotations['read_only'] === true,
@@ -23,7 +23,7 @@ const riskOf = ({ destructive, read_only }: CatalogEntry['annotations']): Catalo
   destructive ? 'high' : read_only ? 'low' : 'medium'
 const entry = (
   base: Pick<CatalogEntry, 'name' | 'definition_scope' | 'endpoint_kind'> & Partial<CatalogEntry>,
-  annotations?: Open,
+  annotations?: JsonObject,
 ): CatalogEntry => {
   const read = flags(annotations)
   return { source: 'custom', readiness: 'ready', risk: riskOf(read), annotations: read, ...base }

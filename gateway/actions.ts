@@ -4,13 +4,13 @@
  */
 import type { CatalogEntry, Invoke } from '../protocol/api/actions.ts'
 import { checkValue, unusableMessage } from '../protocol/json-schema/validate.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { maskUrl } from '../protocol/masked-url.ts'
 import { publishedHandle } from '../protocol/naming.ts'
 import { findEntry } from './action-catalog.ts'
 import { authorize } from './authorize.ts'
-import { homeOf, type Call, type Edge } from './call.ts'
+import { scopeId, type Call, type Edge } from './call.ts'
 import { childrenOf } from './children.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 import type { Sink } from './respond.ts'
@@ -20,7 +20,7 @@ import { withSealedUrl } from './urls/seal.ts'
 /** Bytes of a signing secret. */
 const SECRET = 32
 /** Seconds to wait for a result unless the caller says otherwise. */
-const PATIENCE = 30
+const DEFAULT_WAIT_S = 30
 
 /**
  * A new random secret: sealed for its owner, in clear for the caller. The clear text is taken from the owner's reply, which
@@ -29,7 +29,7 @@ const PATIENCE = 30
 export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
   if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
-  const home = homeOf(edge, call)
+  const home = scopeId(edge, call)
   const made = world.random(SECRET)
   return {
     input: { sealed: world.lock(made, home), returned: true },
@@ -46,7 +46,10 @@ export function withSecret(edge: Edge, call: Call): Prepared {
  * Why an input does not fit an action. A schema that was stored before its pattern was refused cannot be applied: that is
  * no fault of the caller, so the refusal names the action and the place of the pattern.
  */
-function inputRefusal({ name, input_schema }: CatalogEntry, input: Open): Refusal | undefined {
+function inputRefusal(
+  { name, input_schema }: CatalogEntry,
+  input: JsonObject,
+): Refusal | undefined {
   if (!input_schema) return undefined
   const checked = checkValue(input_schema, input, 'input')
   if ('faults' in checked)
@@ -63,7 +66,7 @@ function inputRefusal({ name, input_schema }: CatalogEntry, input: Open): Refusa
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
   if (!project) return {}
-  const { input = {}, timeout_seconds = PATIENCE, dry_run } = call.body as Invoke
+  const { input = {}, timeout_seconds = DEFAULT_WAIT_S, dry_run } = call.body as Invoke
   const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
   if (isRefusal(entry)) return entry
   const workflow = publishedHandle(entry.name)

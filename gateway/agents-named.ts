@@ -2,7 +2,7 @@
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { agentsNamed } from '../protocol/language/agents.ts'
 import { below } from '../protocol/language/path.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { Step } from '../protocol/spec.ts'
 import type { Edge } from './call.ts'
 
@@ -30,7 +30,7 @@ export async function unknownAgents(
   if (isRefusal(known)) return known
   const names = new Set(Object.values(known.agents).map(({ name }) => name))
   const faults = all
-    .filter(({ name }) => !own(known.agents, name) && !names.has(name))
+    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name))
     .map(({ field, name }) => ({
       field,
       message: 'there is no such agent in this project',

@@ -19,7 +19,7 @@ import {
 } from '../protocol/directory.ts'
 import type { Credential, Principal } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { grantedBy } from '../protocol/roles.ts'
 import type { Directory } from './directory.ts'
 import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
@@ -121,8 +121,11 @@ export function openAuthentication(
       return before && still(before, known) ? before.caller : search(known, proof)
     })
   }
-  function search(known: OrganizationDirectory, proof: Caller['proof']): MaybePromise<Caller | Refusal> {
-    const key = own(known.keys, proof.hash)
+  function search(
+    known: OrganizationDirectory,
+    proof: Caller['proof'],
+  ): MaybePromise<Caller | Refusal> {
+    const key = getOwn(known.keys, proof.hash)
     if (!key) return searchProjects(known, proof)
     if (expired(key)) return refuse('unauthorized')
     const role = key.org_role ?? 'Viewer'
@@ -143,9 +146,9 @@ export function openAuthentication(
     for (const id of projectsMarked(known, proof.tag)) {
       const project = await directory.project(id)
       if (isRefusal(project)) return project
-      const mine = own(project.keys, proof.hash)
+      const mine = getOwn(project.keys, proof.hash)
       if (!mine) continue
-      const principal = own(project.principals, mine.principal_id)
+      const principal = getOwn(project.principals, mine.principal_id)
       if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
       const caller: Caller = {
         principal: principalOf(principal),

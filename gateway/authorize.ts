@@ -3,7 +3,7 @@ import { brandedPermission, type Permission } from '../protocol/access.ts'
 import type { Project } from '../protocol/api/projects.ts'
 import type { OrganizationDirectory } from '../protocol/directory.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { allows } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 
@@ -46,7 +46,7 @@ export function enter(
   name: string,
   history = false,
 ): Project | Refusal {
-  const project = own(known.projects, own(known.handles, name) ?? name)
+  const project = getOwn(known.projects, getOwn(known.handles, name) ?? name)
   if (!project || (project.deleted && !history))
     return refuse('not_found', undefined, 'There is no such project.')
   return admit(caller, project) ?? project

@@ -9,15 +9,15 @@ import { authorize, enter } from './authorize.ts'
 import type { Authentication, Caller } from './authenticate.ts'
 import type { Directory } from './directory.ts'
 import type { Followers } from './followers.ts'
-import type { BecomesFresh } from './fresh.ts'
+import type { LeaseGate } from './lease-gate.ts'
 import type { World } from './ports.ts'
 import { admitted } from './guard.ts'
 import { charged, type Limits } from './rate.ts'
 import type { Incoming } from './request.ts'
-import { ownAgent, speaksForItself } from './session/own.ts'
-import { namedIn, type Sight } from './session/sight.ts'
+import { ownAgent, isSelfAccess } from './session/self-access.ts'
+import { sessionReferenceOf, type SessionVisibility } from './session/visibility.ts'
 import type { Exchange } from './respond.ts'
-import type { Room } from './room.ts'
+import type { ByteSemaphore } from './byte-semaphore.ts'
 import { readUpload, type Uploaded } from './form.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { readBody, readQuery } from './validate.ts'
@@ -26,15 +26,15 @@ import { readBody, readQuery } from './validate.ts'
 export interface Edge {
   readonly world: World
   /** Whether the gateway's own lease is fresh; waits while it is stale. */
-  readonly becomesFresh: BecomesFresh
+  readonly becomesFresh: LeaseGate
   readonly directory: Directory
   readonly authentication: Authentication
   /** Absent when nothing is limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
   /** Where bytes of files are while they pass. */
-  readonly room: Room
-  readonly sight: Sight
+  readonly room: ByteSemaphore
+  readonly sight: SessionVisibility
 }
 
 export interface Call {
@@ -56,10 +56,10 @@ export interface Call {
 }
 
 /** Id of the project, or of the organization for its own rows. */
-export const homeOf = ({ world }: Edge, call: Call): string =>
+export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
 /** The name under which actors and views know what this row asks for. */
-export const meaning = ({ name, row }: Call): string => row.shape.as ?? name
+export const operationOf = ({ name, row }: Call): string => row.shape.as ?? name
 
 /** The answer of a row, with the additions that the call asks for and without the others. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
@@ -210,7 +210,7 @@ function accept(
     caller,
     slots['action_name'],
   )
-  const own = refused !== undefined && speaksForItself(row.shape.as ?? name, caller)
+  const own = refused !== undefined && isSelfAccess(row.shape.as ?? name, caller)
   if (refused && !own) return refused
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
@@ -222,7 +222,7 @@ function accept(
     return readUpload(edge.room, row, incoming, exchange).then((read) =>
       isRefusal(read)
         ? read
-        : again(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming }),
+        : reload(edge, { name, row, slots, query, ...read, caller, project, request_id, incoming }),
     )
   const body =
     row.verb === 'command'
@@ -236,11 +236,11 @@ function accept(
 }
 
 /** The call, if its caller is still admitted: a file takes as long as its client likes. */
-const again = (edge: Edge, call: Call): Promise<Call | Refusal> =>
+const reload = (edge: Edge, call: Call): Promise<Call | Refusal> =>
   admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it is about a session that its caller does not see. */
 function seen(edge: Edge, call: Call): MaybePromise<Call | Refusal> {
-  const of = call.project && namedIn(call.slots, call.row.shape.as ?? call.name)
+  const of = call.project && sessionReferenceOf(call.slots, call.row.shape.as ?? call.name)
   return of && call.project
     ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call)
     : call

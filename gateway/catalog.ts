@@ -42,7 +42,7 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   }))
 
 /** Bounds of the groups, and of the names in one. */
-const MOST = { groups: 64, children: 200 } as const
+const MAX_GROUPS = { groups: 64, children: 200 } as const
 type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
 /** What may be granted of calling actions: everything, and what begins with the same word. */
 function groupsOf(actions: readonly string[]): Group[] {
@@ -52,7 +52,7 @@ function groupsOf(actions: readonly string[]): Group[] {
     source,
     children: actions
       .filter((name) => name.startsWith(prefix))
-      .slice(0, MOST.children)
+      .slice(0, MAX_GROUPS.children)
       .map((name) => `actions.execute.${name}`),
   })
   const words = [
@@ -63,7 +63,7 @@ function groupsOf(actions: readonly string[]): Group[] {
   return [
     group('', 'All actions', 'platform'),
     ...words
-      .slice(0, MOST.groups - 1)
+      .slice(0, MAX_GROUPS.groups - 1)
       .map((word) => group(`${word}.`, `Actions of ${word}`, 'custom')),
   ]
 }

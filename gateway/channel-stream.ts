@@ -16,11 +16,11 @@ import { timestamp } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { homeOf, type Call, type Edge } from './call.ts'
+import { scopeId, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Source } from './followers.ts'
-import type { Item } from './piece.ts'
+import type { Item } from './chunk.ts'
 import type { World } from './ports.ts'
 import type { Sink } from './respond.ts'
 import { frame } from './sse.ts'
@@ -112,7 +112,7 @@ export function channelSource(world: World, project: string, id: string): Source
 type Access = Exclude<ViewQuestions['channel_access']['reply'], Refusal>
 /** Whether the caller may follow the channel of the path, as of now. */
 export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
-  (await edge.world.view(homeOf(edge, call), 'channel_access', {
+  (await edge.world.view(scopeId(edge, call), 'channel_access', {
     id: call.slots['id'] ?? '',
     viewer: viewerOf(call.caller),
   })) as ViewQuestions['channel_access']['reply']

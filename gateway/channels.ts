@@ -13,14 +13,14 @@ import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { isId } from '../protocol/ids.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { Caller } from './authenticate.ts'
 import { authorize } from './authorize.ts'
-import { homeOf, type Call, type Edge } from './call.ts'
+import { scopeId, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 import type { Identity } from './idempotency.ts'
 import type { Prepare, Prepared } from './prepare.ts'
-import { standingOf } from './session/place.ts'
+import { standingOf } from './session/session-id.ts'
 
 /** Who asks, as views want to know it. */
 export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
@@ -43,14 +43,14 @@ function personOf({ organization, project }: Known, id: string): Person | undefi
 /** The one that may become a member: an agent that is not in use may not. */
 function newcomer(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
-  return person?.kind === 'agent' && own(known.project.agents, id)?.status !== 'active'
+  return person?.kind === 'agent' && getOwn(known.project.agents, id)?.status !== 'active'
     ? undefined
     : person
 }
 
 /** The record of a channel as a view has it now. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
-  edge.world.view(homeOf(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
+  edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /** A creation goes to the actor of the channel's name; that of a direct message is derived from its members. */
 async function create(
@@ -83,7 +83,7 @@ async function create(
   ]
   if (seed !== undefined && fingerprint !== undefined) {
     const keyed = await world.command({
-      project: homeOf(edge, call),
+      project: scopeId(edge, call),
       kind: 'channel_name',
       id: world.id('channel_name', seed),
       command_id,
@@ -100,7 +100,7 @@ async function create(
   return {
     id: world.id(
       'channel_name',
-      `${homeOf(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`,
+      `${scopeId(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`,
     ),
     input: { creation: { name, people } },
     answer: async (reply) => {
@@ -163,7 +163,7 @@ async function expelInactive(
   if (isRefusal(known)) return known
   const gone = ids.filter((id) => !personOf(known, id))
   const outcomes = await Promise.all(
-    gone.map((id) => expel(edge, homeOf(edge, call), known, channel_id, id, origin)),
+    gone.map((id) => expel(edge, scopeId(edge, call), known, channel_id, id, origin)),
   )
   return outcomes.find(isRefusal) ?? gone
 }
@@ -183,7 +183,7 @@ const expel = (
     name: 'channel.expel',
     input: {
       member_id,
-      disabled: own(known.project.principals, member_id)?.state === 'disabled',
+      disabled: getOwn(known.project.principals, member_id)?.state === 'disabled',
     },
     origin,
   })
@@ -201,7 +201,7 @@ async function factsOf(
   message_id: unknown,
 ): Promise<{ target?: MessageFacts; thread?: readonly string[] } | Refusal> {
   if (message_id === undefined) return {}
-  const answer = (await edge.world.view(homeOf(edge, call), 'channel_facts', {
+  const answer = (await edge.world.view(scopeId(edge, call), 'channel_facts', {
     id: call.slots['id'] ?? '',
     message_id: String(message_id),
   })) as ViewQuestions['channel_facts']['reply'] | Refusal
@@ -222,7 +222,7 @@ async function mentionedIn(
   names: Readonly<Record<string, string>>,
 ): Promise<readonly string[] | Refusal> {
   if (!isAmbiguous(text, names)) return mentionsOf(text, names)
-  const found = (await edge.world.view(homeOf(edge, call), 'channel_agents', {
+  const found = (await edge.world.view(scopeId(edge, call), 'channel_agents', {
     id: call.slots['id'] ?? '',
   })) as ViewQuestions['channel_agents']['reply'] | Refusal
   return isRefusal(found)
@@ -231,7 +231,7 @@ async function mentionedIn(
         text,
         Object.fromEntries(
           found.items.flatMap((id) =>
-            own(names, id) === undefined ? [] : [[id, names[id] ?? '']],
+            getOwn(names, id) === undefined ? [] : [[id, names[id] ?? '']],
           ),
         ),
       )
@@ -249,7 +249,7 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const agent =
     known && sender_agent_id !== undefined ? personOf(known, String(sender_agent_id)) : undefined
   const from = isId(String(sender_session_id), 'agent_session')
-    ? await standingOf(edge, homeOf(edge, call), String(sender_session_id))
+    ? await standingOf(edge, scopeId(edge, call), String(sender_session_id))
     : undefined
   if (isRefusal(from)) return from
   const mentioned = known
@@ -277,7 +277,7 @@ async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
     : {
         input: facts,
         answer: () =>
-          edge.world.view(homeOf(edge, call), 'channel.message', {
+          edge.world.view(scopeId(edge, call), 'channel.message', {
             id,
             message_id,
             viewer: viewerOf(call.caller),
@@ -310,7 +310,7 @@ export async function leaveChannels(
   if (!LEAVING.has(call.name) && !(CHANGING.has(call.name) && call.body['state'] === 'disabled'))
     return undefined
   const { world } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const member_id = call.slots['id'] ?? ''
   const known = await directories(edge, call)
   if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined

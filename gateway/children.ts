@@ -1,7 +1,7 @@
 /** The workflows that a definition names in its steps, looked up in this gateway's directories. */
 import type { Definition, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { publishedHandle } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import type { Edge } from './call.ts'
@@ -15,7 +15,7 @@ const MAX_NAMED = 50
 /** The id of the workflow that a step means: by id or handle, or by the name of its action if it is published. */
 function workflowId(known: ProjectDirectory, name: string): string | undefined {
   const handle = publishedHandle(name)
-  if (handle === undefined && own(known.workflows, name)) return name
+  if (handle === undefined && getOwn(known.workflows, name)) return name
   return Object.entries(known.workflows).find(
     ([, one]) =>
       one.handle === (handle ?? name) && (handle === undefined || one.published_as_tool !== false),

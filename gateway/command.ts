@@ -3,7 +3,7 @@ import type { Command, Origin } from '../protocol/entry.ts'
 import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
-import { additionsOf, homeOf, meaning, queryOf, rows, type Call, type Edge } from './call.ts'
+import { additionsOf, scopeId, operationOf, queryOf, rows, type Call, type Edge } from './call.ts'
 import { leaveChannels } from './channels.ts'
 import { judged } from './guard.ts'
 import { identify, type Identity } from './idempotency.ts'
@@ -53,7 +53,7 @@ export function perform<T>(
       kind: address.kind,
       id: prepared.id ?? address.id,
       command_id,
-      name: meaning(call),
+      name: operationOf(call),
       origin,
       input,
     }
@@ -141,7 +141,7 @@ function addressOf(
 ): Pick<Command, 'project' | 'kind' | 'id'> | Refusal {
   const { world } = edge
   const { to } = call.row.shape
-  const home = homeOf(edge, call)
+  const home = scopeId(edge, call)
   if (!to) throw new Error(`${call.name} names no actor`)
   if (to.kind === 'organization')
     return { project: world.organization(), kind: to.kind, id: world.organization() }
@@ -183,7 +183,7 @@ async function runEach(
   if (!to) throw new Error(`${each.command} names no actor`)
   const { fingerprint } = identity
   const target = {
-    project: homeOf(edge, call),
+    project: scopeId(edge, call),
     kind: to.kind,
     name: each.command,
     origin,

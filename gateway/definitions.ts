@@ -3,16 +3,16 @@ import type { Api, RowName } from '../protocol/api.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { Reply } from '../protocol/contract.ts'
-import { homeOf, type Call, type Edge } from './call.ts'
+import { scopeId, type Call, type Edge } from './call.ts'
 import {
   allSkills,
   allToolkits,
   serviceToolkits,
   skillAssignments,
   toolkitAssignments,
-} from './equipment.ts'
+} from './agent-capabilities.ts'
 import { readSkill } from './front-matter.ts'
 import { hexOf } from './hex.ts'
 import { answer, type LocalContext, type LocalQuery } from './listing.ts'
@@ -30,7 +30,7 @@ const imported: Prepare = (_, { body }) => {
 async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  return own(known.skills, slots['id'] ?? '') === undefined
+  return getOwn(known.skills, slots['id'] ?? '') === undefined
     ? {}
     : refuse(
         'forbidden',
@@ -39,7 +39,7 @@ async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared 
       )
 }
 
-/** Hold the skills of the organization that are to be given, until that is answered (S1 of protocol/equipment.ts). */
+/** Hold the skills of the organization that are to be given, until that is answered (S1 of protocol/agent-capabilities.ts). */
 async function assignSkills(
   edge: Edge,
   call: Call,
@@ -47,12 +47,12 @@ async function assignSkills(
   origin: Origin,
 ): Promise<Prepared | Refusal> {
   const { world, directory } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const read = () => skillAssignments(edge, project, call.slots['id'] ?? '')
   const known = await directory.organization()
   if (isRefusal(known)) return known
   const skills = (call.body['skill_ids'] as readonly string[]).filter(
-    (id) => own(known.skills, id) !== undefined,
+    (id) => getOwn(known.skills, id) !== undefined,
   )
   if (skills.length === 0) return { input: { held: [] }, answer: read }
   const id = hexOf(world.random(16))
@@ -89,7 +89,7 @@ async function usageOf(
   if (refused) return refused
   return (answers as ViewQuestions['skill_usage']['reply'][])
     .flatMap(({ items }) => items)
-    .filter(({ project_id }) => own(known.projects, project_id)?.deleted === undefined)
+    .filter(({ project_id }) => getOwn(known.projects, project_id)?.deleted === undefined)
 }
 const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
 
@@ -110,7 +110,7 @@ async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepar
 const inbox: Prepare = async (edge, call) => {
   const { inbox_domain: domain } = edge.world.settings
   if (domain !== undefined) return { input: { domain } }
-  const agent = await findAgent(edge, homeOf(edge, call), { id: call.slots['id'] ?? '' })
+  const agent = await findAgent(edge, scopeId(edge, call), { id: call.slots['id'] ?? '' })
   return isRefusal(agent) ? agent : refuse('inbox_unavailable')
 }
 
@@ -122,7 +122,7 @@ export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.delete': ownSkill,
   'skill.delete_organization': seen,
   'agent.assign_toolkits': (edge, call) => ({
-    answer: () => toolkitAssignments(edge, homeOf(edge, call), call.slots['id'] ?? ''),
+    answer: () => toolkitAssignments(edge, scopeId(edge, call), call.slots['id'] ?? ''),
   }),
   'agent.assign_skills': assignSkills,
   'agent.inbox': inbox,
@@ -175,7 +175,7 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   'skill.usage': answer<'skill.usage'>(async (context, { id }) => {
     const known = await context.directory.organization()
     if (isRefusal(known)) return known
-    if (own(known.skills, id) === undefined) return refuse('not_found')
+    if (getOwn(known.skills, id) === undefined) return refuse('not_found')
     const usage = await usageOf(context, id)
     return isRefusal(usage)
       ? usage

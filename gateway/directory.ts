@@ -13,7 +13,7 @@
  */
 import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { World } from './ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
@@ -141,7 +141,7 @@ export function openDirectory(world: World): Directory {
     async definition(home, id) {
       const known = await project(home)
       if (isRefusal(known)) return known
-      const workflow = own(known.workflows, id)
+      const workflow = getOwn(known.workflows, id)
       if (!workflow) return undefined
       const key = `${id}@${workflow.latest_version}`
       const kept = definitions.get(key)

@@ -5,7 +5,7 @@ import { isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { Call, Edge } from './call.ts'
 import type { Identity } from './idempotency.ts'
 import type { Prepare, Prepared } from './prepare.ts'
-import { published } from './published.ts'
+import { publishIdempotently } from './publish-idempotently.ts'
 
 const named = (make: (index: number) => string, count: number): Named => ({
   ids: Array.from({ length: count }, (_, index) => make(index)),
@@ -31,7 +31,7 @@ async function sure(
     origin,
     ...(fingerprint !== undefined && { fingerprint }),
   } as const
-  const outcome = await published(
+  const outcome = await publishIdempotently(
     world,
     project.id,
     (recalled) =>

@@ -33,7 +33,7 @@ interface Schema {
 }
 
 /** Faults named in one refusal. */
-const MOST = 50
+const MAX_FAULTS = 50
 
 /** The path of a member: `spec.steps[0].config`. */
 export const member = (path: string, key: string | number): string =>
@@ -73,11 +73,11 @@ const formats: Readonly<Record<string, string>> = {
 export function explain(schema: unknown, value: unknown, path = ''): FieldError[] {
   const faults: FieldError[] = []
   walk(schema as Schema, value, path, faults)
-  return faults.slice(0, MOST)
+  return faults.slice(0, MAX_FAULTS)
 }
 
 function walk(schema: Schema, value: unknown, path: string, faults: FieldError[]): void {
-  if (faults.length >= MOST) return
+  if (faults.length >= MAX_FAULTS) return
   const say: Say = (message, expected, actual = shown(value)) => {
     faults.push({ field: path, message, expected, ...(actual !== undefined && { actual }) })
   }
@@ -188,7 +188,7 @@ function object(
       Object.keys(value).length,
     )
   for (const [name, item] of Object.entries(value)) {
-    if (faults.length >= MOST) return
+    if (faults.length >= MAX_FAULTS) return
     if (schema.propertyNames)
       faults.push(
         ...explain(schema.propertyNames, name, member(path, name)).map((fault) => ({

@@ -5,7 +5,7 @@
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { WITHIN, type Follower } from './follow.ts'
-import type { Item } from './piece.ts'
+import type { Item } from './chunk.ts'
 import type { World } from './ports.ts'
 import { frameOf } from './sse.ts'
 import type { Source } from './followers.ts'

@@ -14,7 +14,7 @@
  * F5. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../protocol/errors.ts'
-import { piecesOf, rest, type Item, type Piece } from './piece.ts'
+import { chunkFrames, chunkAfter, type Item, type Chunk } from './chunk.ts'
 import type { Sink } from './respond.ts'
 import { resetFrame } from './sse.ts'
 
@@ -197,7 +197,7 @@ export class Follower {
         client.sink.write(resetFrame(client.sent, page.oldest))
         client.sent = page.oldest - 1
       }
-      if (!this.#give(client, piecesOf(page.items, false))) client.more = true
+      if (!this.#give(client, chunkFrames(page.items, false))) client.more = true
       // What came was complete as of what the client had, not as of now: another page follows that has to be.
       if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
@@ -227,7 +227,7 @@ export class Follower {
 
   #broadcast(items: readonly Item[]): void {
     if (items.length === 0) return
-    const pieces = piecesOf(items, this.#live.size > 1)
+    const pieces = chunkFrames(items, this.#live.size > 1)
     for (const client of this.#live) {
       if (this.#give(client, pieces)) continue
       this.#live.delete(client)
@@ -237,11 +237,11 @@ export class Follower {
   }
 
   /** Write what the client lacks; false when it must drain first. */
-  #give(client: Client, pieces: readonly Piece[]): boolean {
+  #give(client: Client, pieces: readonly Chunk[]): boolean {
     for (const piece of pieces) {
       if (piece.last <= client.sent) continue
       if (client.sink.full) return false
-      const { content, items } = piece.first > client.sent ? piece : rest(piece, client.sent)
+      const { content, items } = piece.first > client.sent ? piece : chunkAfter(piece, client.sent)
       client.sink.write(content)
       client.sent = piece.last
       this.#given(items.length)

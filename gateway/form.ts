@@ -11,7 +11,7 @@ import {
 import { boundaryOf, partsOf, type Part } from './multipart.ts'
 import type { Incoming } from './request.ts'
 import type { Exchange } from './respond.ts'
-import type { Room } from './room.ts'
+import type { ByteSemaphore } from './byte-semaphore.ts'
 import { readBody } from './validate.ts'
 
 /** A file that came. `filename` and `type` are what the client says. */
@@ -27,7 +27,7 @@ interface Read {
 
 /** Read an upload, once there is room for it. The room is held until the exchange is over. */
 export async function readUpload(
-  room: Room,
+  room: ByteSemaphore,
   row: Row,
   incoming: Incoming,
   exchange: Exchange,
@@ -42,7 +42,7 @@ export async function readUpload(
       { content_type: type ?? '' },
       'Send the file as multipart/form-data, or as application/json with base64.',
     )
-  exchange.onClose(await room.enter(expected))
+  exchange.onClose(await room.acquire(expected))
   const body = await upload.bytes()
   if (body === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit })
   if (!body) return refuse('bad_request')

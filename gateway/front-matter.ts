@@ -5,7 +5,7 @@ import { faultsOf } from './validate.ts'
 import { readYaml } from './yaml.ts'
 
 /** Characters of front matter. */
-const LONGEST = 65_536
+const MAX_FRONT_MATTER_LENGTH = 65_536
 
 const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
 const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
@@ -60,7 +60,7 @@ export function readSkill(content: string, name: string | undefined): SkillBody 
 }
 
 function frontMatter(text: string): Readonly<Record<string, unknown>> | Refusal {
-  const read = readYaml(text, LONGEST)
+  const read = readYaml(text, MAX_FRONT_MATTER_LENGTH)
   if ('fault' in read) return fault(`its front matter ${read.fault}`)
   const { value } = read
   if (value === null) return {}

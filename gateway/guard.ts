@@ -4,13 +4,13 @@
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './authorize.ts'
-import { meaning, type Call, type Edge } from './call.ts'
-import { ownAgent, speaksForItself } from './session/own.ts'
-import { namedIn } from './session/sight.ts'
+import { operationOf, type Call, type Edge } from './call.ts'
+import { ownAgent, isSelfAccess } from './session/self-access.ts'
+import { sessionReferenceOf } from './session/visibility.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** The longest that a timer takes, in milliseconds. */
-const LONGEST = 2_147_483_647
+const MAX_TIMER_MS = 2_147_483_647
 
 /** Why the caller of a request that was admitted would not be any more: signed in, let into the project, allowed to. */
 export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
@@ -30,10 +30,10 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
   )
   if (
     refused &&
-    !(speaksForItself(meaning(call), caller) && (await ownAgent(edge, { ...call, caller })))
+    !(isSelfAccess(operationOf(call), caller) && (await ownAgent(edge, { ...call, caller })))
   )
     return refused
-  const of = project && namedIn(slots, meaning(call))
+  const of = project && sessionReferenceOf(slots, operationOf(call))
   return of && sight.check(project.id, of, caller)
 }
 
@@ -65,7 +65,10 @@ export function guardOf(
   const cancel =
     expiry === undefined
       ? () => {}
-      : world.later(Math.min(Math.max(expiry - world.now(), 0) + 1, LONGEST), () => void look())
+      : world.later(
+          Math.min(Math.max(expiry - world.now(), 0) + 1, MAX_TIMER_MS),
+          () => void look(),
+        )
   const stop = () => {
     forget()
     cancel()

@@ -3,7 +3,7 @@
  * decided it the first time, which answers what it answered then.
  */
 import { isRefusal, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { homeOf, meaning, queryOf, type Call, type Edge } from './call.ts'
+import { scopeId, operationOf, queryOf, type Call, type Edge } from './call.ts'
 import { hexOf } from './hex.ts'
 
 /** Under what names a call is performed. */
@@ -19,7 +19,7 @@ export interface Identity {
 const starts: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
 /** Rows whose actor remembers the header itself. */
 const byActor: ReadonlySet<string> = new Set(['session.attach'])
-const LONGEST = 255
+const MAX_KEY_LENGTH = 255
 
 /** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
 export function keyOf({
@@ -28,12 +28,12 @@ export function keyOf({
 }: Pick<Call, 'incoming' | 'key'>): string | undefined | Refusal {
   if (given !== undefined) return given
   const key = incoming.method === 'POST' ? incoming.header('idempotency-key') : undefined
-  return key === undefined || key.length <= LONGEST
+  return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key
     : refuseFields({
         field: 'Idempotency-Key',
-        message: `must have at most ${LONGEST} characters`,
-        expected: { maxLength: LONGEST },
+        message: `must have at most ${MAX_KEY_LENGTH} characters`,
+        expected: { maxLength: MAX_KEY_LENGTH },
         actual: key.length,
       })
 }
@@ -50,14 +50,14 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   if (isRefusal(header)) return header
   const inBody = row.shape.key as ((body: Call['body']) => string | undefined) | undefined
   const key = inBody?.(body)
-  if (key !== undefined && starts.has(meaning(call)))
-    return { ...fresh, seed: JSON.stringify(['run', homeOf(edge, call), key]) }
+  if (key !== undefined && starts.has(operationOf(call)))
+    return { ...fresh, seed: JSON.stringify(['run', scopeId(edge, call), key]) }
   const repeatedByBody = key !== undefined && call.key === undefined
-  if (header === undefined || repeatedByBody || byActor.has(meaning(call))) return fresh
+  if (header === undefined || repeatedByBody || byActor.has(operationOf(call))) return fresh
   const { method, path } = incoming
   const seed = JSON.stringify([
     'request',
-    homeOf(edge, call),
+    scopeId(edge, call),
     caller.principal.id,
     method,
     path,

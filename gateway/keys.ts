@@ -61,7 +61,7 @@ export function parseAuthorization(header: string | undefined): Presented | unde
 }
 
 /** Longest header that is remembered, and how many are: every key that is in use, and little room for those that are not. */
-const LONGEST = 200
+const MAX_HEADER_LENGTH = 200
 const REMEMBERED = 1000
 /**
  * A reader of Authorization headers that remembers what it made of the latest ones: a client sends the same one with every
@@ -77,7 +77,7 @@ export function createReader<T>(
     const presented = parseAuthorization(header)
     if (!presented) return undefined
     const made = make(presented)
-    if (header.length > LONGEST) return made
+    if (header.length > MAX_HEADER_LENGTH) return made
     if (known.size >= REMEMBERED) known.delete(known.keys().next().value ?? '')
     known.set(header, made)
     return made

@@ -15,7 +15,7 @@ import type { OrganizationDirectory, ProjectDirectory } from '../protocol/direct
 import { eventCatalog } from '../protocol/event-catalog.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { connectedBy } from '../protocol/integrations.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { allows, roleRecord } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import { catalogQueries, entriesOf } from './action-catalog.ts'
@@ -73,7 +73,7 @@ const keys = {
   },
 }
 const personIn = ({ principals }: ProjectDirectory, id: string): PrincipalRecord | undefined => {
-  const person = own(principals, id)
+  const person = getOwn(principals, id)
   return person?.kind === 'user' ? person : undefined
 }
 
@@ -116,7 +116,7 @@ const listed = (
   (kind === undefined ? principal.kind !== 'user' : principal.kind === kind) &&
   shown(principal, include_disabled)
 const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
-  const project = own(known.projects, id)
+  const project = getOwn(known.projects, id)
   return project?.deleted ? undefined : project
 }
 
@@ -183,7 +183,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     })),
   ),
   'principal.get': answer<'principal.get'>((context, { id }) =>
-    projectOf(context, ({ principals }) => found(own(principals, id))),
+    projectOf(context, ({ principals }) => found(getOwn(principals, id))),
   ),
 
   'user.list': answer<'user.list'>((context, { include_disabled }) =>

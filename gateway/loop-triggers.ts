@@ -1,7 +1,7 @@
 /** How the triggers of a loop fare: the loop knows when they fire, the source events of the project what was wrong with their conditions. */
 import type { TriggerStanding } from '../protocol/api/loops.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { ConditionFaults } from '../protocol/sources.ts'
 import { answer, type LocalQuery } from './listing.ts'
 import { loopNamed } from './loops.ts'
@@ -25,7 +25,7 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
       return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
     return {
       items: triggers.map((trigger) => {
-        const found = own(faults, trigger.id)
+        const found = getOwn(faults, trigger.id)
         return found
           ? { ...trigger, condition_faults: found.count, last_condition_fault: { ...found.last } }
           : trigger

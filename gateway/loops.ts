@@ -1,7 +1,7 @@
 /** What rows of loops need looked up, reserved or sealed before they are decided. */
 import { startKeyOf, type StartLoopRun } from '../protocol/api/loops.ts'
 import type { Run } from '../protocol/runs/schema.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import type { RecoverExtra } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
@@ -115,14 +115,14 @@ async function reserve(
   return { reserved: Object.fromEntries(reserved) }
 }
 
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Take signing secrets out of the settings, sealed. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,
   settings: unknown,
-): (Pick<Saving, 'secrets'> & { readonly settings?: Open }) | Refusal {
+): (Pick<Saving, 'secrets'> & { readonly settings?: JsonObject }) | Refusal {
   if (!isObject(settings)) return {}
   const triggers = settings['http_triggers']
   if (triggers === undefined) return { secrets: {} }

@@ -2,7 +2,7 @@
 import { manifestOf } from '../protocol/agents/manifest.ts'
 import { isRefusal, refuseFields, type FieldError } from '../protocol/errors.ts'
 import { entriesOf } from './action-catalog.ts'
-import { agentSource } from './equipment.ts'
+import { agentSource } from './agent-capabilities.ts'
 import { answer, type LocalQuery } from './listing.ts'
 
 /** By row name. */

@@ -4,5 +4,7 @@
 export type MaybePromise<T> = T | Promise<T>
 
 /** Go on with a value: in this turn when it is known. */
-export const andThen = <T, U>(value: MaybePromise<T>, then: (value: T) => MaybePromise<U>): MaybePromise<U> =>
-  value instanceof Promise ? value.then(then) : then(value)
+export const andThen = <T, U>(
+  value: MaybePromise<T>,
+  then: (value: T) => MaybePromise<U>,
+): MaybePromise<U> => (value instanceof Promise ? value.then(then) : then(value))

@@ -3,17 +3,17 @@ import type { Api } from '../protocol/api.ts'
 import type { Reply } from '../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { own } from '../protocol/lookup.ts'
-import { homeOf, type Call, type Edge } from './call.ts'
+import { getOwn } from '../protocol/lookup.ts'
+import { scopeId, type Call, type Edge } from './call.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { answer, DEFAULT_LIMIT, type LocalQuery } from './listing.ts'
 import type { Prepare, Prepared } from './prepare.ts'
 
 /** A memory is there as long as its agent. */
 async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
-  const known = await edge.directory.project(homeOf(edge, call))
+  const known = await edge.directory.project(scopeId(edge, call))
   if (isRefusal(known)) return known
-  return own(known.agents, call.slots['id'] ?? '')
+  return getOwn(known.agents, call.slots['id'] ?? '')
     ? {}
     : refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
 }

@@ -11,7 +11,7 @@ export interface Part {
   readonly bytes: Buffer
 }
 /** Parts of a form, and bytes of the headers of one. */
-const MOST = { parts: 20, head: 4096 } as const
+const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
 /** The boundary of a Content-Type, or undefined when it is no form. */
 export function boundaryOf(type: string | undefined): string | undefined {
@@ -36,7 +36,7 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is cut off'
     const end = body.indexOf('\r\n\r\n', begin)
     // Headers and content meet at an empty line; without headers there is no name.
-    if (end < 0 || end - begin > MOST.head) return 'has a part without a name'
+    if (end < 0 || end - begin > MULTIPART_LIMITS.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
     if (close < 0) return 'is cut off'
     const part = partOf(
@@ -45,7 +45,8 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     )
     if (!part) return 'has a part without a name'
     parts.push(part)
-    if (parts.length > MOST.parts) return `has more than ${MOST.parts} parts`
+    if (parts.length > MULTIPART_LIMITS.parts)
+      return `has more than ${MULTIPART_LIMITS.parts} parts`
     at = close + next.length
   }
 }

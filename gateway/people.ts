@@ -17,11 +17,11 @@ import type { ProjectDirectory } from '../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { roleOf } from '../protocol/interaction/check.ts'
 import { terminal } from '../protocol/runs/schema.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { grantsOf, hasRole } from '../protocol/roles.ts'
 import type { Caller } from './authenticate.ts'
 import type { Edge } from './call.ts'
-import { partiesOf } from './parties.ts'
+import { principalsNamed } from './principals.ts'
 
 /** Refuses ids that are neither those of active principals nor `role:<name>` of a role of the project. */
 async function checkIds(
@@ -42,7 +42,7 @@ async function checkIds(
       message: 'there is no such role',
       actual: ids[unknown],
     })
-  const parties = await partiesOf(
+  const parties = await principalsNamed(
     directory,
     project,
     ids,
@@ -94,7 +94,7 @@ export async function checkScope(
   if (scope.kind === 'organization') return undefined
   const home = await directory.project(project)
   if (isRefusal(home)) return home
-  const cap = own(home.keys, proof.hash)?.scope_role_id
+  const cap = getOwn(home.keys, proof.hash)?.scope_role_id
   if (cap === undefined || grantsOf(home.roles, cap).includes('interaction.respond'))
     return undefined
   return refuse('permission_denied', {
@@ -112,9 +112,9 @@ export async function rolesOf(
   const home = await directory.project(project)
   if (isRefusal(home)) return home
   return {
-    roles: (own(home.principals, principal.id)?.role_ids ?? []).flatMap((id) => [
+    roles: (getOwn(home.principals, principal.id)?.role_ids ?? []).flatMap((id) => [
       id,
-      systemRoleById(id) ?? own(home.roles, id)?.name ?? id,
+      systemRoleById(id) ?? getOwn(home.roles, id)?.name ?? id,
     ]),
   }
 }

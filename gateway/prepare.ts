@@ -9,14 +9,14 @@ import type { Reserved } from '../protocol/configuration.ts'
 import type { Definition } from '../protocol/directory.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { agentsNamed } from '../protocol/language/agents.ts'
 import { slug } from '../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../protocol/spec.ts'
 import { actionPreparations } from './actions.ts'
 import { refusedActions } from './actions-named.ts'
 import { unknownAgents } from './agents-named.ts'
-import { meaning, type Call, type Edge } from './call.ts'
+import { operationOf, type Call, type Edge } from './call.ts'
 import { devicePreparations } from './device/answer.ts'
 import { channelPreparations } from './channels.ts'
 import { childrenOf } from './children.ts'
@@ -78,7 +78,7 @@ export async function workflowNamed(
 > {
   const known = await directory.project(project)
   if (isRefusal(known)) return known
-  const id = own(known.workflows, text)
+  const id = getOwn(known.workflows, text)
     ? text
     : Object.entries(known.workflows).find(([, { handle }]) => handle === text)?.[0]
   const definition = id === undefined ? undefined : await directory.definition(project, id)
@@ -255,4 +255,4 @@ const preparations: Readonly<Record<string, Prepare>> = {
 
 /** Prepare a call. */
 export const prepare: Prepare = (edge, call, identity, origin) =>
-  own(preparations, meaning(call))?.(edge, call, identity, origin) ?? NOTHING
+  getOwn(preparations, operationOf(call))?.(edge, call, identity, origin) ?? NOTHING

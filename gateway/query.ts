@@ -4,9 +4,9 @@ import type { Job } from '../protocol/api/jobs.ts'
 import type { AuditEntry } from '../protocol/api/projects.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import { listUsage } from './billing/usage.ts'
-import { additionsOf, homeOf, meaning, queryOf, type Call, type Edge } from './call.ts'
+import { additionsOf, scopeId, operationOf, queryOf, type Call, type Edge } from './call.ts'
 import { viewerOf } from './channels.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { localQueries } from './local.ts'
@@ -36,11 +36,11 @@ export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal>
 /** What the view knows, with what only the owners of queues do. */
 function completed(edge: Edge, call: Call): MaybePromise<unknown> {
   const found = read(edge, call)
-  if (meaning(call) !== 'run.jobs') return found
+  if (operationOf(call) !== 'run.jobs') return found
   return andThen(found, async (reply) => {
     if (isRefusal(reply)) return reply
     const { items, ...page } = reply as Listed & { readonly items: readonly Job[] }
-    return { items: await withLeases(edge.world, homeOf(edge, call), items), ...page }
+    return { items: await withLeases(edge.world, scopeId(edge, call), items), ...page }
   })
 }
 /** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
@@ -56,8 +56,8 @@ const VIEWED = /^(channel\.|invocation\.list$|run\.jobs$|event\.(list|get)$|webh
 function read(edge: Edge, call: Call): MaybePromise<unknown> {
   const { world, directory } = edge
   const { caller, project } = call
-  const name = meaning(call)
-  const local = own(localQueries, name)
+  const name = operationOf(call)
+  const local = getOwn(localQueries, name)
   if (local)
     return local({
       world,
@@ -77,7 +77,7 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
   if (name === 'session.turn_live') return liveTurn(edge, call)
   const asking = VIEWED.test(name) ? { viewer: viewerOf(caller) } : undefined
   return paged(edge, call, (question) =>
-    world.view(homeOf(edge, call), name, asking ? { ...question, ...asking } : question),
+    world.view(scopeId(edge, call), name, asking ? { ...question, ...asking } : question),
   )
 }
 
@@ -91,8 +91,8 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const { world } = edge
   const { cursor, ...query } = call.query
   const binding = {
-    project: homeOf(edge, call),
-    route: meaning(call),
+    project: scopeId(edge, call),
+    route: operationOf(call),
     filters: { ...queryOf(call), ...call.slots },
   }
   const opened = typeof cursor === 'string' ? openCursor(world, binding, cursor) : undefined

@@ -16,7 +16,7 @@ import { Upload } from './upload.ts'
 type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'login' | 'other'
 
 /** What is known of all requests of a route. */
-export interface Asked {
+export interface RouteFacts {
   readonly purpose: Purpose
   /** Upper case; undefined where any method comes in. */
   readonly method: string | undefined
@@ -99,7 +99,7 @@ export class Incoming {
   constructor(
     res: HttpResponse,
     req: HttpRequest,
-    { purpose, method, slots, limit, cors, signature, further }: Asked,
+    { purpose, method, slots, limit, cors, signature, further }: RouteFacts,
   ) {
     this.#res = res
     this.method = method ?? req.getMethod().toUpperCase()

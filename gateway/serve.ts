@@ -9,7 +9,7 @@ import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/
 import { corsHeaders } from './cors.ts'
 import { hexOf } from './hex.ts'
 import type { World } from './ports.ts'
-import { Incoming, type Asked } from './request.ts'
+import { Incoming, type RouteFacts } from './request.ts'
 import { Exchange, type Answer } from './respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
@@ -17,7 +17,7 @@ type Given = Answer | Refusal | undefined
 /** Answers a request; `undefined`: a stream was opened, or nobody waits for an answer. */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
 /** A route: what requests on it are called in counts, and what answers them. */
-export interface Route extends Asked {
+export interface Route extends RouteFacts {
   readonly operation: string
   readonly handler: Handler
 }

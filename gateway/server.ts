@@ -13,7 +13,7 @@ import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
 import { openAuthentication } from './authenticate.ts'
-import { admit, BODY_LIMIT, meaning, rows, type Call, type Edge, type Routed } from './call.ts'
+import { admit, BODY_LIMIT, operationOf, rows, type Call, type Edge, type Routed } from './call.ts'
 import { openChat } from './chat.ts'
 import { runCommand } from './command.ts'
 import { preflightHeaders } from './cors.ts'
@@ -22,7 +22,7 @@ import { showDevice, takeDevice } from './device/page.ts'
 import type { Directory } from './directory.ts'
 import { openDocs } from './docs.ts'
 import { openFollowers } from './followers.ts'
-import { openFreshness } from './fresh.ts'
+import { openLeaseGate } from './lease-gate.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from './integrations/receive.ts'
 import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
@@ -30,11 +30,11 @@ import { runQuery } from './query.ts'
 import { createLimits } from './rate.ts'
 import type { Incoming } from './request.ts'
 import type { Exchange } from './respond.ts'
-import { openRoom } from './room.ts'
+import { createByteSemaphore } from './byte-semaphore.ts'
 import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
 import { sendFile } from './session/attach.ts'
 import { openFollowedSessions } from './session/followed.ts'
-import { openSight } from './session/sight.ts'
+import { openSessionVisibility } from './session/visibility.ts'
 import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
 import { mountWorkerSocket } from './socket/mount.ts'
 import { andThen } from './maybe-promise.ts'
@@ -81,13 +81,13 @@ export function createGateway(
   const authentication = openAuthentication(world, directory, touches)
   const edge: Edge = {
     world,
-    becomesFresh: openFreshness(world),
+    becomesFresh: openLeaseGate(world),
     directory,
     authentication,
     limits: createLimits(world),
     followers: openFollowers(world),
-    room: openRoom(),
-    sight: openSight({ world, directory }),
+    room: createByteSemaphore(),
+    sight: openSessionVisibility({ world, directory }),
   }
   const { followers } = edge
   const sessions = openFollowedSessions(world)
@@ -119,7 +119,7 @@ export function createGateway(
       if (isMcp(call.name))
         return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
-        const name = meaning(call)
+        const name = operationOf(call)
         return isSessionStream(name)
           ? runSessionStream(edge, sessions, call, exchange, name)
           : runStream(edge, followers, call, exchange)
@@ -127,7 +127,9 @@ export function createGateway(
       if (verb === 'blob') return sendFile(edge, call, exchange)
       if (verb !== 'command') return runQuery(edge, call)
       return opens
-        ? andThen(runCommand(edge, call), (answer) => streamed(edge, sessions, call, exchange, answer))
+        ? andThen(runCommand(edge, call), (answer) =>
+            streamed(edge, sessions, call, exchange, answer),
+          )
         : runCommand(edge, call)
     }
     const refused = ({ upload }: Incoming, why: Refusal) =>

@@ -1,8 +1,8 @@
 /** Rows that are held open as Server-Sent Events: where a client begins, and what ends its stream. */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { isId } from '../protocol/ids.ts'
-import { own } from '../protocol/lookup.ts'
-import { homeOf, meaning, type Call, type Edge } from './call.ts'
+import { getOwn } from '../protocol/lookup.ts'
+import { scopeId, operationOf, type Call, type Edge } from './call.ts'
 import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
 import { guardOf } from './guard.ts'
@@ -27,7 +27,7 @@ const followed: Readonly<Record<string, Followed>> = {
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(
             edge.world,
-            homeOf(edge, call),
+            scopeId(edge, call),
             call.slots['id'] ?? '',
             call.name === 'run.events' ? aloud : undefined,
           )
@@ -37,7 +37,7 @@ const followed: Readonly<Record<string, Followed>> = {
     cursor: 'since',
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'channel')
-        ? channelSource(edge.world, homeOf(edge, call), call.slots['id'] ?? '')
+        ? channelSource(edge.world, scopeId(edge, call), call.slots['id'] ?? '')
         : refuse('not_found'),
     admit: async (edge, call) => {
       const access = await accessTo(edge, call)
@@ -46,7 +46,7 @@ const followed: Readonly<Record<string, Followed>> = {
   },
   'run.feed': {
     cursor: 'since',
-    source: (edge, call) => feedSource(edge.world, homeOf(edge, call)),
+    source: (edge, call) => feedSource(edge.world, scopeId(edge, call)),
   },
 }
 
@@ -77,7 +77,7 @@ export async function runStream(
   exchange: Exchange,
 ): Promise<Answer | Refusal | undefined> {
   if (wantsPage(call)) return runQuery(edge, call)
-  const rule = own(followed, meaning(call))
+  const rule = getOwn(followed, operationOf(call))
   if (!rule) throw new Error(`nothing to follow for ${call.name}`)
   const start = startOf(call, rule.cursor)
   if (isRefusal(start)) return start

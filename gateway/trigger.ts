@@ -6,16 +6,16 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { EventAccepted } from '../protocol/api/events.ts'
 import type { TriggerFacts } from '../protocol/api/loops.ts'
 import { unauthenticated } from '../protocol/api/unauthenticated.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
-import { own } from '../protocol/lookup.ts'
+import { getOwn } from '../protocol/lookup.ts'
 import type { HandleOwner } from '../protocol/loop/events.ts'
 import { handleId } from '../protocol/loop/handles.ts'
 import type { Published, ServicePublication } from '../protocol/sources.ts'
 import type { Edge } from './call.ts'
 import { secretPlace } from './loops.ts'
 import { originOf } from './origin.ts'
-import { published, publishedUnder } from './published.ts'
+import { publishIdempotently, publishedUnder } from './publish-idempotently.ts'
 import { charged } from './rate.ts'
 import type { Incoming } from './request.ts'
 import type { Answer } from './respond.ts'
@@ -90,7 +90,7 @@ export const takeTrigger =
       name: 'source.publish',
       origin,
     } as const
-    const outcome = await published(world, owner.project, (recalled) =>
+    const outcome = await publishIdempotently(world, owner.project, (recalled) =>
       world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
     )
     if (isRefusal(outcome)) return outcome
@@ -149,7 +149,7 @@ async function find(
   if (facts && isRefusal(facts)) return facts
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
-  const home = own(organization.projects, project)
+  const home = getOwn(organization.projects, project)
   return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
 }
 
@@ -178,7 +178,7 @@ function keyBehind(secret: Uint8Array): Uint8Array {
 }
 
 /** The body as a JSON object; none is an empty one. */
-function bodyOf({ body, broken }: Incoming): Open | Refusal {
+function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   if (body.trim() === '') return {}
   let value: unknown
@@ -190,7 +190,7 @@ function bodyOf({ body, broken }: Incoming): Open | Refusal {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
   const fault = unsafe(value)
-  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as Open)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 
 /** The key of the request: that of the query, else that of the header; blank is none. */

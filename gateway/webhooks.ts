@@ -13,7 +13,7 @@ import type { Prepare, Prepared } from './prepare.ts'
 import { withSealedUrl } from './urls/seal.ts'
 
 /** Milliseconds that a test may take: to be begun, and to be answered. */
-const PATIENCE = PROMPT + 12_000
+const PING_TIMEOUT_MS = PROMPT + 12_000
 
 /** Refuses an address that nothing may be sent to. */
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
@@ -29,7 +29,7 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())
   let over = false
-  const cancel = world.later(PATIENCE, () => {
+  const cancel = world.later(PING_TIMEOUT_MS, () => {
     over = true
     wake()
   })

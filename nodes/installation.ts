@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import type { World } from '../gateway/ports.ts'
 import { isRefusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
-import { Fault } from './fault.ts'
+import { StartFault } from './fault.ts'
 import type { Registry } from './host/ports.ts'
 import { privateFolder, writePrivate } from './private.ts'
 
@@ -106,5 +106,5 @@ export async function initialise(world: World, installation: Installation): Prom
   if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
     throw new Error('no node with the role "shards" answers')
   if (isRefusal(outcome))
-    throw new Fault(`The organization could not be created (${outcome.refused}).`)
+    throw new StartFault(`The organization could not be created (${outcome.refused}).`)
 }

@@ -11,7 +11,7 @@ import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
 import { readConfig, settingsTable, type Config } from './config.ts'
-import { Fault } from './fault.ts'
+import { StartFault } from './fault.ts'
 import { version } from './version.ts'
 
 const settings = (): string =>
@@ -136,7 +136,7 @@ process.channel?.unref()
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof Fault)) throw error
+  if (!(error instanceof StartFault)) throw error
   // What was opened before the fault must not keep the process alive.
   process.stderr.write(`${error.message}\n`, () => process.exit(1))
 }

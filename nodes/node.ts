@@ -3,7 +3,6 @@
  * gateway), stopping from the outside in, so that nobody is asked who has already left.
  */
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actorKinds } from '../actors/kinds.ts'
@@ -15,7 +14,8 @@ import { names } from '../protocol/subjects.ts'
 import { browserModules } from './browser.ts'
 import type { Config } from './config.ts'
 import { roles } from './config/settings.ts'
-import { Fault } from './fault.ts'
+import { StartFault } from './fault.ts'
+import { portFault } from './port-fault.ts'
 import type { HostDeps } from './host/deps.ts'
 import { Host } from './host/host.ts'
 import { Membership } from './host/membership.ts'
@@ -95,24 +95,8 @@ function systemRandom(): Random {
   }
 }
 
-/** Why an address cannot be listened on, as a sentence with what to do. */
-const portFault = (host: string, port: number): Promise<Fault> =>
-  new Promise((told) => {
-    const fault = (code: string | undefined): Fault =>
-      new Fault(
-        code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND'
-          ? `${host} is no address of this machine: set BATON_HOST to one of its addresses, or to 0.0.0.0 for all`
-          : code === 'EACCES'
-            ? `This user may not listen on port ${port}: choose one from 1024 with BATON_PORT`
-            : `Port ${port} of ${host} is in use, perhaps by another Baton: stop it, or choose another port with BATON_PORT or --port`,
-      )
-    const probe = createServer()
-    probe.once('error', ({ code }: NodeJS.ErrnoException) => told(fault(code)))
-    probe.listen(port, host, () => void probe.close(() => told(fault(undefined))))
-  })
-
 /**
- * Start a node. @param access how it reaches the NATS servers. @throws Fault with what to do when it cannot.
+ * Start a node. @param access how it reaches the NATS servers. @throws StartFault with what to do when it cannot.
  * @param embedded the NATS server that this process runs, when it does.
  * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
  */
@@ -120,7 +104,7 @@ export async function startNode(
   config: Config,
   access: Access,
   log: Log,
-  fail: (fault: Fault) => void = () => {},
+  fail: (fault: StartFault) => void = () => {},
   embedded?: EmbeddedStore,
 ): Promise<RunningNode> {
   privateFolder(config.data)
@@ -135,7 +119,7 @@ export async function startNode(
   const stops: (() => Promise<void>)[] = [() => nats.close()]
   let doom: (error: Error) => void = () => {}
   const doomed = new Promise<never>((_, reject) => {
-    doom = (error) => reject(new Fault(error.message))
+    doom = (error) => reject(new StartFault(error.message))
   })
   doomed.catch(fail)
   const stop = async () => {
@@ -181,7 +165,9 @@ export async function startNode(
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
     // One that is away keeps silent: whoever replaces it may have its name.
     if (await neighbours.there(id))
-      throw new Fault(`another node is running as ${id}: give each its own BATON_NODE_ID, or none`)
+      throw new StartFault(
+        `another node is running as ${id}: give each its own BATON_NODE_ID, or none`,
+      )
     // Of two that start at the same moment neither answers yet in the name of the node.
     const self = createInstance()
     const revision = await patiently(nats, 'the id of this node', () =>

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { mayReadMetrics, METRICS_REFUSED, type Readiness, readyAnswer } from '../gateway/status.ts'
 import type { Config } from './config.ts'
-import { Fault } from './fault.ts'
+import { StartFault } from './fault.ts'
 
 interface Asked extends Readiness {
   readonly access: Config['metrics']
   metrics(): Promise<string>
 }
 
-/** Answer `/healthz`, `/readyz` and `/metrics`. `leave`: not ready from now on. @throws Fault when the address cannot be used. */
+/** Answer `/healthz`, `/readyz` and `/metrics`. `leave`: not ready from now on. @throws StartFault when the address cannot be used. */
 export async function serveStatus(
   host: string,
   port: number,
@@ -63,7 +63,7 @@ export async function serveStatus(
   await new Promise<void>((listening, failed) => {
     server.once('error', (error) =>
       failed(
-        new Fault(
+        new StartFault(
           `The status port ${host}:${port} cannot be used: ${error.message}. Choose another with BATON_STATUS_PORT.`,
         ),
       ),

@@ -14,11 +14,11 @@ import { makeId } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/session/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/worker.ts'
-import { Doors } from './doors.ts'
+import { OwnerProbe } from './owner-probe.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/membership.ts'
 import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
-import { createLocks } from './locks.ts'
+import { createSecretBox } from './secret-box.ts'
 
 /** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
 export interface WorldParts {
@@ -55,8 +55,8 @@ const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
-  const doors = new Doors(clock, parts.random)
-  const locks = createLocks(parts.secret, parts.random)
+  const ownerProbe = new OwnerProbe(clock, parts.random)
+  const locks = createSecretBox(parts.secret, parts.random)
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
   /** Ask the owner of a shard until it answers or the deadline has passed. Whoever was asked before may still answer. */
@@ -80,7 +80,7 @@ export function createWorld(parts: WorldParts): World {
       }
       const late = () => end(refuse('service_unavailable', { retry_after: 1 }))
       const wait = () => {
-        const leave = doors.wait(subject, () => void send())
+        const leave = ownerProbe.wait(subject, () => void send())
         later(Math.max(0, until - clock.elapsed()), late)
         const stop = cancel
         cancel = () => {
@@ -98,14 +98,14 @@ export function createWorld(parts: WorldParts): World {
         if (typeof answer === 'object') {
           const given = answer.answer as ShardAnswer
           if (!('not_owner' in given)) {
-            doors.open(subject)
+            ownerProbe.answered(subject)
             return end(given)
           }
         }
         // The last one to be asked does not own it, or nobody is there.
         if (mine === tries) wait()
       }
-      if (doors.closed(subject)) wait()
+      if (ownerProbe.isProbing(subject)) wait()
       else void send()
     })
   }

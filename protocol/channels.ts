@@ -7,7 +7,7 @@ import { Type, type Static } from 'typebox'
 import { additions } from './additions.ts'
 import type { ConfirmationEvent } from './channels/confirmation.ts'
 import type { ExchangeCommands, ExchangeEvent } from './channels/exchange.ts'
-import { Open, Timestamp } from './common.ts'
+import { JsonObject, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
 import type { FieldError } from './errors.ts'
 import type { Patch } from './patch.ts'
@@ -75,7 +75,7 @@ export const ChannelMessage = Type.Object({
     description: 'Place in the channel: 1, 2, 3… in the order of commit, without gaps',
   }),
   content: Type.String({ description: 'Markdown' }),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   pinned: Type.Boolean(),
   reply_to: Type.Optional(Type.String({ description: 'Root of the thread' })),
   reply_count: Type.Optional(Type.Integer({ description: 'On roots of threads' })),
@@ -102,7 +102,7 @@ export const ChannelEventRecord = Type.Object({
     'channel.updated',
     'channel.deleted',
   ]),
-  payload: Open,
+  payload: JsonObject,
   created_at: Timestamp,
 })
 export type ChannelEventRecord = Static<typeof ChannelEventRecord>
@@ -112,7 +112,7 @@ export const channelEventRecord = (
   cursor: number,
   created_at: string,
   event_type: ChannelEventRecord['event_type'],
-  payload: Open,
+  payload: JsonObject,
 ): ChannelEventRecord => ({
   id: `${channel_id}:evt:${cursor}`,
   channel_id,
@@ -226,7 +226,7 @@ export function messageFaults({
   metadata,
 }: {
   readonly content?: string
-  readonly metadata?: Open | null
+  readonly metadata?: JsonObject | null
 }): FieldError[] {
   const size = metadata ? new TextEncoder().encode(JSON.stringify(metadata)).length : 0
   return [

@@ -80,8 +80,8 @@ export const Duration = Type.String({
 export const sizeOf = (text: string, most: number): number =>
   text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length
 /** An object whose members the service does not interpret. */
-export const Open = Type.Record(Type.String(), Type.Unknown())
-export type Open = Static<typeof Open>
+export const JsonObject = Type.Record(Type.String(), Type.Unknown())
+export type JsonObject = Static<typeof JsonObject>
 // Of a key's schema a record keeps the pattern only; that of any text does not match keys of several lines.
 export const Tags = Type.Record(
   Type.String({ pattern: '^[\\s\\S]*$' }),

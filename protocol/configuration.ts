@@ -14,7 +14,7 @@
 import type { KeyMaterial } from './api/access.ts'
 import type { DeviceCommands } from './api/devices.ts'
 import type { Event } from './entry.ts'
-import type { SkillHoldCommands } from './equipment.ts'
+import type { SkillHoldCommands } from './agent-capabilities.ts'
 import type { RunCommands } from './internal.ts'
 import type { LoopsCommands } from './loop/standing.ts'
 

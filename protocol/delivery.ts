@@ -8,7 +8,7 @@
  * Id and body of a delivery stay the same over all attempts; what signs it, and where it goes, is looked up for each.
  */
 import type { DeliveryRecord } from './api/webhooks.ts'
-import type { Open } from './common.ts'
+import type { JsonObject } from './common.ts'
 import type { Event } from './entry.ts'
 import type { UrlParts } from './masked-url.ts'
 import type { RunCommands } from './internal.ts'
@@ -26,7 +26,7 @@ const PAUSES = [
 ] as const
 const JITTER = 0.2
 /** A receiver that asks for more is not waited for longer, in milliseconds. */
-const LONGEST = 3_600_000
+const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
  * Milliseconds until the next attempt. @param attempts made so far, 1 at least. @param chance from 0 to 1.
@@ -34,7 +34,9 @@ const LONGEST = 3_600_000
  */
 export function pauseAfter(attempts: number, chance: number, asked = 0): number {
   const pause = PAUSES[Math.min(PAUSES.length, Math.max(1, attempts)) - 1] as number
-  return Math.round(Math.max(pause * (1 - JITTER + 2 * JITTER * chance), Math.min(LONGEST, asked)))
+  return Math.round(
+    Math.max(pause * (1 - JITTER + 2 * JITTER * chance), Math.min(MAX_RETRY_AFTER_MS, asked)),
+  )
 }
 
 /** Where a delivery goes: to a webhook as it is configured at each attempt (or, for a test, to `url`), or to the subscriber of an interaction. */
@@ -49,7 +51,7 @@ type Destination =
 export interface DeliveryOpening {
   readonly to: Destination
   readonly event_type: string
-  readonly body: Open
+  readonly body: JsonObject
   readonly run_id?: string
   /**
    * The id of the private session that the event happened in. An attempt is made only if the webhook's last editor may read it;

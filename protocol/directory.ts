@@ -7,7 +7,7 @@ import type { ApiKey, PrincipalRecord } from './api/access.ts'
 import type { Project } from './api/projects.ts'
 import type { RoleAssignment } from './api/roles.ts'
 import type { Principal } from './entry.ts'
-import { own } from './lookup.ts'
+import { getOwn } from './lookup.ts'
 import type { KeptRole } from './roles.ts'
 import type { Spec } from './spec.ts'
 
@@ -64,7 +64,7 @@ export const actionNamed = (
   organization: OrganizationDirectory,
   name: string,
 ): ActionSketch | undefined =>
-  own(home.actions ?? {}, name) ?? own(organization.actions ?? {}, name)
+  getOwn(home.actions ?? {}, name) ?? getOwn(organization.actions ?? {}, name)
 /** A principal as others refer to it: a member of a channel, a target of an interaction, an owner. */
 export interface Party {
   readonly id: string
@@ -87,7 +87,7 @@ export function activePrincipal(
   { keys }: OrganizationDirectory,
   id: string,
 ): Party | undefined {
-  const record = own(principals, id)
+  const record = getOwn(principals, id)
   if (record)
     return record.state === 'active' ? { id, kind: record.kind, name: record.name } : undefined
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)

@@ -3,7 +3,7 @@ import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents.ts'
 import type { ActorOf, InvocationFacts } from './action/invocation.ts'
 import type { Job, JobHeader } from './api/jobs.ts'
 import type { AppContext } from './session/context.ts'
-import type { Open } from './common.ts'
+import type { JsonObject } from './common.ts'
 import type { Definition } from './directory.ts'
 import type { Approval } from './interaction/events.ts'
 import type { Interaction, InteractionKind } from './interaction/shapes.ts'
@@ -65,7 +65,7 @@ export interface JobReport {
   readonly job_id: string
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
-  readonly result?: Open
+  readonly result?: JsonObject
   /** What an HTTP action tells about the application, for the session whose turn called it. */
   readonly context?: readonly AppContext[]
   readonly error_type?: string
@@ -89,15 +89,15 @@ export interface ChildStart {
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
-  readonly input: Open
-  readonly config: Open
+  readonly input: JsonObject
+  readonly config: JsonObject
   readonly queue: string
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
   /** Who started the parent, and from where, as its record and its `meta` have it. */
   readonly initiated_by?: string
-  readonly source?: Open
+  readonly source?: JsonObject
 }
 
 /** Decided by a run; sent by the queue of the same shard in the same commit. */
@@ -108,7 +108,7 @@ export type RunCommands = {
       outcome: 'completed' | 'failed' | 'cancelled'
       attempt: number
       worker_instance_id?: string
-      result?: Open
+      result?: JsonObject
       context?: readonly AppContext[]
       error_type?: string
       error_message?: string
@@ -153,7 +153,7 @@ export type RunCommands = {
     input: {
       run_id: string
       status: string
-      result?: Open
+      result?: JsonObject
       error_type?: string
       error_message?: string
     }

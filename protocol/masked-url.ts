@@ -11,7 +11,7 @@ const MASK = '***'
 /** What documents say of a URL whose query is sealed. */
 export const MASKED = `Values of its query are sealed, and answered as ${MASK}; ${MASK} in a request keeps the value for the same address`
 /** Query parameters of one URL at most. */
-const MOST = 32
+const MAX_PARAMETERS = 32
 
 /** The value of one query parameter as it is kept. Equal digests mean equal values. */
 export interface SealedPart {
@@ -90,7 +90,9 @@ export function partUrl(url: string): {
 
 /** Why a URL has too many query parameters, or undefined. */
 export const queryFault = (url: string): string | undefined =>
-  split(url).parameters.length > MOST ? `must have at most ${MOST} query parameters` : undefined
+  split(url).parameters.length > MAX_PARAMETERS
+    ? `must have at most ${MAX_PARAMETERS} query parameters`
+    : undefined
 
 /**
  * What is kept of a URL that was sent: new values as they were sealed, and for each mask the value that is there.

@@ -1,5 +1,5 @@
 /** Whether a source event is one that a trigger or a wait is for: one rule for the matcher, for runs and for tests. */
-import type { Open } from './common.ts'
+import type { JsonObject } from './common.ts'
 import { fitsType } from './event-types.ts'
 import { predicate } from './language/expression.ts'
 import { matches } from './language/template.ts'
@@ -21,7 +21,7 @@ export function sourcesOf({
   source_kind,
   meta,
 }: Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> & {
-  readonly meta: Open
+  readonly meta: JsonObject
 }): ReadonlySet<unknown> {
   const names =
     source_kind !== undefined && Object.hasOwn(scopes, source_kind)

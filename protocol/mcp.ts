@@ -3,7 +3,7 @@
  * messages are JSON-RPC 2.0, one to a request. Boundary: names and shapes; what they do is the edge's.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open } from './common.ts'
+import { Closed, JsonObject } from './common.ts'
 import type { FieldError } from './errors.ts'
 
 /** Versions of the protocol that are spoken, the newest first. Without its batches, 2025-03-26 is the same here. */
@@ -14,8 +14,8 @@ export const PRIMED = '2025-11-25'
 const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 
 /** Characters of an id, of a progress token and of a key. */
-const LONGEST = 255
-const Name = Type.String({ minLength: 1, maxLength: LONGEST })
+const MAX_LENGTH = 255
+const Name = Type.String({ minLength: 1, maxLength: MAX_LENGTH })
 const RpcId = Type.Union([Type.Integer(), Name])
 /** The id of a request: the client's, unique in its session and nowhere else. */
 export type RpcId = Static<typeof RpcId>
@@ -25,18 +25,18 @@ export const McpMessage = Closed({
   jsonrpc: Type.Literal('2.0'),
   id: Type.Optional(RpcId),
   method: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
-  params: Type.Optional(Open),
-  result: Type.Optional(Open),
-  error: Type.Optional(Open),
+  params: Type.Optional(JsonObject),
+  result: Type.Optional(JsonObject),
+  error: Type.Optional(JsonObject),
 })
 export type McpMessage = Static<typeof McpMessage>
 /** What it is answered. */
 export const McpAnswer = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   id: RpcId,
-  result: Type.Optional(Open),
+  result: Type.Optional(JsonObject),
   error: Type.Optional(
-    Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Open) }),
+    Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(JsonObject) }),
   ),
 })
 export type McpAnswer = Static<typeof McpAnswer>
@@ -44,7 +44,7 @@ export type McpAnswer = Static<typeof McpAnswer>
 export const McpNotice = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   method: Type.String(),
-  params: Type.Optional(Open),
+  params: Type.Optional(JsonObject),
 })
 
 /** A message is one thing: it names a method, or it answers. */
@@ -66,7 +66,7 @@ export function checkMessage({ id, method, params, result, error }: McpMessage):
 /** The parameters of a call. */
 export const CallParams = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
-  arguments: Type.Optional(Open),
+  arguments: Type.Optional(JsonObject),
   _meta: Type.Optional(
     Type.Object({ progressToken: Type.Optional(RpcId), idempotency_key: Type.Optional(Name) }),
   ),
@@ -82,43 +82,43 @@ export interface McpTool {
   readonly name: string
   readonly title?: string
   readonly description?: string
-  readonly inputSchema: Open & { readonly type: 'object' }
-  readonly outputSchema?: Open & { readonly type: 'object' }
+  readonly inputSchema: JsonObject & { readonly type: 'object' }
+  readonly outputSchema?: JsonObject & { readonly type: 'object' }
   readonly annotations?: {
     readonly title?: string
     readonly readOnlyHint?: boolean
     readonly destructiveHint?: boolean
     readonly idempotentHint?: boolean
   }
-  readonly _meta?: Open
+  readonly _meta?: JsonObject
 }
 /** What a call came to; with `isError` the text says why, for the model to read. */
 export interface McpResult {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[]
-  readonly structuredContent?: Open
+  readonly structuredContent?: JsonObject
   readonly isError?: true
-  readonly _meta?: Open
+  readonly _meta?: JsonObject
 }
 
 /** The answer to a request. */
 export const answered = (id: RpcId, result: object): McpAnswer => ({
   jsonrpc: '2.0',
   id,
-  result: result as Open,
+  result: result as JsonObject,
 })
 /** The answer to a request that makes no sense. */
 export const faulty = (
   id: RpcId,
   fault: keyof typeof faults,
   message: string,
-  data?: Open,
+  data?: JsonObject,
 ): McpAnswer => ({
   jsonrpc: '2.0',
   id,
   error: { code: faults[fault], message, ...(data && { data }) },
 })
 /** A message that nobody answers. */
-export const notice = (method: string, params?: Open): Static<typeof McpNotice> => ({
+export const notice = (method: string, params?: JsonObject): Static<typeof McpNotice> => ({
   jsonrpc: '2.0',
   method: `notifications/${method}`,
   ...(params && { params }),

@@ -3,7 +3,7 @@
  * save over HTTP and what the agent remembers itself are one operation.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Timestamp } from './common.ts'
+import { Closed, JsonObject, Timestamp } from './common.ts'
 import type { Event } from './entry.ts'
 
 /** Bounds of a memory. Lengths are in characters; `entries` bounds what is not pinned, `pinned` what is. */
@@ -42,7 +42,7 @@ export const MemoryEntry = Type.Object({
   updated_at: Timestamp,
   summary: Type.Optional(Type.String()),
   content: Type.Optional(Type.String()),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   source_run_id: Type.Optional(Type.String()),
 })
 export type MemoryEntry = Static<typeof MemoryEntry>
@@ -63,7 +63,7 @@ export const SaveMemory = Closed({
   content: Type.String({ minLength: 1, maxLength: memoryLimits.content }),
   summary: Type.Optional(Type.String({ maxLength: memoryLimits.summary })),
   kind: Type.Optional(MemoryKind),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   importance: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
   pinned: Type.Optional(Type.Boolean()),
 })

@@ -12,7 +12,7 @@ import {
 } from './access.ts'
 import type { Role } from './api/roles.ts'
 import type { FieldError } from './errors.ts'
-import { own } from './lookup.ts'
+import { getOwn } from './lookup.ts'
 
 /** A custom role as its project keeps it. */
 export type KeptRole = Omit<Role, 'system_defined' | 'project_id'>
@@ -36,7 +36,7 @@ export function grantsOf(roles: Roles, id: string): readonly string[] {
   const system = systemRoleById(id)
   return system
     ? systemRoles[system].filter((permission) => !organizationOnly.has(permission))
-    : (own(roles, id)?.permissions ?? [])
+    : (getOwn(roles, id)?.permissions ?? [])
 }
 /** What roles grant together inside a project, and no more than the scope role does. */
 export function grantedBy(

@@ -2,7 +2,7 @@
  * Source events: what happens in a project and may start runs or wake waiting ones. They are published to one actor per
  * project, so they have one order; every consumer sees them at least once.
  */
-import type { Open } from './common.ts'
+import type { JsonObject } from './common.ts'
 import type { Event } from './entry.ts'
 import type { EmittedType } from './event-types.ts'
 import type { ProviderName } from './integrations.ts'
@@ -38,14 +38,14 @@ export interface Publication {
   readonly event_type: string
   readonly source_kind: string
   readonly source_id: string
-  readonly event: Open
+  readonly event: JsonObject
   /** Routing fields: scalars and lists of strings. */
-  readonly meta: Open
+  readonly meta: JsonObject
   /**
    * The record that the event is about, as of the event. Deliveries to webhooks carry it; triggers and waits do not read it.
    * Absent: the payload says everything, or an earlier release published the event.
    */
-  readonly record?: Open
+  readonly record?: JsonObject
   /**
    * A repeat with this key within a day publishes nothing and is answered the first id. Absent: the producer says it once, as
    * an effect, whose repeats the receiver knows by their place in the journal.
@@ -90,7 +90,7 @@ export interface Awaited {
   readonly wait_id: string
   readonly event_type: string
   readonly source_id?: string
-  readonly match?: Open
+  readonly match?: JsonObject
   readonly condition?: string
 }
 /** The id of what was published, now or by an earlier command with the same key. Empty: nobody listens to what runs say, so it is not kept; or `unsure`. */

@@ -3,7 +3,7 @@
  * cannot (unique ids, compiled expressions, durations), each fault with its exact path.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Duration, Open } from './common.ts'
+import { Closed, Duration, JsonObject } from './common.ts'
 import { publishedHandle } from './naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
 
@@ -61,7 +61,7 @@ export const Spec = Closed({
   steps: Type.Array(Step, { minItems: 1, maxItems: 200 }),
   input: Type.Optional(Declared),
   config: Type.Optional(Declared),
-  output: Type.Optional(Open),
+  output: Type.Optional(JsonObject),
   cleanup: Type.Optional(
     Type.Array(CleanupStep, {
       maxItems: 20,

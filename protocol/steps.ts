@@ -4,7 +4,7 @@
  * Steps that hold other steps hold plain ones: what is nested deeper is a workflow of its own, which a `loop` step runs.
  */
 import { Type, type Static, type TSchema } from 'typebox'
-import { Closed, Duration, Open, Timestamp } from './common.ts'
+import { Closed, Duration, JsonObject, Timestamp } from './common.ts'
 import { InteractionKind, Policy, Question } from './interaction/shapes.ts'
 
 const StepId = Type.String({
@@ -55,7 +55,7 @@ const action = {
     }),
   ),
   environment_id: Type.Optional(Type.String()),
-  parameters: Type.Optional(Open),
+  parameters: Type.Optional(JsonObject),
 }
 export const ActionStep = kindOf('action', Closed(action))
 /** An action of a cleanup: members that mean nothing to the service are kept. */
@@ -76,7 +76,7 @@ export const WaitStep = kindOf(
   Closed({
     event_type: Type.String({ minLength: 1, maxLength: 256 }),
     source_id: Type.Optional(Type.String()),
-    match: Type.Optional(Open),
+    match: Type.Optional(JsonObject),
     condition: Type.Optional(Expression),
     payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
   }),
@@ -91,7 +91,7 @@ export const InteractionStep = kindOf(
     description: Type.Optional(Type.String({ maxLength: 16_384 })),
     resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
     spec: Type.Optional(Question),
-    context: Type.Optional(Open),
+    context: Type.Optional(JsonObject),
     expires_in: Type.Optional(Duration),
     expires_at: Type.Optional(Timestamp),
     on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
@@ -136,8 +136,8 @@ export const LoopStep = kindOf(
           'Id or handle of a workflow of the project; its latest version when the run starts',
       }),
     ),
-    event: Type.Optional(Open),
-    config: Type.Optional(Open),
+    event: Type.Optional(JsonObject),
+    config: Type.Optional(JsonObject),
     wait: Type.Optional(
       Type.Boolean({
         description:
@@ -191,7 +191,7 @@ export const AgentStep = kindOf(
           'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay',
       }),
     ),
-    output_schema: Type.Optional(Open),
+    output_schema: Type.Optional(JsonObject),
     max_turns: Type.Optional(
       Type.Integer({ minimum: 1, description: 'How often the model is asked at most' }),
     ),
@@ -232,7 +232,7 @@ const joining = {
 }
 const nested = {
   steps: Type.Array(PlainStep, { minItems: 1, maxItems: 50 }),
-  output: Type.Optional(Open),
+  output: Type.Optional(JsonObject),
 }
 export const ParallelStep = kindOf(
   'parallel',

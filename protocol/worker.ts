@@ -3,7 +3,7 @@
  * gateways exchange about workers. Frames are JSON text, one object per message.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Timestamp, cutting, listOf } from './common.ts'
+import { Closed, JsonObject, Timestamp, cutting, listOf } from './common.ts'
 import { query, command, stream } from './contract.ts'
 import type { Event } from './entry.ts'
 import type { JobHeader } from './api/jobs.ts'
@@ -76,7 +76,7 @@ export const up = {
     job_id: Type.String(),
     lease_token: Type.String(),
     status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled'])),
-    result: Type.Optional(Open),
+    result: Type.Optional(JsonObject),
     error_type: Type.Optional(Type.String()),
     error_message: Type.Optional(Type.String()),
   }),
@@ -86,7 +86,7 @@ export const up = {
     job_id: Type.String(),
     lease_token: Type.String(),
     sequence: Type.Integer({ minimum: 0 }),
-    delta: Open,
+    delta: JsonObject,
   }),
   'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
@@ -119,7 +119,7 @@ export const ClaimedJob = Type.Object(
     session_id: Type.Optional(Type.String()),
     tool_call_id: Type.Optional(Type.String()),
     delivery_id: Type.Optional(Type.String()),
-    spec: Open,
+    spec: JsonObject,
     lease_token: Type.String({ description: 'Proves the lease in heartbeats and reports' }),
     claim_attempt: Type.Integer({ minimum: 1 }),
     lease_duration_seconds: Type.Number(),

@@ -1,6 +1,6 @@
 /** The log of actions that a run called: the action events of its timeline, read as records of their own. */
 import type { ActionLogEntry } from '../protocol/api/jobs.ts'
-import { timestamp, type Open } from '../protocol/common.ts'
+import { timestamp, type JsonObject } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import { beyond, CHARACTERS, limitOf, page, sizeOf, type Page, type Paging } from './page.ts'
 import { missingRun, runRow } from './runs.ts'
@@ -8,7 +8,7 @@ import type { Store } from './store.ts'
 import { eventsOf, type Shown, type TimelineRow } from './timeline.ts'
 
 const text = (value: unknown): value is string => typeof value === 'string'
-const open = (value: unknown): value is Open =>
+const open = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */

@@ -10,7 +10,7 @@ import type {
   ChannelSettings,
 } from '../protocol/channels.ts'
 import { channelEventRecord } from '../protocol/channels.ts'
-import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
+import { parseTimestamp, timestamp, type JsonObject } from '../protocol/common.ts'
 import { lastCursor, type Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
@@ -20,7 +20,7 @@ import {
   channelRow,
   missingChannel,
   readable,
-  type Asking,
+  type WithViewer,
   type ChannelRow,
 } from './channels.ts'
 import { addExchange, endExchange } from './channel-exchanges.ts'
@@ -100,7 +100,7 @@ const note = (
   at: number,
   type: string,
   message: number | null,
-  payload: Open | null,
+  payload: JsonObject | null,
 ): void =>
   store.run(
     'INSERT INTO channel_events (channel, cursor, at, type, message, payload) VALUES (?, ?, ?, ?, ?, ?)',
@@ -222,7 +222,9 @@ function after(
         row.cursor,
         timestamp(row.at),
         row.type,
-        message ? { message: messageRecord(message) } : (JSON.parse(row.payload ?? '{}') as Open),
+        message
+          ? { message: messageRecord(message) }
+          : (JSON.parse(row.payload ?? '{}') as JsonObject),
       ),
     )
   }
@@ -254,7 +256,7 @@ export function channelEvents(
 export function channelEventPage(
   store: Store,
   project: number,
-  input: Asking & { readonly id: string; readonly since?: number; readonly limit?: number },
+  input: WithViewer & { readonly id: string; readonly since?: number; readonly limit?: number },
 ): { items: readonly ChannelEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel

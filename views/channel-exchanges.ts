@@ -2,7 +2,7 @@
 import type { ExchangeEvent, ExchangeRecord } from '../protocol/channels/exchange.ts'
 import { timestamp } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
-import { missingChannel, readable, type Asking, type ChannelRow } from './channels.ts'
+import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store } from './store.ts'
 
@@ -75,7 +75,7 @@ export function exchangeList(
   store: Store,
   project: number,
   input: Paging &
-    Asking & { readonly id: string; readonly agent_id?: string; readonly status?: string },
+    WithViewer & { readonly id: string; readonly agent_id?: string; readonly status?: string },
 ): Page<ExchangeRecord> | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel

@@ -3,16 +3,16 @@
  * their members; an administrator of the project also the records of private channels, but not of direct messages.
  */
 import type { Channel, ChannelMember, ChannelSettings, Viewer } from '../protocol/channels.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
 /** A question about channels says who asks. */
-export interface Asking {
+export interface WithViewer {
   readonly viewer: Viewer
 }
-type OfChannel = Asking & { readonly id: string }
+type OfChannel = WithViewer & { readonly id: string }
 
 /** A channel as it is kept. `n`: its number in this file. `last`: cursor of its newest applied event. */
 export interface ChannelRow {
@@ -102,7 +102,7 @@ export function channelGet(
   return seen ? channelRecord(row, read) : missingChannel
 }
 
-type Filters = Paging & Asking & { readonly kind?: string; readonly private?: boolean }
+type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /** The statements that together hold a page of a list, each in the list's order: what everybody sees, and what the viewer sees as a member. */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input
@@ -202,7 +202,7 @@ export const channelsOf = (store: Store, project: number, member: string): { ite
 })
 
 /** The payload of an event about a channel. */
-export const aboutChannel = (store: Store, project: number, id: string): Open => {
+export const aboutChannel = (store: Store, project: number, id: string): JsonObject => {
   const row = channelRow(store, project, id)
   return { channel: row ? channelRecord(row) : { id } }
 }

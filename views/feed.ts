@@ -6,7 +6,7 @@
 import type { Job } from '../protocol/api/jobs.ts'
 import { timelineTypes, type RunEvent } from '../protocol/runs/events.ts'
 import type { ProjectRunEvent } from '../protocol/runs/schema.ts'
-import { timestamp, type Open } from '../protocol/common.ts'
+import { timestamp, type JsonObject } from '../protocol/common.ts'
 import type { Placed } from '../protocol/entry.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { actionEntry } from './actions.ts'
@@ -17,7 +17,7 @@ import type { Frame } from './tail.ts'
 import { eventAt, type Shown } from './timeline.ts'
 
 type Kind = ProjectRunEvent['type']
-const text = (type: Kind, run_id: string, seq: number, at: number, data: Open): string =>
+const text = (type: Kind, run_id: string, seq: number, at: number, data: JsonObject): string =>
   JSON.stringify({ type, run_id, seq, timestamp: timestamp(at), data } satisfies ProjectRunEvent)
 const called = (
   run: string,

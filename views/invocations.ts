@@ -4,7 +4,7 @@ import { recordOpenTo, viewerValues } from './session-visibility.ts'
 import { deliveryIdOf, invocationIdOf, type Invocation } from '../protocol/action/invocation.ts'
 import type { Job, QueueEvent } from '../protocol/api/jobs.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
-import type { Open } from '../protocol/common.ts'
+import type { JsonObject } from '../protocol/common.ts'
 import { definitionId } from './definitions.ts'
 import { beyond, limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
@@ -14,7 +14,7 @@ type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.c
 const SUMMARY = 1000
 
 /** A result, or the beginning of a long one: `{truncated: true, text}`. */
-export function summaryOf(result: Open): Open {
+export function summaryOf(result: JsonObject): JsonObject {
   const text = JSON.stringify(result)
   return text.length <= SUMMARY ? result : { truncated: true, text: text.slice(0, SUMMARY) }
 }
@@ -178,7 +178,7 @@ function inputsOf(
   store: Store,
   run: number,
   { step_name = '', job_id }: Invocation,
-): Open | undefined {
+): JsonObject | undefined {
   const row = store.one<{ record: string }>(
     'SELECT record FROM steps WHERE run = ? AND step = ?',
     run,
@@ -192,7 +192,7 @@ function inputOf(
   store: Store,
   project: number,
   { session_id = '', agent_turn_id = '', tool_call_id = '' }: Invocation,
-): Open | undefined {
+): JsonObject | undefined {
   const row = store.one<{ input: string | null }>(
     `SELECT json_extract(block.value, '$.resolved_action.input') AS input FROM sessions JOIN session_messages AS message ON message.session = sessions.n AND message.turn = ?, json_each(message.record, '$.content') AS block
      WHERE sessions.project = ? AND sessions.id = ? AND json_extract(block.value, '$.id') = ? LIMIT 1`,
@@ -201,5 +201,5 @@ function inputOf(
     session_id,
     tool_call_id,
   )
-  return row?.input ? (JSON.parse(row.input) as Open) : undefined
+  return row?.input ? (JSON.parse(row.input) as JsonObject) : undefined
 }

@@ -2,7 +2,7 @@
 import { isUnlisted, type Job, type QueueEvent } from '../protocol/api/jobs.ts'
 import type { Viewer } from '../protocol/channels.ts'
 import type { RunEvent } from '../protocol/runs/events.ts'
-import { parseTimestamp, timestamp, type Open } from '../protocol/common.ts'
+import { parseTimestamp, timestamp, type JsonObject } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
@@ -115,7 +115,7 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
   const jobs = kept(store)
   const row = jobs.get(job_id)
   if (row?.project === project)
-    jobs.set(job_id, { ...row, record: { ...row.record, result: result as Open } })
+    jobs.set(job_id, { ...row, record: { ...row.record, result: result as JsonObject } })
 }
 
 /** Look-up of stored jobs of a project by id. */

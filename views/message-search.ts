@@ -4,7 +4,7 @@
  */
 import type { ChannelMessage } from '../protocol/channels.ts'
 import { refuseFields, type Refusal } from '../protocol/errors.ts'
-import { readable, type Asking } from './channels.ts'
+import { readable, type WithViewer } from './channels.ts'
 import { messageRecord, type MessageRow } from './messages.ts'
 import { CHARACTERS, limitOf, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
@@ -59,7 +59,7 @@ interface Hit extends MessageRow {
 export function search(
   store: Store,
   project: number,
-  input: Paging & Asking & { readonly q: string; readonly channel_id?: string },
+  input: Paging & WithViewer & { readonly q: string; readonly channel_id?: string },
 ): Page<ChannelMessage> | Refusal {
   const words = wordsOf(input.q).length
   if (words > PHRASES)

@@ -6,7 +6,7 @@
 import type { ChannelMessage, MessageFacts } from '../protocol/channels.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
-import { missingChannel, readable, type Asking, type ChannelRow } from './channels.ts'
+import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
 import { limitOf, page, type Page, type Paging } from './page.ts'
 import type { Store, Value } from './store.ts'
 
@@ -153,7 +153,7 @@ export function messageFacts(
 export function messageGet(
   store: Store,
   project: number,
-  input: Asking & { readonly id: string; readonly message_id: string },
+  input: WithViewer & { readonly id: string; readonly message_id: string },
 ): ChannelMessage | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel
@@ -199,7 +199,7 @@ export function planMessages(
 export function messageList(
   store: Store,
   project: number,
-  input: Filters & Asking & { readonly id: string },
+  input: Filters & WithViewer & { readonly id: string },
 ): Page<ChannelMessage> | Refusal {
   const channel = readable(store, project, input)
   if (!channel) return missingChannel

@@ -17,7 +17,7 @@ import {
   channelRow,
   channelsOf,
   memberList,
-  type Asking,
+  type WithViewer,
 } from './channels.ts'
 import { definitionGet, definitionList, skillUsage } from './toolkits.ts'
 import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
@@ -56,7 +56,7 @@ import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
 
 /** Where and when a question is asked. */
-export interface Asked {
+export interface QueryContext {
   readonly store: Store
   /** Number of the project, see `Store.findProject`. */
   readonly project: number
@@ -70,10 +70,13 @@ export interface Asked {
   readonly oldest: number
 }
 type OfRun = Paging & Including & { readonly id: string }
-type Query<I> = (asked: Asked, input: I) => unknown
+type Query<I> = (asked: QueryContext, input: I) => unknown
 const define = <I>(query: Query<I>): Query<never> => query as Query<never>
 
-function runSteps({ store, project, now }: Asked, input: OfRun): { items: RunStep[] } | Refusal {
+function runSteps(
+  { store, project, now }: QueryContext,
+  input: OfRun,
+): { items: RunStep[] } | Refusal {
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
@@ -119,28 +122,28 @@ const queries = {
     workerModels(watch(store, project, now)),
   ),
   'worker.list': define(({ store, project, now, stale }) => workerList(store, project, now, stale)),
-  'channel.list': define<Paging & Asking>(({ store, project }, input) =>
+  'channel.list': define<Paging & WithViewer>(({ store, project }, input) =>
     channelList(store, project, input),
   ),
-  'channel.get': define<OfRun & Asking>(({ store, project }, input) =>
+  'channel.get': define<OfRun & WithViewer>(({ store, project }, input) =>
     channelGet(store, project, input),
   ),
-  'channel.members': define<OfRun & Asking>(({ store, project }, input) =>
+  'channel.members': define<OfRun & WithViewer>(({ store, project }, input) =>
     memberList(store, project, input),
   ),
-  'channel.exchanges': define<OfRun & Asking & { agent_id?: string; status?: string }>(
+  'channel.exchanges': define<OfRun & WithViewer & { agent_id?: string; status?: string }>(
     ({ store, project }, input) => exchangeList(store, project, input),
   ),
-  'channel.messages': define<OfRun & Asking>(({ store, project }, input) =>
+  'channel.messages': define<OfRun & WithViewer>(({ store, project }, input) =>
     messageList(store, project, input),
   ),
-  'channel.message': define<Asking & { id: string; message_id: string }>(
+  'channel.message': define<WithViewer & { id: string; message_id: string }>(
     ({ store, project }, input) => messageGet(store, project, input),
   ),
-  'channel.search': define<Paging & Asking & { q: string; channel_id?: string }>(
+  'channel.search': define<Paging & WithViewer & { q: string; channel_id?: string }>(
     ({ store, project }, input) => search(store, project, input),
   ),
-  'channel.events': define<Asking & { id: string; since?: number; limit?: number }>(
+  'channel.events': define<WithViewer & { id: string; since?: number; limit?: number }>(
     ({ store, project }, input) => channelEventPage(store, project, input),
   ),
   'event.list': define<EventFilters>(({ store, project }, input) =>
@@ -293,10 +296,12 @@ const queries = {
 }
 
 /** The query of a name, or of the row that the named one is another form of; undefined when this view does not know it. */
-export function queryOf(name: string): ((asked: Asked, input: unknown) => unknown) | undefined {
+export function queryOf(
+  name: string,
+): ((asked: QueryContext, input: unknown) => unknown) | undefined {
   const row = Object.hasOwn(api, name) ? (api as Readonly<Record<string, Row>>)[name] : undefined
   const key = row?.shape.as ?? name
   return Object.hasOwn(queries, key)
-    ? (queries[key as keyof typeof queries] as (asked: Asked, input: unknown) => unknown)
+    ? (queries[key as keyof typeof queries] as (asked: QueryContext, input: unknown) => unknown)
     : undefined
 }

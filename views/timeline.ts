@@ -1,7 +1,7 @@
 /** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
 import { terminal, type RunEventRecord } from '../protocol/runs/schema.ts'
 import { timelineRecord, timelineTypes, type RunEvent } from '../protocol/runs/events.ts'
-import { timestamp, type Open } from '../protocol/common.ts'
+import { timestamp, type JsonObject } from '../protocol/common.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import { CHARACTERS, limitOf, sizeOf } from './page.ts'
@@ -13,7 +13,7 @@ export interface Shown {
   readonly cursor: number
   readonly type: string
   readonly step: string | null
-  readonly payload: Open | null
+  readonly payload: JsonObject | null
   readonly at: number
 }
 /**
@@ -26,7 +26,12 @@ export interface TimelineRow {
   readonly at: number
   readonly events: string
 }
-type Packed = readonly [back: number, type: string, step: string | null, payload: Open | null | 0]
+type Packed = readonly [
+  back: number,
+  type: string,
+  step: string | null,
+  payload: JsonObject | null | 0,
+]
 
 /** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
 export function applyTimeline(
@@ -58,7 +63,7 @@ export function applyTimeline(
 
 /** The events of a row, oldest first. */
 export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
-  let before: Open | null = null
+  let before: JsonObject | null = null
   return (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => {
     if (payload !== 0) before = payload
     return { cursor: cursor - back, type, step, payload: before, at }

@@ -1,7 +1,7 @@
 /** Toolkits and skills of projects and of the organization, and who has which skill: lists, records, usage. */
 import { parseTimestamp } from '../protocol/common.ts'
 import type { Event, Placed } from '../protocol/entry.ts'
-import type { EquipmentEvent } from '../protocol/equipment.ts'
+import type { EquipmentEvent } from '../protocol/agent-capabilities.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import type { Skill, SkillEvent } from '../protocol/skills.ts'

@@ -9,7 +9,7 @@
 import type { ChannelEvent } from '../../protocol/channels.ts'
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ChannelState } from './state.ts'
@@ -37,7 +37,7 @@ export function confirmationSettled(
   { job_id, outcome }: RunCommands['job.settled']['input'],
   cause: Cause,
 ): Decision<ChannelEvent, undefined> | undefined {
-  const member_ids = own(confirmations, job_id)
+  const member_ids = getOwn(confirmations, job_id)
   if (!member_ids) return undefined
   const again =
     outcome === 'completed' || !settings ? undefined : confirm(settings.id, member_ids, cause)

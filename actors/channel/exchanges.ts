@@ -12,10 +12,10 @@ import {
 } from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { confirmationSettled } from './confirmations.ts'
-import { isOpen, memberOf, talkKey, type ChannelState, type Open } from './state.ts'
+import { isOpen, memberOf, talkKey, type ChannelState, type OpenChannel } from './state.ts'
 
 /** What follows from a message. */
 interface Follows {
@@ -31,7 +31,7 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
 
 /** The agents that a message wakes. In direct messages every word of a person does; agents wake others by name only, and not for ever. */
 function wokenBy(
-  { settings, members, streaks, talks }: Open,
+  { settings, members, streaks, talks }: OpenChannel,
   message: ChannelMessage,
   { mentioned = [], thread = [] }: Calls,
 ): string[] {
@@ -48,24 +48,24 @@ function wokenBy(
     .filter((wake) => threadOf(wake) === reply_to).length
   return agents
     .filter((id) => mentioned.includes(id))
-    .slice(0, Math.max(0, STREAK - (own(streaks, reply_to) ?? 0) - 1 - coming))
+    .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
 /** The thread in which an answer will stand. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /** Begin an exchange, or leave it to the one that follows the present one. @param through seq of the newest message. */
 function wake(
-  { settings, talks, heard }: Open,
+  { settings, talks, heard }: OpenChannel,
   agent_id: string,
   woken: Wake,
   through: number,
   cause: Cause,
 ): Follows {
   const key = talkKey(agent_id, woken.root)
-  const talk = own(talks, key)
+  const talk = getOwn(talks, key)
   if (talk)
     return { events: [{ type: 'exchange.deferred', id: talk.exchange.id, wake: woken }], tells: [] }
-  return begin(settings.id, agent_id, woken, own(heard, key) ?? 0, through, cause)
+  return begin(settings.id, agent_id, woken, getOwn(heard, key) ?? 0, through, cause)
 }
 function begin(
   channel_id: string,
@@ -97,7 +97,7 @@ function begin(
 }
 /** Store a message and wake whom it wakes. */
 export function post(
-  state: Open,
+  state: OpenChannel,
   message: ChannelMessage,
   calls: Calls,
   asker: Wake['asker'],
@@ -209,7 +209,10 @@ function close(
   }
 }
 /** The channel as it is once an exchange has ended. */
-function without(state: Open, { exchange, next }: ChannelState['talks'][string]): Open {
+function without(
+  state: OpenChannel,
+  { exchange, next }: ChannelState['talks'][string],
+): OpenChannel {
   const { [talkKey(exchange.agent_id, exchange.root)]: _, ...talks } = state.talks
   return {
     ...state,
@@ -223,7 +226,7 @@ function without(state: Open, { exchange, next }: ChannelState['talks'][string])
 }
 /** The answer as a message: in the thread of what it answers, or the first one below it. */
 function answerOf(
-  { settings, message_seq }: Open,
+  { settings, message_seq }: OpenChannel,
   exchange: Exchange,
   content: string,
   session_id: string | undefined,
@@ -251,7 +254,7 @@ function answerOf(
 
 /** What whoever does an errand of the channel is told. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
-  const member_ids = own(state.confirmations, job_id)
+  const member_ids = getOwn(state.confirmations, job_id)
   if (member_ids && isOpen(state))
     return { errand: 'confirm', channel_id: state.settings.id, member_ids }
   const talk = Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id)

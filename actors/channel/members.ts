@@ -17,7 +17,7 @@ import {
   isReadable,
   memberOf,
   type ChannelState,
-  type Open,
+  type OpenChannel,
 } from './state.ts'
 
 /** What the edge adds to a new member: who it is; absent when there is no such principal. */
@@ -27,7 +27,7 @@ export interface Found {
 type Add = Input<Api['channel.add_member']> & Found
 
 /** The channel for who can see its members. */
-function seen(state: ChannelState, { principal }: Cause): Open | Refusal {
+function seen(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   return isOpen(state) && isReadable(state, principal.id) ? state : refuse('not_found')
 }
 const fixed = refuseFields({

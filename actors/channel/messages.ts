@@ -19,7 +19,7 @@ import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { post, type Calls } from './exchanges.ts'
-import { isOpen, isReadable, memberOf, type ChannelState, type Open } from './state.ts'
+import { isOpen, isReadable, memberOf, type ChannelState, type OpenChannel } from './state.ts'
 
 /** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent that it is attributed to; each absent when there is none. */
 export interface SendFacts {
@@ -38,7 +38,7 @@ type Send = Input<Api['channel.send']> & SendFacts & Calls
 type Edit = Input<Api['channel.edit']> & EditFacts
 
 /** The channel for a member that may write there. */
-function writable(state: ChannelState, { principal }: Cause): Open | Refusal {
+function writable(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   if (!isOpen(state) || !isReadable(state, principal.id)) return refuse('not_found')
   if (!memberOf(state, principal.id)) return refuse('not_channel_member')
   return state.settings.archived_at === undefined ? state : refuse('channel_archived')

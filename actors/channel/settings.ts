@@ -14,7 +14,14 @@ import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { confirm } from './confirmations.ts'
 import { withdrawn } from './exchanges.ts'
-import { isOpen, isReadable, memberOf, recordOf, type ChannelState, type Open } from './state.ts'
+import {
+  isOpen,
+  isReadable,
+  memberOf,
+  recordOf,
+  type ChannelState,
+  type OpenChannel,
+} from './state.ts'
 
 /** What the edge adds: whether the caller may administer the project. */
 export interface Caller {
@@ -27,7 +34,7 @@ function administered(
   state: ChannelState,
   { project_admin }: Caller,
   { principal }: Cause,
-): Open | Refusal {
+): OpenChannel | Refusal {
   if (!isOpen(state)) return refuse('not_found')
   const overseen = project_admin && state.settings.kind === 'channel'
   if (!overseen && !isReadable(state, principal.id)) return refuse('not_found')

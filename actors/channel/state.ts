@@ -18,7 +18,7 @@ import {
   type Person,
 } from '../../protocol/channels.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause } from '../actor.ts'
 
 export interface ChannelState {
@@ -43,8 +43,8 @@ export interface ChannelState {
   streaks: Record<string, number>
 }
 /** A channel that is there. */
-export type Open = ChannelState & { readonly settings: ChannelSettings }
-export const isOpen = (state: ChannelState): state is Open => state.settings !== undefined
+export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
+export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
 /** A channel before it is opened. */
 export const unopened = (): ChannelState => ({
@@ -59,7 +59,12 @@ export const unopened = (): ChannelState => ({
 })
 
 /** The record of the channel as clients see it. */
-export const recordOf = ({ settings, members, message_seq, last_message_at }: Open): Channel => ({
+export const recordOf = ({
+  settings,
+  members,
+  message_seq,
+  last_message_at,
+}: OpenChannel): Channel => ({
   ...settings,
   member_count: Object.keys(members).length,
   message_seq,
@@ -84,10 +89,10 @@ export const bornMember = (
 })
 
 export const memberOf = ({ members }: ChannelState, id: string): ChannelMember | undefined =>
-  own(members, id)
+  getOwn(members, id)
 /** Whether the messages and members of the channel can be seen by a principal. */
-export const isReadable = ({ settings, members }: Open, id: string): boolean =>
-  !settings.private || own(members, id) !== undefined
+export const isReadable = ({ settings, members }: OpenChannel, id: string): boolean =>
+  !settings.private || getOwn(members, id) !== undefined
 /** Whether one more member of this kind has room. */
 export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolean =>
   Object.keys(members).length < limits.members &&
@@ -113,7 +118,7 @@ export const countStreak = (
   remember(
     streaks,
     reply_to,
-    sender_type === 'agent' ? (own(streaks, reply_to) ?? 0) + 1 : undefined,
+    sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
 /** The talks of somebody who left are over. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {

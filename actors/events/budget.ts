@@ -8,7 +8,7 @@
  * B2. They start at most `per_minute` runs of one loop in one minute for events that runs caused.
  * B3. Events that no run caused are limited by the rates of requests, not here: many loops may listen to one of them.
  */
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import {
   MAX_CHAIN_DEPTH,
   type Publication,
@@ -42,10 +42,10 @@ const startedFor = (
   { id, chain }: Pick<Stored, 'id' | 'chain'>,
 ): number => {
   const root = chain?.root ?? id
-  return own(trees, root) ?? own(older, root) ?? (chain ? 1 : 0)
+  return getOwn(trees, root) ?? getOwn(older, root) ?? (chain ? 1 : 0)
 }
 const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
-  at - since < MINUTE ? (own(loops, loop_id) ?? 0) : 0
+  at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
 
 /** What fires within the limits, and which loops are to be paused instead. */
 export function withinLimits(
@@ -94,12 +94,12 @@ export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored,
       budget.since = at
     }
     for (const [loop_id, ids] of Object.entries(fires))
-      budget.loops[loop_id] = (own(budget.loops, loop_id) ?? 0) + ids.length
+      budget.loops[loop_id] = (getOwn(budget.loops, loop_id) ?? 0) + ids.length
   }
   const root = chain?.root ?? id
   if (depth === 0 && added === 1) return
   const before = startedFor(budget, { id, ...(chain && { chain }) })
-  if (own(budget.trees, root) === undefined && ++budget.count > MAX_TREES) {
+  if (getOwn(budget.trees, root) === undefined && ++budget.count > MAX_TREES) {
     budget.older = budget.trees
     budget.trees = {}
     budget.count = 1

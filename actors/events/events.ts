@@ -10,7 +10,7 @@ import type { Named } from '../../protocol/api/events.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Delivered } from '../../protocol/internal.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type {
   ConditionFaults,
   Firing,
@@ -141,7 +141,7 @@ export const eventsActor = (
     'source.publish': (state, input, cause) => publish(state, input, cause, limits),
     'triggers.set': ({ loops }, { loop_id, version, triggers }) => ({
       events:
-        (own(loops, loop_id)?.version ?? -1) >= version
+        (getOwn(loops, loop_id)?.version ?? -1) >= version
           ? []
           : [{ type: 'triggers.changed', loop_id, version, triggers }],
       reply: undefined,
@@ -151,7 +151,7 @@ export const eventsActor = (
       reply: undefined,
     }),
     'hook.set': ({ hooks }, { webhook_id, events }) => {
-      const before = own(hooks, webhook_id)
+      const before = getOwn(hooks, webhook_id)
       const same = JSON.stringify(before) === JSON.stringify(events)
       return {
         events: same ? [] : [{ type: 'hook.changed', webhook_id, ...(events && { events }) }],
@@ -159,7 +159,7 @@ export const eventsActor = (
       }
     },
     'wait.unwatch': ({ waits }, { wait_id }) => ({
-      events: own(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [],
+      events: getOwn(waits, wait_id) ? [{ type: 'wait.unwatched', wait_id }] : [],
       reply: undefined,
     }),
   },
@@ -171,7 +171,7 @@ export const eventsActor = (
       return state
     },
     'triggers.changed': (state, { loop_id, version, triggers }) => {
-      const before = own(state.loops, loop_id)?.triggers ?? []
+      const before = getOwn(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
       // A trigger that is changed begins anew.
       for (const was of before)
@@ -219,8 +219,8 @@ export const eventsActor = (
       { loop_id }: { loop_id: string },
     ): Record<string, ConditionFaults> =>
       Object.fromEntries(
-        (own(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => {
-          const found = own(faults, trigger_id)
+        (getOwn(loops, loop_id)?.triggers ?? []).flatMap(({ trigger_id }) => {
+          const found = getOwn(faults, trigger_id)
           return found ? [[trigger_id, found]] : []
         }),
       ),

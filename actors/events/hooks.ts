@@ -1,5 +1,5 @@
 /** Webhooks as the publisher of events knows them: which of them an event is for, and what is sent to them. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { DeliveryOpening } from '../../protocol/delivery.ts'
 import { isInternal } from '../../protocol/event-types.ts'
 import type { SourceEvent } from '../../protocol/sources.ts'
@@ -36,7 +36,7 @@ function dataOf({
   event_type,
   event,
   record,
-}: Pick<SourceEvent, 'event_type' | 'event' | 'record'>): Open {
+}: Pick<SourceEvent, 'event_type' | 'event' | 'record'>): JsonObject {
   if (record) return reduced({ ...record, ...event })
   const field = subjects[event_type.slice(0, Math.max(0, event_type.indexOf('.')))]
   const id = field === undefined ? undefined : event[field]

@@ -6,7 +6,7 @@
  * L1. It says what `fits` (protocol/matching.ts) says of every listener, however it gets there.
  * L2. It follows the state: whoever changes listeners there changes them here (`add`, `remove`); a new state gets a new one.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { isPrivate } from '../../protocol/event-types.ts'
 import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
 import { matches, valueAt } from '../../protocol/language/template.ts'
@@ -18,9 +18,9 @@ import type { SourcesState } from './state.ts'
 const WORK = 100_000
 
 /** Characters of what was wrong with a condition. */
-const LONGEST = 300
+const MAX_FAULT_LENGTH = 300
 
-type Document = { readonly event: Open; readonly meta: Open }
+type Document = { readonly event: JsonObject; readonly meta: JsonObject }
 interface Listener {
   readonly key: string
   readonly id: string
@@ -28,7 +28,7 @@ interface Listener {
   readonly owner: string
   readonly of: 'trigger' | 'wait'
   readonly source_id?: string | undefined
-  readonly match?: Open | undefined
+  readonly match?: JsonObject | undefined
   readonly condition?: Condition | undefined
 }
 /** What an event comes to. `heard`: somebody listens to its type. */
@@ -188,7 +188,7 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
     return condition.test(document, WORK)
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
-    faulty[id] = error.message.slice(0, LONGEST)
+    faulty[id] = error.message.slice(0, MAX_FAULT_LENGTH)
     return false
   }
 }

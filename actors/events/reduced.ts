@@ -1,11 +1,11 @@
 /** Bounds of what an event carries. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 
 /** Characters of a payload as JSON, beyond which it is reduced. */
-const LARGEST = 262_144
+const MAX_PAYLOAD_LENGTH = 262_144
 
 /** A payload within bounds: its largest members become null, and it says so. @param largest characters of it as JSON. */
-export function reduced(event: Open, largest = LARGEST): Open {
+export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
   if (JSON.stringify(event).length <= largest) return event
   const sizes = Object.keys(event)
     .map((name) => ({ name, size: JSON.stringify(event[name] ?? null).length }))

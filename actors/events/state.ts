@@ -6,7 +6,7 @@
  *     2 × KEYS keys.
  * M2. Every key used since `keys.from` is here. That is a day ago or longer, unless more than KEYS keys were used within that day.
  */
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type {
   Awaited,
   ConditionFaults,
@@ -58,7 +58,7 @@ export const silent = (): SourcesState => ({
 const placeOf = (key: string): string => `:${key}`
 /** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
 export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
-  own(keys.young, placeOf(key)) ?? own(keys.old, placeOf(key))
+  getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
 
 /**
  * What is known of a key (K1, K2 of protocol/sources.ts): the id that was published under it, null when none was within a day, undefined
@@ -103,9 +103,9 @@ export function blame(
   }: Extract<SourcesEvent, { type: 'source.published' }>,
 ): void {
   for (const [id, message] of Object.entries(faulty))
-    if (!own(state.waits, id))
+    if (!getOwn(state.waits, id))
       state.faults[id] = {
-        count: (own(state.faults, id)?.count ?? 0) + 1,
+        count: (getOwn(state.faults, id)?.count ?? 0) + 1,
         last: { source_event_id, at, message },
       }
 }

@@ -94,7 +94,7 @@ export const interactionActor = ({
     /** The record, or null. */
     get: (state) => (state && !state.deleted ? state.record : null),
   },
-  again: (state) => state?.record,
+  replayReply: (state) => state?.record,
   deadline: expiry,
   ended: (state) => state !== null && isSettled(state),
 })

@@ -2,7 +2,7 @@
 import type { Chain } from '../../protocol/sources.ts'
 import { policyOf, runOf, targetsOf } from '../../protocol/api/interactions.ts'
 import type { Api } from '../../protocol/api.ts'
-import { parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
+import { parseTimestamp, timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { InteractionCommands, InteractionOpened } from '../../protocol/internal.ts'
@@ -264,7 +264,7 @@ function sourceOf({
   spec,
 }: Interaction): Omit<Source, 'depth' | 'chain'> {
   const session_id = consumer.agent_tool?.session_id
-  const event: Open = {
+  const event: JsonObject = {
     interaction_id: id,
     kind,
     status,

@@ -39,7 +39,7 @@ function closed(
 }
 
 /** Characters of an interaction as JSON, since every look at it shows it whole, and rounds of review. */
-const MOST = { size: 1024 * 1024, rounds: 100 } as const
+const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
 /** Answer as a target. The answer that satisfies the policy settles it, or hands it to review. */
 export function respond(
@@ -89,11 +89,11 @@ export function respond(
   const answered: InteractionEvent = { type: 'interaction.responded', id: record.id, response }
   const after: Interaction = { ...record, responses: [...record.responses, response] }
   const size = JSON.stringify(after).length
-  if (size > MOST.size)
+  if (size > INTERACTION_LIMITS.size)
     return refuse(
       'conflict',
-      { limit: MOST.size, actual: size },
-      `With this answer the interaction would have ${size} characters, and it may have ${MOST.size}. Answer more shortly, with a reference to what is large.`,
+      { limit: INTERACTION_LIMITS.size, actual: size },
+      `With this answer the interaction would have ${size} characters, and it may have ${INTERACTION_LIMITS.size}. Answer more shortly, with a reference to what is large.`,
     )
   const told = tellOf(after, response)
   const responses = currentResponses(after)
@@ -202,10 +202,10 @@ export function review(
   const reviewer = { user_id: person }
   const said = comment !== undefined && { comment }
   if (action === 'request_changes') {
-    if (round >= MOST.rounds)
+    if (round >= INTERACTION_LIMITS.rounds)
       return refuse(
         'conflict',
-        { limit: MOST.rounds },
+        { limit: INTERACTION_LIMITS.rounds },
         `This is round ${round}, the last one. Accept the answer, or cancel the interaction and ask anew.`,
       )
     return {

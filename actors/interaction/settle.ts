@@ -3,7 +3,7 @@
  * and of nothing afterwards.
  */
 import type { Api } from '../../protocol/api.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { DeliveryOpening } from '../../protocol/delivery.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
@@ -219,7 +219,7 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
     ...(responder && { responder_id: responder.user_id }),
     ...(resolving_response_id !== undefined && { resolving_response_id }),
   }
-  const event: Open = {
+  const event: JsonObject = {
     ...common,
     ...(status === 'completed' && { outcome }),
     ...(comment !== undefined && { comment }),

@@ -5,7 +5,7 @@
 import type { CreateLoop, UpdateLoop } from '../../protocol/api/loops.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { checkLoop } from '../../protocol/loop/check.ts'
 import type { Derived, LoopCommands, LoopEvent, Saving } from '../../protocol/loop/events.ts'
 import {
@@ -28,7 +28,7 @@ type Of<K extends string> = Partial<Record<K, unknown>>
 const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknown>>): Of<K> =>
   Object.fromEntries(
     Object.keys(names).flatMap((name) => {
-      const value = own(body as Readonly<Record<string, unknown>>, name)
+      const value = getOwn(body as Readonly<Record<string, unknown>>, name)
       return value === undefined ? [] : [[name, value]]
     }),
   ) as Of<K>
@@ -61,7 +61,7 @@ function unreserved(
       trigger.kind === 'http' &&
       trigger.config?.http_handle !== undefined &&
       !held.has(trigger.config.http_handle) &&
-      (own(reserved, trigger.config.http_handle) ?? 0) < at,
+      (getOwn(reserved, trigger.config.http_handle) ?? 0) < at,
   )
   return lost
     ? refuse(
@@ -79,7 +79,7 @@ function secretsOf(
   if (!given) return undefined
   return Object.fromEntries(
     Object.entries(given).flatMap(([key, secret]) => {
-      const kept = secret === true ? own(before, key) : secret
+      const kept = secret === true ? getOwn(before, key) : secret
       return kept === undefined ? [] : [[key, kept]]
     }),
   )

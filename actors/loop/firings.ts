@@ -8,7 +8,7 @@
  */
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
 import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loop/events.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Firing } from '../../protocol/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { nothing } from './draft.ts'
@@ -69,13 +69,13 @@ export const firingSettled = (
   state: LoopState,
   { job_id }: LoopCommands['job.settled']['input'],
 ): Decided<LoopEvent, undefined> =>
-  own(state.firings ?? {}, job_id)
+  getOwn(state.firings ?? {}, job_id)
     ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
     : nothing
 
 /** What an errand of the loop is to do. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
-  const firing = own(state.firings ?? {}, job_id)
+  const firing = getOwn(state.firings ?? {}, job_id)
   return firing && isLiving(state)
     ? { errand: 'firing', loop_id: state.record.id, ...firing }
     : { errand: 'none' }

@@ -13,7 +13,7 @@ import type { PlaceCommands } from '../../protocol/loop/places.ts'
 import type { LoopStanding } from '../../protocol/loop/standing.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { isPublishable } from '../../protocol/event-types.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { ServicePublication, SourceCommands, Watch } from '../../protocol/sources.ts'
 import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
@@ -117,7 +117,7 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   return triggersOf(state.record, state.trigger_ids).map(
     ({ id, trigger: { key, name, kind, enabled = true } }) => {
       const next = state.clocks[id]?.next
-      const skips = own(state.skips ?? {}, id)
+      const skips = getOwn(state.skips ?? {}, id)
       return {
         id,
         kind,

@@ -5,7 +5,7 @@
  *
  * Invariant: a place that was asked for is given back once, when the run has ended; or it is declined, and asked for again.
  */
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loop/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
@@ -13,7 +13,7 @@ import { isLiving, type LoopState } from './state.ts'
 
 /** Whether a run that was let in has not begun. */
 export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
-  ['asked', 'declined'].includes(own(places, run_id) ?? '')
+  ['asked', 'declined'].includes(getOwn(places, run_id) ?? '')
 
 /** Ask for a place of a run that was let in. Gives whether it has to wait for one. */
 export function askForPlace(on: Draft, run_id: string): boolean {
@@ -25,7 +25,7 @@ export function askForPlace(on: Draft, run_id: string): boolean {
 
 /** A run has ended: its place is free, whether it has come yet or not. */
 export function givePlaceBack(on: Draft, run_id: string): void {
-  const place = own(on.state.places, run_id)
+  const place = getOwn(on.state.places, run_id)
   if (place === 'asked' || place === 'had')
     emit(on, {
       type: 'place.returned',
@@ -55,7 +55,7 @@ export function placeGiven(
   { run_id }: LoopCommands['place.give']['input'],
   cause: Cause,
 ): Decision<LoopEvent, undefined> {
-  if (own(state.places, run_id) !== 'asked') return nothing
+  if (getOwn(state.places, run_id) !== 'asked') return nothing
   const on = draft(state, cause, options)
   if (isLiving(state) && state.record.status !== 'active')
     emit(on, { type: 'place.declined', run_id, organization: state.standing.organization })

@@ -1,7 +1,7 @@
 /** What runs tell their loop: that they have ended, come back, or spent. The next in the line follow, and a loop that keeps failing is paused. */
 import type { LoopCommands, LoopEvent } from '../../protocol/loop/events.ts'
 import { creditsOf, milliOf } from '../../protocol/loop/credits.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
@@ -23,7 +23,7 @@ export function left(
 ): Decision<LoopEvent, undefined> {
   const on = draft(state, cause, options)
   if (
-    own(state.active, run_id) === undefined &&
+    getOwn(state.active, run_id) === undefined &&
     !state.line.some((waiting) => waiting.run_id === run_id)
   ) {
     if (status === 'failed') tellRun(on, run_id, 'run.end', {})

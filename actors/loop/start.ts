@@ -3,7 +3,7 @@ import { consequences } from './triggers.ts'
 import { actorOf } from '../../protocol/action/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/api/loops.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import {
   errors,
   refuse,
@@ -12,7 +12,7 @@ import {
   type Refusal,
 } from '../../protocol/errors.ts'
 import { applyDefaults } from '../../protocol/language/declared.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { milliOf } from '../../protocol/loop/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loop/events.ts'
 import { specOf } from '../../protocol/loop/shapes.ts'
@@ -44,9 +44,9 @@ interface Wanted
   readonly trigger?: KnownTrigger
   /** The firing that this settles. */
   readonly fire?: string
-  readonly event: Open
-  readonly config: Open
-  readonly meta: Open
+  readonly event: JsonObject
+  readonly config: JsonObject
+  readonly meta: JsonObject
   readonly budget?: number
 }
 type Outcome =
@@ -164,7 +164,7 @@ export function start(
   const known = { events: [], reply: { id: run_id } as Run }
   if (
     startKeyOf(input) !== undefined &&
-    (own(state.active, run_id) !== undefined ||
+    (getOwn(state.active, run_id) !== undefined ||
       state.line.some((waiting) => waiting.run_id === run_id))
   )
     return known

@@ -12,7 +12,7 @@ import type { Definition } from '../../protocol/directory.ts'
 import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loop/events.ts'
 import type { QueueReason } from '../../protocol/loop/run.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 
 interface Waiting {
@@ -114,7 +114,7 @@ export const triggersOf = (
 ): KnownTrigger[] =>
   triggers.flatMap((trigger, index) => {
     const key = triggerKey(trigger, index)
-    const id = own(ids, key)
+    const id = getOwn(ids, key)
     return id === undefined ? [] : [{ id, key, trigger }]
   })
 /** A trigger that may start runs now. */
@@ -213,7 +213,7 @@ export const evolveLoop: Evolve = {
       ...state,
       skips: {
         ...state.skips,
-        [trigger_id]: { count: (own(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last },
+        [trigger_id]: { count: (getOwn(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last },
       },
     }
   },

@@ -1,7 +1,7 @@
 /** What triggers become when a loop is saved: ids and handles that outlive the change, times to fire at, events to watch. */
 import type { LoopEvent } from '../../protocol/loop/events.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loop/shapes.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { nextFire } from '../../protocol/schedule.ts'
 import type { Watch } from '../../protocol/sources.ts'
 import type { Cause } from '../actor.ts'
@@ -21,7 +21,7 @@ export function materialize(
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)
-    const id = own(before.trigger_ids, key) ?? cause.mint('trigger')
+    const id = getOwn(before.trigger_ids, key) ?? cause.mint('trigger')
     ids.set(key, id)
     if (trigger.kind !== 'http') return trigger
     const known = before.record?.triggers?.find((old, at) => triggerKey(old, at) === key)

@@ -11,7 +11,7 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import {
   isMemoryKey,
   memoryLimits,
@@ -107,7 +107,7 @@ function save(
       message: 'must be 1 to 256 letters, digits, dots, colons, hyphens or underscores',
       actual: memory_key.slice(0, 300),
     })
-  const before = own(state.entries, placeOf(memory_key))
+  const before = getOwn(state.entries, placeOf(memory_key))
   const { content, summary, kind = 'fact', metadata, importance = 50, pinned = false } = wish
   if (
     pinned &&
@@ -162,7 +162,7 @@ function forget(
   cause: Cause,
   source_run_id?: string,
 ): readonly MemoryEvent[] {
-  const before = own(state.entries, placeOf(memory_key))
+  const before = getOwn(state.entries, placeOf(memory_key))
   return before
     ? [
         {

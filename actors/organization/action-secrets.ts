@@ -16,7 +16,7 @@ import type { SealedSecret } from '../../protocol/api/actions.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { withMaskedUrl } from '../../protocol/masked-url.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -74,7 +74,7 @@ export function rotateSecret(
   { action_id, sealed }: { readonly action_id: string } & SealedSecret,
   { at }: Cause,
 ): Decided {
-  const kept = own(state.actions, action_id)
+  const kept = getOwn(state.actions, action_id)
   if (!kept) return refuse('not_found')
   const { secret_versions, active_signing_version } = kept.action
   const version = Math.max(...secret_versions.map((one) => one.version)) + 1
@@ -95,7 +95,7 @@ function versionOf(
   { actions }: OrganizationState,
   { action_id, version }: { readonly action_id: string; readonly version: string },
 ): { action: OrganizationAction; one: SecretVersion } | Refusal {
-  const kept = own(actions, action_id)
+  const kept = getOwn(actions, action_id)
   const one = kept?.action.secret_versions.find(
     (candidate) => String(candidate.version) === version,
   )

@@ -12,7 +12,7 @@ import type { SealedSecret } from '../../protocol/api/actions.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { withMaskedUrl, type ChangedUrlParts, type SentUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
@@ -108,7 +108,7 @@ export function updateAction(
   input: Input<Rows['organization_action.update']> & SentUrl,
   { at }: Cause,
 ): Decided {
-  const kept = own(state.actions, input.action_id)
+  const kept = getOwn(state.actions, input.action_id)
   if (!kept) return refuse('not_found')
   const refused = faultsOf(state, input.name, brand, kept.action.id)
   if (refused) return refused
@@ -160,7 +160,7 @@ export function deleteAction(
   { actions }: OrganizationState,
   { action_id }: Input<Rows['organization_action.delete']>,
 ): Decision<OrganizationActionEvent, undefined> {
-  const kept = own(actions, action_id)
+  const kept = getOwn(actions, action_id)
   return kept
     ? {
         events: [{ type: 'organization_action.deleted', id: action_id, name: kept.action.name }],
@@ -196,7 +196,7 @@ const patched = (
     url_parts,
   }: Partial<Pick<KeptOrganizationAction, 'secrets'>> & ChangedUrlParts = {},
 ): OrganizationState => {
-  const kept = own(state.actions, id)
+  const kept = getOwn(state.actions, id)
   if (!kept) return state
   const next = patch(kept.action, action)
   state.actions[id] = {

@@ -17,7 +17,7 @@ import type {
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision } from '../actor.ts'
 
 /** A request as the organization keeps it. Times are Unix milliseconds. */
@@ -39,10 +39,10 @@ type In<N extends keyof DeviceCommands> = DeviceCommands[N]['input']
 const EXPIRES_IN = 600
 const INTERVAL = 5
 /** Milliseconds for which a request is kept after it expired. */
-const KEPT = 600_000
-const MOST = { requests: 200, ofAddress: 20 } as const
+const KEEP_MS = 600_000
+const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
 
-const endOf = ({ expires_at }: DeviceLogin): number => expires_at + KEPT
+const endOf = ({ expires_at }: DeviceLogin): number => expires_at + KEEP_MS
 const withCode = (
   { devices }: DeviceHolder,
   user_code: string,
@@ -74,9 +74,9 @@ export function requestDevice(
 ): Decision<DeviceEvent, DeviceCommands['device.request']['reply']> {
   const kept = Object.values(devices)
   const ofAddress = kept.filter((login) => login.address === address).length
-  if (kept.length >= MOST.requests || ofAddress >= MOST.ofAddress)
-    return refuse('conflict', { limit: MOST.requests }, 'Too many devices ask to sign in.')
-  if (own(devices, id) || kept.some((login) => login.user_code === user_code))
+  if (kept.length >= DEVICE_LIMITS.requests || ofAddress >= DEVICE_LIMITS.ofAddress)
+    return refuse('conflict', { limit: DEVICE_LIMITS.requests }, 'Too many devices ask to sign in.')
+  if (getOwn(devices, id) || kept.some((login) => login.user_code === user_code))
     return refuse('already_exists', { field: 'user_code' })
   return {
     events: [
@@ -101,7 +101,7 @@ export function pollDevice(
   { id }: In<'device.poll'>,
   { at }: Cause,
 ): Decision<DeviceEvent, DevicePoll> {
-  const login = own(devices, id)
+  const login = getOwn(devices, id)
   if (!login) return refuse('not_found')
   const { expires_at, denied, approval, label, user_code, polled_at } = login
   if (denied) return { events: [], reply: { status: 'access_denied' } }
@@ -176,7 +176,7 @@ export const redeemDevice = (
   { devices }: DeviceHolder,
   { id }: In<'device.redeem'>,
 ): Decision<DeviceEvent, undefined> =>
-  own(devices, id)?.approval
+  getOwn(devices, id)?.approval
     ? { events: [{ type: 'device.ended', id }], reply: undefined }
     : refuse('not_found')
 
@@ -203,7 +203,7 @@ export function deviceOf(
 
 type On<T> = Extract<DeviceEvent, { readonly type: T }>
 const changed = <S extends DeviceHolder>(state: S, id: string, change: Partial<DeviceLogin>): S => {
-  const login = own(state.devices, id)
+  const login = getOwn(state.devices, id)
   if (login) state.devices[id] = { ...login, ...change }
   return state
 }

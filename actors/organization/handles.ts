@@ -1,7 +1,7 @@
 /** Claims on workflow handles; the rules are in protocol/configuration.ts. */
 import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision } from '../actor.ts'
 import type { OrganizationState } from './state.ts'
 
@@ -14,9 +14,9 @@ export function reserve(
   { projects, claims }: OrganizationState,
   { id, handle, project }: In<'handle.reserve'>,
 ): Decided {
-  const home = own(projects, project)
+  const home = getOwn(projects, project)
   if (!home || home.deleted) return refuse('not_found')
-  if (own(claims, id)) return nothing
+  if (getOwn(claims, id)) return nothing
   const taken = Object.values(claims).some(
     (claim) => claim.handle === handle && claim.project !== project,
   )
@@ -27,7 +27,7 @@ export function reserve(
 
 /** End a claim. */
 export const release = ({ claims }: OrganizationState, { id }: In<'handle.release'>): Decided =>
-  own(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
+  getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /** Ask the projects for the workflows of claims that are old enough; the answer is a release, or nothing. */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>

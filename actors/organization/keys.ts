@@ -12,7 +12,7 @@ import type { access, ApiKey, KeyEvent, KeyMaterial } from '../../protocol/api/a
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { expiryOf, hasName, keyLimit, madeOf, spentKey, unexpired } from '../configuration.ts'
@@ -29,7 +29,7 @@ function outranked(
   { credential, at }: Cause,
   brand: string,
 ): Refusal | undefined {
-  const asking = credential && own(keys, credential.id)?.key
+  const asking = credential && getOwn(keys, credential.id)?.key
   if (credential?.type === 'api_key' && !(asking && unexpired(asking, at)))
     return refuse('unauthorized')
   const own_role = asking?.org_role
@@ -103,7 +103,7 @@ export function revokeOrganizationKey(
   input: Input<Rows['key.revoke_organization']>,
   cause: Cause,
 ): Decision<KeyEvent, undefined> {
-  const stored = own(state.keys, input.id)
+  const stored = getOwn(state.keys, input.id)
   if (!stored) return refuse('not_found')
   const above = outranked(state, stored.key.org_role ?? 'Viewer', cause, brand)
   if (above) return above

@@ -9,11 +9,11 @@ import type { OrganizationActionEvent } from '../../protocol/api/organization-ac
 import type { OrganizationProjectEvent } from '../../protocol/api/projects.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { ClaimEvent, OrganizationCommands } from '../../protocol/configuration.ts'
-import type { SkillHoldEvent, SkillSeen } from '../../protocol/equipment.ts'
-import { own } from '../../protocol/lookup.ts'
+import type { SkillHoldEvent, SkillSeen } from '../../protocol/agent-capabilities.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
-import { evolveKeys, evolveRecord, returningSecret, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
 import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
 import {
@@ -118,7 +118,7 @@ export const organizationActor = (
       createOrganizationKey(options, state, input, cause),
     'key.revoke_organization': (state, input, cause) =>
       revokeOrganizationKey(options, state, input, cause),
-    'key.touch': touch,
+    'key.touch': keysLastUsed,
     'skill.create_organization': (state, input, cause) =>
       createSkill(skills(options), state, input, cause),
     'skill.import_organization': (state, input, cause) =>
@@ -153,7 +153,7 @@ export const organizationActor = (
     'project.created': project.created,
     'project.updated': project.updated,
     'project.deleted': (state, { id }) => {
-      const kept = own(state.projects, id)
+      const kept = getOwn(state.projects, id)
       if (kept) state.projects[id] = { ...kept, deleted: true }
       for (const [workflow, claim] of Object.entries(state.claims))
         if (claim.project === id) delete state.claims[workflow]
@@ -172,7 +172,7 @@ export const organizationActor = (
       return state
     },
     'handle.questioned': (state, { id }) => {
-      const claim = own(state.claims, id)
+      const claim = getOwn(state.claims, id)
       if (claim) state.claims[id] = { handle: claim.handle, project: claim.project }
       return state
     },
@@ -216,7 +216,7 @@ export const organizationActor = (
     },
     /** Whether a project wants e-mail for interactions that do not say how they are delivered. */
     email_notifications: ({ projects }, { project: id }: { readonly project: string }) =>
-      own(projects, id)?.email_notifications === true,
+      getOwn(projects, id)?.email_notifications === true,
   },
   deadline: (state) => {
     const times = [nextQuestion(state), nextRetirement(state), nextDeviceEnd(state)].filter(

@@ -7,7 +7,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { slotText } from '../../protocol/ids.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../protocol/naming.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -109,7 +109,7 @@ export function born(
 }
 
 const liveProject = (state: OrganizationState, id: string): Project | Refusal => {
-  const project = own(state.projects, id)
+  const project = getOwn(state.projects, id)
   return project && !project.deleted ? project : refuse('not_found')
 }
 

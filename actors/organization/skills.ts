@@ -1,7 +1,11 @@
-/** Skills of the organization, and the order of assigning and deleting them (S1, S2 of protocol/equipment.ts). */
-import type { SkillHoldCommands, SkillHoldEvent, SkillSeen } from '../../protocol/equipment.ts'
+/** Skills of the organization, and the order of assigning and deleting them (S1, S2 of protocol/agent-capabilities.ts). */
+import type {
+  SkillHoldCommands,
+  SkillHoldEvent,
+  SkillSeen,
+} from '../../protocol/agent-capabilities.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { SkillEvent } from '../../protocol/skills.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { deleteSkill, type SkillKeeper } from '../skills.ts'
@@ -21,11 +25,13 @@ export function holdSkills(
   input: SkillHoldCommands['skill.hold']['input'],
 ): Decided<undefined> {
   const faults = input.skills.flatMap((id) =>
-    own(skills, id) ? [] : [{ field: 'skill_ids', message: 'there is no such skill', actual: id }],
+    getOwn(skills, id)
+      ? []
+      : [{ field: 'skill_ids', message: 'there is no such skill', actual: id }],
   )
   if (faults.length > 0) return refuseFields(...faults)
   return {
-    events: own(holds, input.id)
+    events: getOwn(holds, input.id)
       ? []
       : [{ type: 'skill.held', id: input.id, skills: input.skills }],
     reply: undefined,
@@ -36,7 +42,7 @@ export const letGo = (
   { holds }: SkillHolds,
   { id }: SkillHoldCommands['skill.let_go']['input'],
 ): Decided<undefined> => ({
-  events: own(holds, id) ? [{ type: 'skill.let_go', id }] : [],
+  events: getOwn(holds, id) ? [{ type: 'skill.let_go', id }] : [],
   reply: undefined,
 })
 
@@ -46,11 +52,11 @@ export function deleteOrganizationSkill(
   { id, seen }: { readonly id: string } & SkillSeen,
   { at }: Cause,
 ): Decided<undefined> {
-  if (!own(state.skills, id)) return refuse('not_found')
+  if (!getOwn(state.skills, id)) return refuse('not_found')
   const held = Object.values(state.holds).some(
     (hold) => hold.at > at - HOLD && hold.skills.includes(id),
   )
-  if (seen.assigned > 0 || held || seen.grants !== (own(state.grants, id) ?? 0))
+  if (seen.assigned > 0 || held || seen.grants !== (getOwn(state.grants, id) ?? 0))
     return refuse(
       'skill_in_use',
       seen.assigned > 0 ? { assignment_count: seen.assigned } : undefined,
@@ -60,10 +66,10 @@ export function deleteOrganizationSkill(
 
 /** How often a skill was held: what a deletion is judged by. */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
-  own(grants, id) ?? 0
+  getOwn(grants, id) ?? 0
 /** The records of these skills, as far as they exist. */
 export const skillsOf = ({ skills }: SkillKeeper, { ids }: { readonly ids: readonly string[] }) =>
-  ids.flatMap((id) => own(skills, id) ?? [])
+  ids.flatMap((id) => getOwn(skills, id) ?? [])
 
 /** How holds change the state. */
 export const evolveHolds = {
@@ -75,7 +81,7 @@ export const evolveHolds = {
     for (const [other, hold] of Object.entries(state.holds))
       if (hold.at <= at - HOLD) delete state.holds[other]
     state.holds[id] = { skills, at }
-    for (const skill of skills) state.grants[skill] = (own(state.grants, skill) ?? 0) + 1
+    for (const skill of skills) state.grants[skill] = (getOwn(state.grants, skill) ?? 0) + 1
     return state
   },
   'skill.let_go': <S extends SkillHolds>(

@@ -7,7 +7,7 @@
  * P2. Nobody waits while there is room, except for a minute after the limit was raised.
  */
 import type { Api } from '../../protocol/api.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { PlaceCommands, PlaceEvent, Wanting } from '../../protocol/loop/places.ts'
 import type { Actor, Decided } from '../actor.ts'
 
@@ -43,7 +43,7 @@ export function planActor({
     initial: () => ({ given: {}, line: [], counted: 0 }),
     decide: {
       'place.ask': (state, { run_id, loop_id, project }) => {
-        if (own(state.given, run_id) || state.line.some((waiting) => waiting.run_id === run_id))
+        if (getOwn(state.given, run_id) || state.line.some((waiting) => waiting.run_id === run_id))
           return done([])
         return done([
           {
@@ -55,7 +55,7 @@ export function planActor({
         ])
       },
       'place.return': (state, { run_id }) => {
-        const had = own(state.given, run_id) !== undefined
+        const had = getOwn(state.given, run_id) !== undefined
         if (!had)
           return done(
             state.line.some((waiting) => waiting.run_id === run_id)

@@ -12,7 +12,7 @@ import type {
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { withMaskedUrl, type SentUrl } from '../../protocol/masked-url.ts'
 import { reservedActionName, reservedTags, secretRef } from '../../protocol/naming.ts'
 import { patch } from '../../protocol/patch.ts'
@@ -24,7 +24,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
 /** Actions of one project at most: gateways and executors keep a sketch of each. */
-const MOST = 1000
+const MAX_ACTIONS = 1000
 
 const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
   Object.values(all).find(({ action }) => action.name === name)
@@ -39,8 +39,12 @@ export function createAction(
   const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.actions).length >= MOST)
-    return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} actions.`)
+  if (Object.keys(state.actions).length >= MAX_ACTIONS)
+    return refuse(
+      'conflict',
+      { limit: MAX_ACTIONS },
+      `A project has at most ${MAX_ACTIONS} actions.`,
+    )
   const {
     name,
     title,
@@ -146,7 +150,7 @@ export function updateAction(
 }
 
 /** Loops that a refusal names. */
-const TOLD = 20
+const MAX_LOOPS_NAMED = 20
 /** Delete an action that no active loop calls. Calls that are under way end by themselves; a step that names it later waits for a worker. */
 export function deleteAction(
   state: ProjectState,
@@ -159,7 +163,7 @@ export function deleteAction(
   if (callers.length > 0)
     return refuse(
       'conflict',
-      { loop_ids: callers.slice(0, TOLD), loop_count: callers.length },
+      { loop_ids: callers.slice(0, MAX_LOOPS_NAMED), loop_count: callers.length },
       'Active loops call this action; take it out of their steps, pause them or delete them first.',
     )
   return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
@@ -215,7 +219,7 @@ export const evolveActions = {
     state: ProjectState,
     { id, action, url_parts }: Extract<ActionEvent, { type: 'action.updated' }>,
   ): ProjectState => {
-    const kept = own(state.actions, id)
+    const kept = getOwn(state.actions, id)
     if (!kept) return state
     const { url_parts: before, ...rest } = kept
     state.actions[id] = {
@@ -233,7 +237,7 @@ export const evolveActions = {
     state: ProjectState,
     { id, version, secret }: Extract<ActionEvent, { type: 'action.secret_rotated' }>,
   ): ProjectState => {
-    const kept = own(state.actions, id)
+    const kept = getOwn(state.actions, id)
     if (kept) state.actions[id] = { ...kept, secret: { ...secret, version } }
     return state
   },

@@ -8,7 +8,7 @@ import type { KeyEvent, PrincipalEvent } from '../../protocol/api/access.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf, type Change } from '../configuration.ts'
@@ -172,7 +172,7 @@ export function updateAgent(
   input: Input<Rows['agent.update']>,
   cause: Cause,
 ): Decided<Agent> {
-  const agent = own(state.agents, input.id)
+  const agent = getOwn(state.agents, input.id)
   if (!agent) return refuse('not_found')
   const wish = wishOf(input)
   if (
@@ -195,7 +195,7 @@ export function updateAgent(
   if (refused) return refused
   if (!change) return { events: [], reply: agent }
   const updated_by = cause.principal.id
-  const principal = own(state.principals, agent.id)
+  const principal = getOwn(state.principals, agent.id)
   const renamed =
     principal && change.next.name !== agent.name
       ? changeOf(principal, { name: change.next.name }, cause.at)
@@ -229,7 +229,7 @@ export function openInbox(
   { id, domain }: Input<Rows['agent.inbox']> & Domain,
   cause: Cause,
 ): Decided<Agent> {
-  const agent = own(state.agents, id)
+  const agent = getOwn(state.agents, id)
   if (!agent) return refuse('not_found')
   if (agent.email_address !== undefined) return { events: [], reply: agent }
   const change = changeOf<Agent>(agent, { email_address: `${id}@${domain}` }, cause.at)
@@ -254,7 +254,7 @@ export function deleteAgent(
   { id }: Input<Rows['agent.delete']>,
   { at }: Cause,
 ): Decided<undefined> {
-  const agent = own(state.agents, id)
+  const agent = getOwn(state.agents, id)
   if (!agent) return refuse('not_found')
   const keys = Object.values(state.keys).filter(({ key }) => key.principal_id === id)
   return {

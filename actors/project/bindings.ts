@@ -4,7 +4,7 @@ import { bindingLimits, type BindingEvent, type MessagingBinding } from '../../p
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { differences } from '../configuration.ts'
 import type { ProjectState } from './state.ts'
@@ -21,7 +21,9 @@ export const bindingsOf = (
   { agents, bindings }: ProjectState,
   { id }: { readonly id: string },
 ): { items: MessagingBinding[] } | undefined =>
-  own(agents, id) && { items: Object.values(bindings).filter((binding) => binding.agent_id === id) }
+  getOwn(agents, id) && {
+    items: Object.values(bindings).filter((binding) => binding.agent_id === id),
+  }
 
 /** What replaces a binding, and the event that says so; nothing when it is as it was. */
 function replaced(
@@ -42,7 +44,7 @@ export function setBinding(
   { id: agent_id, project: _, replace_existing = false, ...wish }: Input<Rows['agent.set_binding']>,
   cause: Cause,
 ): Decided<MessagingBinding> {
-  if (!own(state.agents, agent_id)) return refuse('not_found')
+  if (!getOwn(state.agents, agent_id)) return refuse('not_found')
   const all = Object.values(state.bindings)
   const before = all.find((binding) => binding.agent_id === agent_id && sameAccount(binding, wish))
   if (
@@ -113,7 +115,7 @@ export function deleteBinding(
   state: ProjectState,
   { id, binding_id }: Input<Rows['agent.delete_binding']>,
 ): Decided<undefined> {
-  const binding = own(state.bindings, binding_id)
+  const binding = getOwn(state.bindings, binding_id)
   return binding?.agent_id === id
     ? { events: [{ type: 'binding.deleted', id: binding_id }], reply: undefined }
     : refuse('not_found')

@@ -14,7 +14,7 @@ import { isPersonal } from '../../protocol/api/users.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy, hasRole } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -37,7 +37,7 @@ function holderOf(
   const given =
     input.principal_id === undefined
       ? withName(state, input.name)
-      : own(state.principals, input.principal_id)
+      : getOwn(state.principals, input.principal_id)
   if (!given && input.principal_id !== undefined)
     return refuseFields({
       field: 'principal_id',
@@ -130,7 +130,7 @@ export function revokeKey(
   input: Input<Rows['key.revoke']>,
   { at }: Cause,
 ): Decision<KeyEvent, undefined> {
-  const key = own(state.keys, input.id)?.key
+  const key = getOwn(state.keys, input.id)?.key
   return key && !isPersonal(key)
     ? { events: [{ type: 'key.revoked', id: key.id, name: key.name, at }], reply: undefined }
     : refuse('not_found')

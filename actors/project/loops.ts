@@ -1,6 +1,6 @@
 /** The loops of the project, as far as it must know of them (protocol/loop/standing.ts): which actions they call, and whom to end. */
 import type { LoopsCommands, LoopsEvent, LoopStanding } from '../../protocol/loop/standing.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Decision } from '../actor.ts'
 import type { ProjectState } from './state.ts'
 
@@ -22,7 +22,7 @@ export function noteLoop(
   { loops, ended }: ProjectState,
   { loop_id, version, actions, gone }: LoopStanding,
 ): Decided {
-  if ((own(loops, loop_id)?.version ?? 0) >= version) return { events: [], reply: undefined }
+  if ((getOwn(loops, loop_id)?.version ?? 0) >= version) return { events: [], reply: undefined }
   const noted: LoopsEvent = { type: 'loop.noted', loop_id, version, actions, ...(gone && { gone }) }
   return {
     events:

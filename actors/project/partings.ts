@@ -6,7 +6,7 @@ import type { PartingEvent, ProjectCommands } from '../../protocol/configuration
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Event } from '../../protocol/entry.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ProjectState } from './state.ts'
 
@@ -59,7 +59,7 @@ export function partingSettled(
   { job_id, outcome }: ProjectCommands['job.settled']['input'],
   cause: Cause,
 ): Decision<PartingEvent, undefined> {
-  const id = own(partings, job_id)
+  const id = getOwn(partings, job_id)
   if (id === undefined) return { events: [], reply: undefined }
   const again = outcome === 'completed' ? undefined : begin(id, cause)
   return {
@@ -92,6 +92,6 @@ export function partingOf(
   { partings }: ProjectState,
   { job_id }: { readonly job_id: string },
 ): Errand {
-  const principal_id = own(partings, job_id)
+  const principal_id = getOwn(partings, job_id)
   return principal_id === undefined ? { errand: 'none' } : { errand: 'leave', principal_id }
 }

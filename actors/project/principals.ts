@@ -21,7 +21,7 @@ import {
   type Refusal,
 } from '../../protocol/errors.ts'
 import { slotText } from '../../protocol/ids.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags, slug } from '../../protocol/naming.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -197,7 +197,7 @@ export function updatePrincipal(
   input: Input<Rows['principal.update']> & Holds,
   cause: Cause,
 ): Decided<PrincipalRecord> {
-  const principal = own(state.principals, input.id)
+  const principal = getOwn(state.principals, input.id)
   if (!principal) return refuse('not_found')
   const faults = principalFaults(state, input, brand)
   if (faults.length > 0) return refuseFields(...faults)
@@ -244,7 +244,7 @@ export function deletePrincipal(
   input: Pick<Input<Rows['principal.delete']>, 'id'>,
   { at }: Cause,
 ): Decided<undefined> {
-  const principal = own(state.principals, input.id)
+  const principal = getOwn(state.principals, input.id)
   if (!principal) return refuse('not_found')
   const refused = needed(state, principal, at)
   if (isRefusal(refused)) return refused

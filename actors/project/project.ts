@@ -13,15 +13,15 @@ import type {
   ProjectCommands,
   Reserved,
 } from '../../protocol/configuration.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { patch } from '../../protocol/patch.ts'
 import type { BindingEvent } from '../../protocol/bindings.ts'
-import type { EquipmentEvent } from '../../protocol/equipment.ts'
+import type { EquipmentEvent } from '../../protocol/agent-capabilities.ts'
 import type { LoopsEvent } from '../../protocol/loop/standing.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits.ts'
 import type { Actor, Cause } from '../actor.ts'
-import { evolveKeys, evolveRecord, returningSecret, touch } from '../configuration.ts'
+import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../configuration.ts'
 import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
 import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
 import {
@@ -31,7 +31,7 @@ import {
   evolveEquipment,
   take,
   type Held,
-} from './equipment.ts'
+} from './agent-capabilities.ts'
 import {
   actionOf,
   createAction,
@@ -167,7 +167,7 @@ export function projectActor(
       'role.delete': deleteRole,
       'assignment.create': bound(assignRole),
       'assignment.delete': unassignRole,
-      'key.touch': touch,
+      'key.touch': keysLastUsed,
       'handle.settle': settleHandle,
       'agent.create': bound(createAgent),
       'agent.update': bound(updateAgent),
@@ -205,7 +205,7 @@ export function projectActor(
         return state
       },
       'workflow.updated': (state, { id, workflow, spec }) => {
-        const kept = own(state.workflows, id)
+        const kept = getOwn(state.workflows, id)
         if (kept)
           state.workflows[id] = {
             ...kept,

@@ -2,7 +2,7 @@
 import { systemRoleById } from '../../protocol/access.ts'
 import type { Reached } from '../../protocol/directory.ts'
 import { roleOf } from '../../protocol/interaction/check.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { ProjectState } from './state.ts'
 
 /** Each once: who is named, before who is meant by a role. */
@@ -19,12 +19,13 @@ export function reachOf(
       ? []
       : Object.values(assignments).flatMap(({ principal_id: id, role_id }) => {
           const target =
-            wanted.get(role_id) ?? wanted.get(systemRoleById(role_id) ?? own(roles, role_id)?.name)
+            wanted.get(role_id) ??
+            wanted.get(systemRoleById(role_id) ?? getOwn(roles, role_id)?.name)
           return target === undefined ? [] : [{ target, id }]
         })
   const found = new Map<string, Reached>()
   for (const { target, id } of [...named, ...meant]) {
-    const principal = own(principals, id)
+    const principal = getOwn(principals, id)
     if (principal?.state === 'active' && principal.email && !found.has(id))
       found.set(id, { target, id, name: principal.name, email: principal.email })
   }

@@ -7,7 +7,7 @@ import type { KeptPrincipal, PrincipalRecord } from '../../protocol/api/access.t
 import type { RoleAssignment, RoleEvent } from '../../protocol/api/roles.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { allows, grantsOf, hasRole } from '../../protocol/roles.ts'
 import type { Cause } from '../actor.ts'
 import type { ProjectState } from './state.ts'
@@ -32,7 +32,7 @@ export const principalRecord = (
 
 /** The name of a role. */
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
-  systemRoleById(id) ?? own(roles, id)?.name ?? id
+  systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /** Refuses a caller who lacks one of these permissions, naming it. @param brand header brand in any case. */
 export function lacking(

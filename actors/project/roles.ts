@@ -5,7 +5,7 @@ import type { Role, RoleAssignment, RoleEvent, roles as rows } from '../../proto
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { hasRole, readPermissions, roleRecord, type KeptRole } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -16,7 +16,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>
 /** Bounds of what one project keeps. */
-const MOST = { roles: 200, roles_of_one: 64 } as const
+const ROLE_LIMITS = { roles: 200, roles_of_one: 64 } as const
 
 /** Create a role. */
 export function createRole(
@@ -35,11 +35,11 @@ export function createRole(
     )
   )
     return refuse('already_exists', { field: 'name', name: input.name })
-  if (Object.keys(state.roles).length >= MOST.roles)
+  if (Object.keys(state.roles).length >= ROLE_LIMITS.roles)
     return refuse(
       'conflict',
-      { limit: MOST.roles },
-      `A project has at most ${MOST.roles} roles of its own.`,
+      { limit: ROLE_LIMITS.roles },
+      `A project has at most ${ROLE_LIMITS.roles} roles of its own.`,
     )
   const missing = lacking(input.holds, permissions, brand)
   if (missing) return missing
@@ -62,7 +62,7 @@ export function createRole(
 const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
   systemRoleById(id)
     ? refuse('forbidden', undefined, 'System roles cannot be changed.')
-    : (own(roles, id) ?? refuse('not_found'))
+    : (getOwn(roles, id) ?? refuse('not_found'))
 
 /** Change a role; `permissions` replaces what it grants. Only what is added must be held by the caller. */
 export function updateRole(
@@ -121,7 +121,7 @@ export function updateRole(
 }
 
 /** Assignments of which an entry each says that they went with their role: a command is told in 500 events. */
-const TOLD = 400
+const MAX_ASSIGNMENTS_NAMED = 400
 
 /** Delete a role with its assignments. A key that it capped can do nothing any more. */
 export function deleteRole(
@@ -132,7 +132,7 @@ export function deleteRole(
   if ('refused' in role) return role
   const taken = Object.values(state.assignments)
     .filter(({ role_id }) => role_id === role.id)
-    .slice(0, TOLD)
+    .slice(0, MAX_ASSIGNMENTS_NAMED)
   return {
     events: [
       ...taken.map(
@@ -159,7 +159,7 @@ export function assignRole(
       ? systemRoleId(system)
       : Object.values(state.roles).find(({ name }) => name === role_name)?.id)
   const faults = [
-    ...(own(state.principals, principal_id)
+    ...(getOwn(state.principals, principal_id)
       ? []
       : [{ field: 'principal_id', message: 'there is no such principal', actual: principal_id }]),
     ...(role_id !== undefined && hasRole(state.roles, role_id)
@@ -176,11 +176,11 @@ export function assignRole(
   const before = assignmentsOf(state, principal_id)
   const same = before.find((assignment) => assignment.role_id === role_id)
   if (same) return refuse('already_exists', { id: same.id }, 'The principal has this role.')
-  if (before.length >= MOST.roles_of_one)
+  if (before.length >= ROLE_LIMITS.roles_of_one)
     return refuse(
       'conflict',
-      { limit: MOST.roles_of_one },
-      `A principal has at most ${MOST.roles_of_one} roles.`,
+      { limit: ROLE_LIMITS.roles_of_one },
+      `A principal has at most ${ROLE_LIMITS.roles_of_one} roles.`,
     )
   const missing = lackingForRoles(state, input.holds, [role_id], brand)
   if (missing) return missing
@@ -196,7 +196,7 @@ export function unassignRole(
   state: ProjectState,
   input: Input<Rows['assignment.delete']>,
 ): Decided<undefined> {
-  const assignment = own(state.assignments, input.id)
+  const assignment = getOwn(state.assignments, input.id)
   return assignment
     ? { events: [{ type: 'assignment.deleted', id: assignment.id, assignment }], reply: undefined }
     : refuse('not_found')

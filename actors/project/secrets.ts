@@ -13,13 +13,13 @@ import type {
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision } from '../actor.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof secrets
 /** Secrets of one project, and versions of one that are kept. */
-const MOST = { secrets: 200, versions: 10 } as const
+const SECRET_LIMITS = { secrets: 200, versions: 10 } as const
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
 /** Store the next version. The values never come here: the edge seals them, and says which entries there are. */
@@ -43,12 +43,12 @@ export function putSecret(
       message: `must be up to 128 letters, digits, . _ / or -, and not begin with ${brand.toLowerCase()}/`,
       actual: name,
     })
-  const known = own(all, name)
-  if (!known && Object.keys(all).length >= MOST.secrets)
+  const known = getOwn(all, name)
+  if (!known && Object.keys(all).length >= SECRET_LIMITS.secrets)
     return refuse(
       'conflict',
-      { limit: MOST.secrets },
-      `A project has at most ${MOST.secrets} secrets.`,
+      { limit: SECRET_LIMITS.secrets },
+      `A project has at most ${SECRET_LIMITS.secrets} secrets.`,
     )
   if (known?.versions[known.secret.version]?.digest === material.digest)
     return { events: [], reply: known.secret }
@@ -57,7 +57,7 @@ export function putSecret(
   const secret: Secret = {
     name,
     version,
-    versions: [...(known?.secret.versions ?? []), version].slice(-MOST.versions),
+    versions: [...(known?.secret.versions ?? []), version].slice(-SECRET_LIMITS.versions),
     entries: [...names],
     created_at: known?.secret.created_at ?? now,
     updated_at: now,
@@ -70,7 +70,7 @@ export const deleteSecret = (
   { secrets: all }: ProjectState,
   { secret_name: id }: Input<Rows['secret.delete']>,
 ): Decision<SecretEvent, undefined> =>
-  own(all, id)
+  getOwn(all, id)
     ? { events: [{ type: 'secret.deleted', id }], reply: undefined }
     : refuse('not_found')
 
@@ -80,7 +80,7 @@ export const evolveSecrets = {
     state: ProjectState,
     { id, secret, material }: Extract<SecretEvent, { type: 'secret.stored' }>,
   ): ProjectState => {
-    const before = own(state.secrets, id)?.versions ?? {}
+    const before = getOwn(state.secrets, id)?.versions ?? {}
     const versions: Record<number, SecretMaterial> = {}
     for (const version of secret.versions) {
       const kept = version === secret.version ? material : before[version]
@@ -106,7 +106,7 @@ export function secretOf(
   { ref }: { readonly ref: string },
 ): FoundSecret | null {
   const [, name = '', wanted] = /^(.*?)(?::(\d+))?$/.exec(ref) ?? []
-  const kept: KeptSecret | undefined = own(all, name)
+  const kept: KeptSecret | undefined = getOwn(all, name)
   const version = wanted === undefined ? kept?.secret.version : Number(wanted)
   const found = version === undefined ? undefined : kept?.versions[version]
   return found && version !== undefined ? { sealed: found.sealed, version } : null

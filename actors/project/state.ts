@@ -7,9 +7,9 @@ import type { KeptSecret } from '../../protocol/api/secrets.ts'
 import type { KeptWebhook } from '../../protocol/api/webhooks.ts'
 import type { Workflow } from '../../protocol/api/workflows.ts'
 import type { Definition, ProjectDirectory } from '../../protocol/directory.ts'
-import type { Equipment } from '../../protocol/equipment.ts'
+import type { Equipment } from '../../protocol/agent-capabilities.ts'
 import type { MessagingBinding } from '../../protocol/bindings.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { KeptRole } from '../../protocol/roles.ts'
 import type { Skill } from '../../protocol/skills.ts'
 import type { Spec } from '../../protocol/spec.ts'
@@ -132,6 +132,6 @@ export function definitionOf(
   { workflows }: ProjectState,
   { id }: { readonly id: string },
 ): Definition | undefined {
-  const kept = own(workflows, id)
+  const kept = getOwn(workflows, id)
   return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
 }

@@ -1,7 +1,7 @@
 /** Which targets of a question the project knows: active principals of its own, and roles by id or name. */
 import { systemRoleNames } from '../../protocol/access.ts'
 import { roleOf } from '../../protocol/interaction/check.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { hasRole } from '../../protocol/roles.ts'
 import type { ProjectState } from './state.ts'
 
@@ -17,7 +17,7 @@ export function unknownTargets(
   return targets.filter((target) => {
     const role = roleOf(target)
     return role === undefined
-      ? own(principals, target)?.state !== 'active'
+      ? getOwn(principals, target)?.state !== 'active'
       : !hasRole(roles, role) && !names.has(role)
   })
 }

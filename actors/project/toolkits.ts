@@ -3,7 +3,7 @@ import type { toolkits as rows } from '../../protocol/api/toolkits.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import {
   isSystemToolkit,
@@ -53,7 +53,7 @@ export function createToolkit(
 const ownToolkit = ({ toolkits }: ProjectState, id: string): Toolkit | Refusal =>
   isSystemToolkit(id)
     ? refuse('forbidden', undefined, 'Toolkits of the service cannot be changed.')
-    : (own(toolkits, id) ?? refuse('not_found'))
+    : (getOwn(toolkits, id) ?? refuse('not_found'))
 
 /** Replace everything that a request says of a toolkit; what it leaves out is gone. */
 export function replaceToolkit(

@@ -13,7 +13,7 @@ import { isPersonal, type users } from '../../protocol/api/users.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import { grantedBy } from '../../protocol/roles.ts'
 import type { Cause, Decision } from '../actor.ts'
@@ -36,7 +36,7 @@ type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 const MOST_TOKENS = 50
 
 const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Refusal => {
-  const person = own(principals, id)
+  const person = getOwn(principals, id)
   return person?.kind === 'user' ? person : refuse('not_found')
 }
 /** Refuses an address that another person has. */
@@ -166,7 +166,7 @@ export function createOwnToken(
 ): Decided<Reply<Rows['token.create']>> {
   if (cause.principal.type !== 'user')
     return refuse('not_found', undefined, 'Only people have personal tokens.')
-  const made_with = cause.credential && own(state.keys, cause.credential.id)?.key
+  const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
   // Revoked since it signed in.
   if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
     return refuse('unauthorized')

@@ -9,7 +9,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { DeliveryOpening } from '../../protocol/delivery.ts'
 import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import {
   keepUrl,
   keptUrl,
@@ -27,13 +27,17 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof webhooks
 type Decided<R> = Decision<WebhookEvent, R>
 /** Webhooks of one project: every event is compared with each of them. */
-const MOST = 100
+const MAX_WEBHOOKS = 100
 
 const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
   Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
 const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
 /** What the publisher of events is told of a webhook; undefined: it does not listen. */
-const hear = ({ id }: Cause['self'], webhook_id: string, webhook: Webhook | undefined): Tell => ({
+const announceToMatcher = (
+  { id }: Cause['self'],
+  webhook_id: string,
+  webhook: Webhook | undefined,
+): Tell => ({
   to: { kind: 'events', id },
   name: 'hook.set',
   input: {
@@ -53,8 +57,12 @@ export function createWebhook(
   const faults = reservedTags(tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
   if (named(state, name)) return refuse('already_exists', { field: 'name', name })
-  if (Object.keys(state.webhooks).length >= MOST)
-    return refuse('conflict', { limit: MOST }, `A project has at most ${MOST} webhooks.`)
+  if (Object.keys(state.webhooks).length >= MAX_WEBHOOKS)
+    return refuse(
+      'conflict',
+      { limit: MAX_WEBHOOKS },
+      `A project has at most ${MAX_WEBHOOKS} webhooks.`,
+    )
   const kept = newUrl('url', url, input.url_parts)
   if (isRefusal(kept)) return kept
   const id = cause.mint('webhook')
@@ -74,7 +82,7 @@ export function createWebhook(
   }
   return {
     events: [{ type: 'webhook.created', id, webhook, secret: { sealed }, ...partsOf(kept) }],
-    tells: [hear(cause.self, id, webhook)],
+    tells: [announceToMatcher(cause.self, id, webhook)],
     reply: { ...withMaskedUrl(webhook, 'url'), secret_version: 1 },
   }
 }
@@ -86,7 +94,7 @@ export function updateWebhook(
   input: Input<Rows['webhook.update']> & SentUrl,
   cause: Cause,
 ): Decided<Webhook> {
-  const kept = own(state.webhooks, input.webhook_id)
+  const kept = getOwn(state.webhooks, input.webhook_id)
   if (!kept) return refuse('not_found')
   const { webhook } = kept
   const { name, url, events, enabled, tags } = input
@@ -130,7 +138,7 @@ export function updateWebhook(
         ...(parts !== undefined && { url_parts: parts }),
       },
     ],
-    tells: [hear(cause.self, webhook.id, next)],
+    tells: [announceToMatcher(cause.self, webhook.id, next)],
     reply: withMaskedUrl(next, 'url'),
   }
 }
@@ -141,11 +149,11 @@ export function deleteWebhook(
   { webhook_id }: Input<Rows['webhook.delete']>,
   cause: Cause,
 ): Decided<undefined> {
-  const kept = own(state.webhooks, webhook_id)
+  const kept = getOwn(state.webhooks, webhook_id)
   return kept
     ? {
         events: [{ type: 'webhook.deleted', id: webhook_id, name: kept.webhook.name }],
-        tells: [hear(cause.self, webhook_id, undefined)],
+        tells: [announceToMatcher(cause.self, webhook_id, undefined)],
         reply: undefined,
       }
     : refuse('not_found')
@@ -157,7 +165,7 @@ export function rotateWebhookSecret(
   state: ProjectState,
   { webhook_id, sealed }: Pick<Input<Rows['webhook.rotate_secret']>, 'webhook_id'> & SealedSecret,
 ): Decided<Reply<Rows['webhook.rotate_secret']>> {
-  const kept = own(state.webhooks, webhook_id)
+  const kept = getOwn(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
   const version = kept.secret.version + 1
   return {
@@ -183,7 +191,7 @@ export function pingWebhook(
   { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,
   cause: Cause,
 ): Decided<Reply<Rows['webhook.ping']>> {
-  const kept = own(state.webhooks, webhook_id)
+  const kept = getOwn(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
   if (url === undefined && kept.webhook.url === '')
     return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
@@ -223,7 +231,7 @@ export const evolveWebhooks = {
     state: ProjectState,
     { id, webhook, url_parts }: On<'webhook.updated'>,
   ): ProjectState => {
-    const kept = own(state.webhooks, id)
+    const kept = getOwn(state.webhooks, id)
     if (!kept) return state
     const { url_parts: before, ...rest } = kept
     state.webhooks[id] = {
@@ -241,7 +249,7 @@ export const evolveWebhooks = {
     state: ProjectState,
     { id, version, secret }: On<'webhook.secret_rotated'>,
   ): ProjectState => {
-    const kept = own(state.webhooks, id)
+    const kept = getOwn(state.webhooks, id)
     if (kept) state.webhooks[id] = { ...kept, secret: { ...secret, version } }
     return state
   },
@@ -251,4 +259,4 @@ export const evolveWebhooks = {
 export const webhookOf = (
   { webhooks: all }: ProjectState,
   { webhook_id }: { readonly webhook_id: string },
-): KeptWebhook | null => own(all, webhook_id) ?? null
+): KeptWebhook | null => getOwn(all, webhook_id) ?? null

@@ -7,7 +7,7 @@ import { timestamp } from '../../protocol/common.ts'
 import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/configuration.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
@@ -26,7 +26,7 @@ export function createWorkflow(
   const { id, handle } = input.reserved
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
-  if (own(state.unused, id) !== undefined)
+  if (getOwn(state.unused, id) !== undefined)
     return refuse(
       'service_unavailable',
       undefined,
@@ -63,7 +63,7 @@ export function updateWorkflow(
   input: Input<Rows['workflow.update']>,
   { at }: Cause,
 ): Decided<Workflow> {
-  const kept = own(state.workflows, input.id)
+  const kept = getOwn(state.workflows, input.id)
   if (!kept) return refuse('not_found')
   const faults = reservedTags(input.tags, brand)
   if (faults.length > 0) return refuseFields(...faults)
@@ -106,9 +106,9 @@ export function deleteWorkflow(
   state: ProjectState,
   input: Input<Rows['workflow.delete']>,
 ): Decided<undefined> {
-  const kept = own(state.workflows, input.id)
+  const kept = getOwn(state.workflows, input.id)
   if (!kept) return refuse('not_found')
-  const organization = own(state.claims, input.id)
+  const organization = getOwn(state.claims, input.id)
   return {
     events: [
       { type: 'workflow.deleted', id: input.id, name: kept.workflow.name },
@@ -125,7 +125,7 @@ export const settleHandle = (
   state: ProjectState,
   { id, organization }: ProjectCommands['handle.settle']['input'],
 ): Decided<undefined> => ({
-  events: own(state.workflows, id)
+  events: getOwn(state.workflows, id)
     ? []
     : [{ type: 'handle.freed', id, organization, unused: true }],
   reply: undefined,

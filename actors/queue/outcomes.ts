@@ -10,7 +10,7 @@
 import type { Decided, Tell } from '../actor.ts'
 import type { InvocationFacts } from '../../protocol/action/invocation.ts'
 import { isUnlisted, ownerOf, type Job, type QueueEvent } from '../../protocol/api/jobs.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
 import { attemptsOf, type Held } from './state.ts'
@@ -29,7 +29,7 @@ interface Served {
 export type Outcome =
   | {
       readonly outcome: 'completed'
-      readonly result?: Open
+      readonly result?: JsonObject
       readonly context?: readonly AppContext[]
     }
   | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)

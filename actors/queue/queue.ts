@@ -19,7 +19,7 @@ import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
 import { deliveries, isMoot, nameOf } from './deliveries.ts'
 import { add, inOrder } from './heap.ts'
-import { enter, leave, waiting } from './line.ts'
+import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
@@ -64,7 +64,7 @@ export function queueActor(
   }
   return {
     kind: 'queue',
-    forgetful: true,
+    naturallyIdempotent: true,
     initial,
     decide: {
       'queue.enqueue': (state, { job, record }) => ({
@@ -258,10 +258,10 @@ export function queueActor(
       },
     },
     react: deliveries(timing),
-    moot: isMoot,
+    isObsolete: isMoot,
     ask: {
       /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
-      waiting: (state, { limit }: { readonly limit: number }) => waiting(state, limit),
+      waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
       /** How many jobs wait, and how many are leased. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length

@@ -4,7 +4,7 @@
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/api/jobs.ts'
 import { add, moved, removeAt, type Order } from './heap.ts'
-import type { Level } from './line.ts'
+import type { Level } from './waiting-jobs.ts'
 
 /** Ended jobs remembered, to tell a repeated report from one of an unknown job. */
 const FINISHED = 1024

@@ -16,7 +16,7 @@ import { current, emit, type Draft } from './draft.ts'
 import { stopped } from './limits.ts'
 import { completeRun, concludeCleanup } from './ending.ts'
 import { attempting, beginStep, skipStep } from './outcome.ts'
-import { rootsOf } from './roots.ts'
+import { expressionScope } from './expression-scope.ts'
 import { hasEnded } from './state.ts'
 import { executeAction } from './steps/action.ts'
 import { executeAgent } from './steps/agent.ts'
@@ -63,7 +63,7 @@ export const pause = (on: Draft, step: string): void =>
   })
 
 function take(on: Draft, step: Step): void {
-  if (step.if !== undefined && !predicate(step.if, rootsOf(on))) {
+  if (step.if !== undefined && !predicate(step.if, expressionScope(on))) {
     skipStep(on)
     return
   }

@@ -7,15 +7,15 @@
  * B2. A commit that is full leaves the rest to a timer that is due at once (`more_at`), like the engine itself does.
  * B3. What a branch gave stays when the step fails: a later attempt takes only those that gave nothing.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { renderNative } from '../../protocol/language/template.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { current, emit, now, placeOf, tellQueue, tellRun, withdraw, type Draft } from './draft.ts'
-import type { Fault } from './ending.ts'
-import { yieldOf } from './kept.ts'
+import type { RunFault } from './ending.ts'
+import { yieldOf } from './branch-state.ts'
 import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { bodyOf, mainStep, prefixBelow } from './places.ts'
-import { outputsAt, rootsOf } from './roots.ts'
+import { outputsAt, expressionScope } from './expression-scope.ts'
 import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from './state.ts'
 
 /** The steps of the vocabulary that have branches. */
@@ -95,7 +95,7 @@ function given(on: Draft): Yield {
     () => {
       what = {
         output: output
-          ? (renderNative(output, rootsOf(on)) as Open)
+          ? (renderNative(output, expressionScope(on)) as JsonObject)
           : Object.fromEntries(outputsAt(on.state, at)),
       }
     },
@@ -144,7 +144,7 @@ function faultOf(
   on: Draft,
   { config }: JoinStep,
   { done, failed, size, count }: Join,
-): Fault | undefined {
+): RunFault | undefined {
   if (size > MAX_SIZE)
     return {
       error_type: 'output_too_large',
@@ -169,7 +169,7 @@ export function outputOf(
   on: Draft,
   step: JoinStep,
   { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>,
-): Open {
+): JsonObject {
   const outputs = Array.from({ length: count }, (_, index) => {
     const given = yieldOf(on.state, index)
     return given && 'output' in given ? given.output : null
@@ -186,7 +186,7 @@ export function outputOf(
     }
   const named = outputs.flatMap((output, index) => (output ? [[nameOf(step, index), output]] : []))
   return {
-    branches: Object.fromEntries(named) as Open,
+    branches: Object.fromEntries(named) as JsonObject,
     ...won,
     ...(failed > 0 && {
       errors: Object.fromEntries(

@@ -9,7 +9,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { leave } from './branches.ts'
 import { current, draft, emit, nothing, placeOf, silently, type Draft } from './draft.ts'
-import { cancelRun, type Fault } from './ending.ts'
+import { cancelRun, type RunFault } from './ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { holdsWork, waitingAt } from './places.ts'
 import { start } from './start.ts'
@@ -85,7 +85,7 @@ function goOn(
     if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
     return
   }
-  const fault: Fault = {
+  const fault: RunFault = {
     error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
     error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
   }

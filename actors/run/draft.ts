@@ -5,7 +5,7 @@
  */
 import type { Run, RunStep } from '../../protocol/runs/schema.ts'
 import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { LoopCommands } from '../../protocol/loop/events.ts'
 import { shownRun, type RunRecord } from '../../protocol/loop/record.ts'
@@ -38,7 +38,7 @@ export interface Draft {
   readonly events: RunEvent[]
   readonly tells: Tell[]
   /** Why the run moves, for `run.resumed`, should it turn out that it does. */
-  why: Open
+  why: JsonObject
   /** The branch that is looked at; undefined: the run itself. */
   at: string | undefined
 }
@@ -56,7 +56,7 @@ export const draft = (state: RunState, cause: Cause): Draft => ({
 /** The parts of an event. Every change of a record also sets its `updated_at`. */
 export interface Parts {
   readonly step?: string
-  readonly payload?: Open
+  readonly payload?: JsonObject
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
   readonly usage?: UsageSource
@@ -75,7 +75,7 @@ export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   if (run) event.run = { ...run, updated_at: now(on) }
   if (row) event.row = { ...row, updated_at: now(on) }
   if (usage) event.usage = usage
-  if (note) event.private = note as Open
+  if (note) event.private = note as JsonObject
   on.events.push(event)
   on.state = apply(on.state, event)
 }

@@ -7,7 +7,7 @@
  * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it. A failure may pause the loop, which
  *     the timeline shows before the end: so the loop is told first, and has the run end in the same commit (`leaving`).
  */
-import { sizeOf, type Open } from '../../protocol/common.ts'
+import { sizeOf, type JsonObject } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import { renderNative } from '../../protocol/language/template.ts'
@@ -26,12 +26,12 @@ import {
   type Draft,
 } from './draft.ts'
 import { endWait } from './outcome.ts'
-import { outputs, rootsOf } from './roots.ts'
+import { outputs, expressionScope } from './expression-scope.ts'
 import type { Ending } from './state.ts'
-import { aboutOf, causeOf, publishedRun } from './telling.ts'
+import { aboutOf, causeOf, publishedRun } from './source-events.ts'
 
 /** Why a step or a run failed. */
-export interface Fault {
+export interface RunFault {
   readonly error_type: string
   readonly error: string
 }
@@ -115,7 +115,7 @@ function settleParent(on: Draft): void {
 /** The run has failed; `step` is the one that failed it, `stop_reason` why. */
 export function failRun(
   on: Draft,
-  fault: Fault,
+  fault: RunFault,
   step?: string,
   stop_reason: StopReason = 'step_failed',
 ): void {
@@ -168,7 +168,7 @@ export function completeRun(on: Draft): void {
   const { state } = on
   try {
     const output = state.spec.output
-      ? (renderNative(state.spec.output, rootsOf(on)) as Open)
+      ? (renderNative(state.spec.output, expressionScope(on)) as JsonObject)
       : Object.fromEntries(outputs(state))
     const size = sizeOf(JSON.stringify(output), sizes.output)
     if (size > sizes.output)

@@ -5,7 +5,7 @@
 import type { ActionCall } from '../../protocol/action/invocation.ts'
 import type { actions } from '../../protocol/api/actions.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
-import { parseDuration, type Open } from '../../protocol/common.ts'
+import { parseDuration, type JsonObject } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type { Definition } from '../../protocol/directory.ts'
 import type { Spec } from '../../protocol/spec.ts'
@@ -18,7 +18,7 @@ type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */
 const STEP = 'call'
 /** Seconds an attempt may last at least, however short the caller waits. */
-const PATIENCE = 30
+const MIN_ATTEMPT_S = 30
 
 /** What the edge adds to a direct call. */
 export interface InvokeExtra {
@@ -50,7 +50,7 @@ export function invoke(
       spec,
       ...(external_id !== undefined && { external_id }),
       ...(definitions && { definitions }),
-      invoked: { timeout: Math.max(PATIENCE, timeout_seconds) * 1000 },
+      invoked: { timeout: Math.max(MIN_ATTEMPT_S, timeout_seconds) * 1000 },
     },
     cause,
   )
@@ -67,7 +67,7 @@ export function invoked(state: RunState | null): Reply<Row> | null {
   const known = { run_id: record.id, ...(row?.job_id !== undefined && { job_id: row.job_id }) }
   if (!hasEnded(state)) return { status: 'active', ...known }
   if (record.status === 'completed')
-    return { status: 'completed', ...known, output: (row?.result ?? {}) as Open }
+    return { status: 'completed', ...known, output: (row?.result ?? {}) as JsonObject }
   return {
     status: 'failed',
     ...known,

@@ -8,7 +8,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { current, draft, emit, nothing, silently, type Draft } from './draft.ts'
 import { leave } from './branches.ts'
-import { cancelRun, type Fault } from './ending.ts'
+import { cancelRun, type RunFault } from './ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { holdsWork, waitingAt } from './places.ts'
 import type { RunState } from './state.ts'
@@ -121,4 +121,4 @@ const faultOf = (
   { error_type, error_message }: { error_type?: string; error_message?: string },
   type: string,
   message: string,
-): Fault => ({ error_type: error_type || type, error: error_message || message })
+): RunFault => ({ error_type: error_type || type, error: error_message || message })

@@ -3,7 +3,7 @@
  *
  * Money is what usages say that was spent; a call that was under way may have spent more than was left.
  */
-import { parseDuration, parseTimestamp, timestamp, type Open } from '../../protocol/common.ts'
+import { parseDuration, parseTimestamp, timestamp, type JsonObject } from '../../protocol/common.ts'
 import { plural } from '../../protocol/naming.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import { current, emit, withdraw, type Draft } from './draft.ts'
@@ -11,7 +11,7 @@ import { leaveBranches } from './branches.ts'
 import { failRun } from './ending.ts'
 import { endWait, failStep } from './outcome.ts'
 import { abandon } from './steps/action.ts'
-import { aboutOf } from './telling.ts'
+import { aboutOf } from './source-events.ts'
 
 /**
  * Attempts of steps that one run may begin in its whole life, unless its definition says otherwise. It keeps a run from going
@@ -123,7 +123,7 @@ function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): v
   )
 }
 
-function stop(on: Draft, reason: StopReason, reached: Open, error: string): void {
+function stop(on: Draft, reason: StopReason, reached: JsonObject, error: string): void {
   on.at = undefined
   const fault = { error_type: reason, error }
   const at = current(on)

@@ -8,13 +8,13 @@
  */
 import type { RunEventType } from '../../protocol/runs/events.ts'
 import type { RunStep } from '../../protocol/runs/schema.ts'
-import { parseDuration, timestamp, type Open } from '../../protocol/common.ts'
+import { parseDuration, timestamp, type JsonObject } from '../../protocol/common.ts'
 import { ExpressionError } from '../../protocol/language/expression.ts'
 import type { StopReason } from '../../protocol/loop/run.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Step } from '../../protocol/spec.ts'
 import { current, emit, now, placeOf, type Draft, type Parts } from './draft.ts'
-import { failRun, type Fault } from './ending.ts'
+import { failRun, type RunFault } from './ending.ts'
 import { countedSize, tooMuch } from './retained.ts'
 import { branchAt, isAsked, unwatching, type Wait } from './state.ts'
 
@@ -22,7 +22,11 @@ import { branchAt, isAsked, unwatching, type Wait } from './state.ts'
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /** Do something for the current step; an expression that fails while being evaluated fails the attempt, or what `otherwise` says. */
-export function attempting(on: Draft, work: () => void, otherwise?: (fault: Fault) => void): void {
+export function attempting(
+  on: Draft,
+  work: () => void,
+  otherwise?: (fault: RunFault) => void,
+): void {
   try {
     work()
   } catch (error) {
@@ -149,7 +153,7 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 }
 
 /** The current step is done; one whose output is too much for the run fails. @param row what its record shows besides. */
-export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}): void {
+export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
   const size = countedSize(output)
   const fault = tooMuch(on, key, size)
@@ -179,7 +183,7 @@ export function completeStep(on: Draft, output: Open, row: Patch<RunStep> = {}):
  */
 export function failStep(
   on: Draft,
-  fault: Fault,
+  fault: RunFault,
   final = false,
   row: Patch<RunStep> = {},
   stop?: StopReason,
@@ -212,7 +216,7 @@ export function failStep(
   if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
 }
 
-function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: string): void {
+function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {
   const { tries } = placeOf(on)
   const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
   const due = on.cause.at + delay
@@ -257,7 +261,7 @@ function retryStep(on: Draft, fault: Fault, step: Step, row: RunStep, key: strin
 export function endWait(
   on: Draft,
   how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
-  payload: Open = {},
+  payload: JsonObject = {},
   take?: string,
 ): void {
   const { wait } = placeOf(on)

@@ -1,5 +1,5 @@
 /** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from './state.ts'
 
@@ -16,7 +16,7 @@ export function stepsAt(state: RunState, at: string | undefined): readonly Step[
 export function bodyOf(
   state: RunState,
   at: string,
-): { readonly steps: readonly Step[]; readonly output?: Open } | undefined {
+): { readonly steps: readonly Step[]; readonly output?: JsonObject } | undefined {
   const step = mainStep(state)
   if (step?.kind === 'for_each') return step.config
   return step?.kind === 'parallel'
@@ -46,7 +46,7 @@ export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) 
 export function jobSpec(
   state: RunState | null,
   { job_id }: { job_id: string },
-): { parameters: Open; action_name: string } | null {
+): { parameters: JsonObject; action_name: string } | null {
   const found =
     state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
   const wait = found?.place.wait
@@ -59,8 +59,8 @@ export function jobSpec(
 /** What a worker gets of a job, and what its size is measured of. */
 export const specOf = (
   { config: { action_name } }: Extract<Step, { kind: 'action' }>,
-  parameters: Open,
-): { parameters: Open; action_name: string } => ({ parameters, action_name })
+  parameters: JsonObject,
+): { parameters: JsonObject; action_name: string } => ({ parameters, action_name })
 /** The key of the step at an index of a list, below that of its branch. */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`

@@ -2,17 +2,17 @@
  * What a run keeps of the outputs of its steps. All of it is in the run's state, which is stored as one snapshot, so the sum is
  * bounded. Outputs of a few characters are not counted: at most as many as steps, they cannot add up to much.
  */
-import { sizeOf, type Open } from '../../protocol/common.ts'
+import { sizeOf, type JsonObject } from '../../protocol/common.ts'
 import { sizes } from '../../protocol/worker.ts'
 import type { Draft } from './draft.ts'
-import type { Fault } from './ending.ts'
+import type { RunFault } from './ending.ts'
 import { rowOf, type RunState } from './state.ts'
 
 /** Characters of JSON up to which an output is not counted. */
 const UNCOUNTED = 4096
 
 /** Bytes of an output as JSON; 0 for one that is not counted. */
-export function countedSize(output: Open): number {
+export function countedSize(output: JsonObject): number {
   const text = JSON.stringify(output)
   return text.length <= UNCOUNTED ? 0 : sizeOf(text, 0)
 }
@@ -27,7 +27,7 @@ function retained(state: RunState): number {
 }
 
 /** Why an output cannot be kept beside those of the steps before; undefined: it can. */
-export function tooMuch({ state }: Draft, key: string, size: number): Fault | undefined {
+export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs
     ? undefined

@@ -5,7 +5,7 @@
 import type { Api } from '../../protocol/api.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
-import { bodyKey, type Open } from '../../protocol/common.ts'
+import { bodyKey, type JsonObject } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { shownRun } from '../../protocol/loop/record.ts'
@@ -34,7 +34,12 @@ export const MAX_STORED = 1000
 const MAX_SIZE = 16 * 1024 * 1024
 
 /** A signal as it is stored. */
-export const storing = (cause: Cause, name: string, payload: Open, key?: string): StoredSignal => ({
+export const storing = (
+  cause: Cause,
+  name: string,
+  payload: JsonObject,
+  key?: string,
+): StoredSignal => ({
   id: cause.mint('source_event'),
   name,
   payload,
@@ -96,7 +101,7 @@ function send(
 function complete(
   state: RunState,
   key: string,
-  result: Open,
+  result: JsonObject,
   cause: Cause,
 ): Decision<RunEvent, Answer> {
   const found = waitingAt(

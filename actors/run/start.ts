@@ -6,7 +6,7 @@ import { actorOf } from '../../protocol/action/invocation.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
-import { bodyKey, parseDuration, timestamp, type Open } from '../../protocol/common.ts'
+import { bodyKey, parseDuration, timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { StartExtra } from '../../protocol/directory.ts'
 import type { ChildStart } from '../../protocol/internal.ts'
@@ -20,7 +20,7 @@ import { cut } from '../../protocol/naming.ts'
 import type { Spec } from '../../protocol/spec.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { advance, pause } from './advance.ts'
-import { runRoot } from './roots.ts'
+import { runRoot } from './expression-scope.ts'
 import { current, draft, emit, type Draft } from './draft.ts'
 import { created, hasEnded, note, type Engine, type RunState } from './state.ts'
 
@@ -84,7 +84,7 @@ export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause):
   return on
 }
 /** Begin a run. @param later go on in a commit of its own. */
-export function begin(on: Draft, payload: Open, later: boolean): void {
+export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
   const { at } = on.cause
   const { loop_id, queue_reason } = on.state.record
@@ -123,12 +123,17 @@ export function allowances(
 /** Values with the declared defaults filled in. What declares nothing takes anything. */
 const declared = (
   rules: Spec['input'],
-  given: Open | undefined,
+  given: JsonObject | undefined,
   path: string,
-): ReturnType<typeof applyDefaults> | { values: Open | undefined } =>
+): ReturnType<typeof applyDefaults> | { values: JsonObject | undefined } =>
   rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
 
-function recordOf(input: Start, spec: Spec, values: Open | undefined, cause: Cause): RunRecord {
+function recordOf(
+  input: Start,
+  spec: Spec,
+  values: JsonObject | undefined,
+  cause: Cause,
+): RunRecord {
   const { definition, external_id, parent_run_id } = input
   const workflow_type = input.workflow_type ?? spec.workflow_type
   return {
@@ -157,7 +162,7 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.id
 
 /** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
-const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): Engine => ({
+const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,
     run_id: record.id,
@@ -191,9 +196,9 @@ const engineOf = (input: Start, record: RunRecord, config: Open, cause: Cause): 
 export function nameOf(
   { run_name }: Spec,
   run: RunRecord,
-  input: Open,
-  meta: Open,
-  config: Open,
+  input: JsonObject,
+  meta: JsonObject,
+  config: JsonObject,
 ): Pick<WorkflowRun, 'name' | 'description'> {
   if (!run_name) return {}
   const made = (template: string, length: number): string => {

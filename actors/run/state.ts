@@ -15,17 +15,17 @@
  */
 import type { Chain } from '../../protocol/sources.ts'
 import type { ActorOf } from '../../protocol/action/invocation.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/directory.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
 import { terminal, type RunStep } from '../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunRecord } from '../../protocol/loop/record.ts'
 import type { Spec, Step } from '../../protocol/spec.ts'
 import type { Tell } from '../actor.ts'
-import { applyBranches, indexAt, rowIn } from './kept.ts'
-import type { About } from './telling.ts'
+import { applyBranches, indexAt, rowIn } from './branch-state.ts'
+import type { About } from './source-events.ts'
 
 interface Waiting {
   /** Key of the step that waits. */
@@ -53,7 +53,7 @@ export type OpenWait =
       readonly kind: 'event'
       readonly event_type: string
       readonly source_id?: string
-      readonly match?: Open
+      readonly match?: JsonObject
       readonly condition?: string
       readonly asked?: true
     })
@@ -82,7 +82,7 @@ export interface StoredSignal {
   /** The source event it became. */
   readonly id: string
   readonly name: string
-  readonly payload: Open
+  readonly payload: JsonObject
   /** Characters of the payload as JSON. */
   readonly size?: number
   readonly key?: string
@@ -111,7 +111,7 @@ export interface Branch extends Place {
 }
 /** What a branch or item gave. */
 export type Yield =
-  | { readonly output: Open }
+  | { readonly output: JsonObject }
   | { readonly fault: { readonly error_type: string; readonly error: string } }
 /** What the step that the run is at, a `parallel` or `for_each`, knows of its branches. */
 export interface Join {
@@ -136,7 +136,7 @@ export interface Ending {
   readonly type: 'run.completed' | 'run.failed' | 'run.cancelled'
   readonly position: number
   readonly step?: string
-  readonly payload: Open
+  readonly payload: JsonObject
   readonly run: Patch<RunRecord>
 }
 /** The run that started this one and, when it waits for it, hears of its end. */
@@ -147,8 +147,8 @@ interface Parent {
 
 /** What the engine remembers besides the records. */
 export interface Engine extends Place {
-  readonly meta: Open
-  readonly config: Open
+  readonly meta: JsonObject
+  readonly config: JsonObject
   readonly priority: number
   readonly fairness_key?: string
   /** Attempts of steps begun so far, over the whole life of the run, those of branches included. */
@@ -244,7 +244,7 @@ export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
 export const isAsked = (wait: Wait | undefined): boolean =>
   wait?.kind === 'event' && wait.asked === true
 /** A note as an event carries it. */
-export const note = (content: Note): Open => ({ ...content })
+export const note = (content: Note): JsonObject => ({ ...content })
 
 /** Where a signal's idempotency key is remembered: keys are separate for every name. */
 export const signalKey = (name: string, key: string): string => `${name} ${key}`
@@ -299,7 +299,7 @@ export const branchAt = ({ branches = [] }: RunState, at: string): Branch | unde
   branches[indexAt(branches, at)]
 /** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
-  if (at === undefined) return own(state.steps, key)
+  if (at === undefined) return getOwn(state.steps, key)
   const branch = branchAt(state, at)
   return branch && rowIn(branch, key)
 }

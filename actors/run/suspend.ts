@@ -1,5 +1,5 @@
 /** How a step begins to wait: the step, the wait and the run say so, in this order, with the same details. A branch waits alone: its run waits already. */
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { RunStep } from '../../protocol/runs/schema.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import { emit, type Draft } from './draft.ts'
@@ -10,8 +10,8 @@ import type { OpenWait } from './state.ts'
  * @param details what the timeline shows besides the step, the wait and its deadline.
  * @param row what the step's record shows.
  */
-export function suspend(on: Draft, wait: OpenWait, details: Open, row: Patch<RunStep>): void {
-  const payload: Open = {
+export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Patch<RunStep>): void {
+  const payload: JsonObject = {
     step: wait.step,
     wait_id: wait.id,
     wait_kind: wait.kind,

@@ -21,7 +21,7 @@ import { holdsWork, waitingAt } from './places.ts'
 import { hasEnded, type RunState } from './state.ts'
 import { askAgain, turnWait } from './steps/agent.ts'
 import { judged, VERDICT } from './steps/check.ts'
-import { aboutOf } from './telling.ts'
+import { aboutOf } from './source-events.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>

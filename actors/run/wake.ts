@@ -4,7 +4,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { advance } from './advance.ts'
 import { isFull, leaveBranches } from './branches.ts'
 import { current, draft, emit, nothing, placeOf, silently, withdraw, type Draft } from './draft.ts'
-import { cancelRun, type Fault } from './ending.ts'
+import { cancelRun, type RunFault } from './ending.ts'
 import { exceedWallClock, wallClockPassed } from './limits.ts'
 import { completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { holdsWork } from './places.ts'
@@ -12,7 +12,7 @@ import { hasEnded, placesOf, type RunState } from './state.ts'
 import { abandon } from './steps/action.ts'
 import { stopWork } from './stop.ts'
 
-const timeout = (at: string): Fault => ({
+const timeout = (at: string): RunFault => ({
   error_type: 'timeout',
   error: `The step ${at} did not end in time`,
 })

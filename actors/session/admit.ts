@@ -3,7 +3,7 @@
  * belongs to a new one. All of it is one commit, so two requests that race see each other whole.
  */
 import type { Api } from '../../protocol/api.ts'
-import { bodyKey, type Open } from '../../protocol/common.ts'
+import { bodyKey, type JsonObject } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { ingest, isDropped } from '../../protocol/session/check.ts'
@@ -34,7 +34,7 @@ import {
   type Draft,
 } from './draft.ts'
 import { bound } from './files.ts'
-import { place } from './place.ts'
+import { place } from './find-or-create.ts'
 import { recall } from './remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from './state.ts'
 import { pump } from './turns.ts'
@@ -43,19 +43,19 @@ type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 /** Who wants a turn, and with what. */
-export interface Asking {
+export interface TurnRequest {
   readonly asker: TurnWork['asker']
   readonly definition: TurnWork['definition']
-  readonly metadata: Open | undefined
+  readonly metadata: JsonObject | undefined
 }
-interface Admission extends Asking {
+interface Admission extends TurnRequest {
   readonly owner: TurnWork['owner']
   readonly loop_id?: string
   /** Absent when the message was dropped: then the turn has no input of its own. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
-  readonly output_schema?: Open | undefined
+  readonly output_schema?: JsonObject | undefined
   readonly of?: Partial<
     Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>
   >
@@ -180,10 +180,10 @@ export const startTurn =
 interface Asked {
   readonly path: string
   readonly key: string | undefined
-  readonly content: readonly Open[]
+  readonly content: readonly JsonObject[]
   readonly context: readonly AppContext[] | undefined
-  readonly metadata: Open | undefined
-  readonly output: Open | undefined
+  readonly metadata: JsonObject | undefined
+  readonly output: JsonObject | undefined
 }
 function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
   const { key } = asked

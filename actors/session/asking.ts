@@ -3,7 +3,7 @@
  * session's shard; it and the turn that waits for it move in the same commits. After every change of a question the session
  * is told its record, which is what the transcript shows.
  */
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { Approval } from '../../protocol/interaction/events.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { settledStatuses, type Question } from '../../protocol/interaction/shapes.ts'
@@ -34,7 +34,7 @@ import type { Live, SessionState, Turn } from './state.ts'
 import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
 
 /** Seconds for which a question that says nothing about it waits: a turn must not wait for ever. */
-const PATIENCE = 7 * 86_400
+const QUESTION_TIMEOUT_S = 7 * 86_400
 type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolution_policy'> &
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
@@ -72,7 +72,7 @@ function ask(
 }
 
 /** The model asks people. */
-export function askPerson(on: Draft, id: string, call: string, input: Open): void {
+export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
   const faults = valueFaults(askSchema, input, '')
   if (faults.length > 0)
     return void settle(on, id, call, {
@@ -113,7 +113,7 @@ export function askPerson(on: Draft, id: string, call: string, input: Open): voi
     resolution_policy: { type: 'any_of' },
     ...(description !== undefined && { description }),
     ...(spec && { spec }),
-    expires_at: timestamp(on.cause.at + (expires_in_seconds ?? PATIENCE) * 1000),
+    expires_at: timestamp(on.cause.at + (expires_in_seconds ?? QUESTION_TIMEOUT_S) * 1000),
   })
 }
 const distinct = (options: NonNullable<Question['options']>): NonNullable<Question['options']> =>
@@ -136,7 +136,7 @@ export function askApproval(
   id: string,
   call: string,
   tool: GrantedTool,
-  input: Open,
+  input: JsonObject,
 ): void {
   const turn = turnOf(on, id) as Turn
   const { asker, definition } = turn.work
@@ -163,7 +163,7 @@ export function askApproval(
       resolution_policy: { type: 'any_of' },
       spec: { mode: 'confirm' },
       context: { action: name, parameters: input },
-      expires_at: timestamp(on.cause.at + PATIENCE * 1000),
+      expires_at: timestamp(on.cause.at + QUESTION_TIMEOUT_S * 1000),
     },
     approvers && {
       action: name,
@@ -265,7 +265,7 @@ function resume(on: Draft, id: string): void {
 function told(
   { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
   asks: 'person' | 'approval' | undefined,
-): Open {
+): JsonObject {
   const comment = responses.find((response) => response.id === resolving_response_id)?.comment
   const refused = asks === 'approval' && { approved: false }
   if (status === 'completed')

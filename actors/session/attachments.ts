@@ -10,7 +10,7 @@ import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import {
   blockOf,
   type Artifact,
@@ -100,7 +100,7 @@ export function attach(
   cause: Cause,
 ): Decision<SessionEvent, Attached & { status_code?: 200 }> {
   const session = live(state, cause)
-  const file = session && own(filesOf(session), artifact_id)
+  const file = session && getOwn(filesOf(session), artifact_id)
   if (!file || file.state === 'erased') return refuse('not_found')
   return file.state === 'stored'
     ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
@@ -113,7 +113,7 @@ export function detach(
   cause: Cause,
 ): Decision<SessionEvent, undefined> {
   const session = live(state, cause)
-  const file = session && own(filesOf(session), artifact_id)
+  const file = session && getOwn(filesOf(session), artifact_id)
   if (!file)
     return refuse('not_found', { resource: 'attachment' }, 'There is no such file in this session.')
   if (file.state === 'coming')

@@ -2,9 +2,9 @@
  * What a session knows of its files, without deciding anything: how events change it, what content that refers to them means, and
  * what may be read.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import {
   blockOf,
   fileName,
@@ -84,14 +84,14 @@ export const reactAttachments = {
 /** Content with what the service knows of the files it refers to; or the refusal of one that is not there. @param path where the content stands in the request. */
 export function bound(
   state: SessionState,
-  content: readonly Open[],
+  content: readonly JsonObject[],
   path: string,
-): readonly Open[] | Refusal {
+): readonly JsonObject[] | Refusal {
   const faults: FieldError[] = []
   const blocks = content.map((block, index) => {
     const id = fileOf(block)
     if (id === undefined) return block
-    const file = own(filesOf(state), id)
+    const file = getOwn(filesOf(state), id)
     const fault = (message: string) => {
       faults.push({ field: `${path}[${index}].source.artifact_id`, message, actual: id })
     }
@@ -117,7 +117,7 @@ export const withFiles = (
   rows.map((row) => {
     const gone = (block: Block): boolean => {
       const id = fileOf(block)
-      return id !== undefined && own(filesOf(state), id)?.state !== 'stored'
+      return id !== undefined && getOwn(filesOf(state), id)?.state !== 'stored'
     }
     return row.content.some(gone)
       ? {
@@ -148,6 +148,6 @@ export const fileAt = (
   { artifact_id }: { readonly artifact_id: string },
   at: number,
 ): Artifact | null => {
-  const file = isLive(state, at) ? own(filesOf(state), artifact_id) : undefined
+  const file = isLive(state, at) ? getOwn(filesOf(state), artifact_id) : undefined
   return file?.state === 'stored' ? file.artifact : null
 }

@@ -12,7 +12,7 @@ import { textOf, toolUses } from '../../protocol/session/blocks.ts'
 import type { TurnSpending } from '../../protocol/session/commands.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { valueFaults } from '../../protocol/json-schema/validate.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { costOf } from '../../protocol/loop/credits.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { change, count, note, now, stream, turnOf, write, type Draft } from './draft.ts'
@@ -195,12 +195,12 @@ function said(on: Draft, id: string, { content }: Answer): void {
   end(on, id, { status: 'completed' })
 }
 /** An object in a text, alone or in a fence of code. */
-function parsed(text: string): Open | undefined {
+function parsed(text: string): JsonObject | undefined {
   const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
   try {
     const value: unknown = JSON.parse(inner)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Open)
+      ? (value as JsonObject)
       : undefined
   } catch {
     return undefined

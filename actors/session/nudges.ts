@@ -8,7 +8,7 @@
 import type { Api } from '../../protocol/api.ts'
 import { bodyKey } from '../../protocol/common.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Input } from '../../protocol/contract.ts'
 import type { NudgeWork } from '../../protocol/session/bookkeeping.ts'
 import type { Hashed, Keyed } from '../../protocol/session/commands.ts'
@@ -16,7 +16,7 @@ import type { SessionEvent } from '../../protocol/session/events.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import { publicSession, type NudgeAck, type SessionNudge } from '../../protocol/session/shapes.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { admit, type Asking } from './admit.ts'
+import { admit, type TurnRequest } from './admit.ts'
 import { interrupt } from './asking.ts'
 import {
   answering,
@@ -89,7 +89,7 @@ export const nudge =
       sender_principal_id: cause.principal.id,
       created_at: now(on),
     }
-    const asking: Asking = { asker, definition, metadata: input.metadata }
+    const asking: TurnRequest = { asker, definition, metadata: input.metadata }
     if (!target) {
       const { turn_id, after_sequence } = becomesTurn(on, id, input.content, asking)
       const kept: NudgeWork = {
@@ -194,7 +194,7 @@ function queue(
   })
 }
 /** A turn whose input is a nudge; it waits behind the turns that there are. */
-const becomesTurn = (on: Draft, id: string, content: string, asking: Asking) =>
+const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,
     owner: 'nudge',
@@ -267,7 +267,7 @@ export const cancelNudge =
   ): Decision<SessionEvent, SessionNudge> => {
     const session = live(state, cause)
     if (!session) return refuse('not_found')
-    const known = own(session.nudges, nudge_id)
+    const known = getOwn(session.nudges, nudge_id)
     if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
     const on = draft(session, cause, brand)
     emit(on, {

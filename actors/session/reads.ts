@@ -1,6 +1,6 @@
 /** Reads of a session's committed state. */
 import type { ActionCall } from '../../protocol/action/invocation.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { Compacting, KnownResult } from '../../protocol/session/commands.ts'
 import { generationSpec, messagesOf, type GenerationSpec } from '../../protocol/session/request.ts'
 import type { Generating } from '../../protocol/session/previews.ts'
@@ -17,7 +17,7 @@ export const jobSpec =
   (
     state: SessionState,
     { job_id }: { readonly job_id: string },
-  ): GenerationSpec | { readonly parameters: Open; readonly action_name: string } | null => {
+  ): GenerationSpec | { readonly parameters: JsonObject; readonly action_name: string } | null => {
     const found = jobOf(state, job_id)
     if (!found) return null
     if ('compaction' in found) return summarySpec(state, brand) ?? null

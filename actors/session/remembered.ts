@@ -2,7 +2,7 @@
  * The newest of many keys with what belongs to each, in small buckets: one more key copies a bucket, not all of them, and the
  * oldest are forgotten a bucket at a time. Plain JSON, never changed in place.
  */
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 
 /** Newest bucket last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
@@ -18,7 +18,7 @@ export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   const name = spelled(key)
   for (const bucket of all) {
-    const found = own(bucket, name)
+    const found = getOwn(bucket, name)
     if (found !== undefined) return found
   }
   return undefined

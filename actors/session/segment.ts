@@ -3,7 +3,7 @@
  * the row and one row with all results are committed together. A call that was settled is never made again.
  */
 import { isExempt } from '../../protocol/agents/manifest.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
 import type { Call } from '../../protocol/session/bookkeeping.ts'
 import type { GrantedTool } from '../../protocol/session/definition.ts'
@@ -109,7 +109,7 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
 }
 
 /** A call by its name and arguments; long ones by how they begin, their length and a hash. */
-function signatureOf(name: string, input: Open): string {
+function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`
   return text.length <= SIGNATURE
     ? text
@@ -122,7 +122,7 @@ function own(
   id: string,
   call: string,
   which: Exclude<Reserved, 'ask'>,
-  input: Open,
+  input: JsonObject,
 ): void {
   const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
   if (which === 'submit_output') {
@@ -154,7 +154,7 @@ function act(
   id: string,
   call: string,
   tool: GrantedTool,
-  input: Open,
+  input: JsonObject,
   active: readonly string[] | undefined,
 ): void {
   const { definition } = (turnOf(on, id) as Turn).work

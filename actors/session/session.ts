@@ -25,12 +25,12 @@ import { fileAt, listed, reactAttachments } from './files.ts'
 import { jobRetried, jobSettled } from './jobs.ts'
 import { cancelNudge, nudge } from './nudges.ts'
 import { openTurn, stopTurn } from './owned.ts'
-import { create, standing, succeed } from './place.ts'
+import { create, standing, succeed } from './find-or-create.ts'
 import { actionCall, detail, generation, jobSpec, results } from './reads.ts'
 import { tellEnd, tellSpending } from './report.ts'
 import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
 import { unborn, type SessionState } from './state.ts'
-import { tellMessage } from './telling.ts'
+import { tellMessage } from './source-events.ts'
 
 type Extra = {
   'agent.invoke': Placing & Keyed

@@ -3,7 +3,7 @@ import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { ingest, isDropped } from '../../protocol/session/check.ts'
 import type { Appended, Defined } from '../../protocol/session/commands.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
@@ -157,7 +157,7 @@ export const cancelTurn =
   (state, { turn_id }, cause) => {
     const reply = { id: turn_id } as AgentTurn
     if (!state.record) return refuse('not_found')
-    const turn = own(state.turns, turn_id)
+    const turn = getOwn(state.turns, turn_id)
     if (!turn || !isLive(state, cause.at)) return { events: [], reply }
     if (turn.work.owner === 'run')
       return refuse('turn_owned_by_run', { turn_id, run_id: turn.record.run_id })

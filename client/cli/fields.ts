@@ -29,7 +29,7 @@ export interface Field {
   readonly help: string
 }
 /** A text of the command line that is no value of its field. */
-export interface Fault {
+export interface UsageFault {
   readonly fault: string
 }
 
@@ -114,7 +114,7 @@ export function readValue(
   field: Field,
   text: string,
   read: ReadFile,
-): { readonly value: unknown } | Fault {
+): { readonly value: unknown } | UsageFault {
   const { form, choices, name } = field
   if (field.nullable && text === 'null') return { value: null }
   switch (form) {
@@ -161,7 +161,7 @@ export function readValue(
 }
 
 /** JSON text as a value. */
-export function parsed(name: string, text: string): { readonly value: unknown } | Fault {
+export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
@@ -178,7 +178,7 @@ export function inputOf(
   sets: readonly string[],
   body: unknown,
   read: ReadFile,
-): { readonly input: Record<string, unknown> } | Fault {
+): { readonly input: Record<string, unknown> } | UsageFault {
   if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body)))
     return { fault: 'the body must be a JSON object' }
   const input: Record<string, unknown> = { ...(body as Record<string, unknown> | undefined) }

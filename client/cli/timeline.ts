@@ -15,7 +15,7 @@ const silent: ReadonlySet<string> = new Set([
   'source',
   'job_id',
 ])
-const LONGEST = 110
+const MAX_LINE_LENGTH = 110
 
 /** One line: the time, what happened, to which step, and the details that fit. */
 export function lineOf({ created_at, event_type, step_key, payload }: RunEventRecord): string {
@@ -23,7 +23,7 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
     .filter(([name]) => !silent.has(name))
     .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ')
-  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ${clipped(details, LONGEST)}`.trimEnd()
+  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ${clipped(details, MAX_LINE_LENGTH)}`.trimEnd()
 }
 /** One line of a channel: the time, what happened, who or what it is about, and the text that fits. */
 export function channelLine({ created_at, event_type, payload }: ChannelEventRecord): string {
@@ -35,7 +35,7 @@ export function channelLine({ created_at, event_type, payload }: ChannelEventRec
   const about = message
     ? `${message.seq}  ${message.sender_id}  ${shown(message.content)}`
     : (member?.member_id ?? channel?.name ?? '')
-  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, LONGEST + 40)}`.trimEnd()
+  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${clipped(about, MAX_LINE_LENGTH + 40)}`.trimEnd()
 }
 const shown = (value: unknown): string =>
   typeof value === 'string'

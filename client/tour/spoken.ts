@@ -2,9 +2,9 @@
 import type { Block } from '../../protocol/session/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
-const LONGEST = 130
+const MAX_LINE_LENGTH = 130
 const clipped = (text: string): string =>
-  text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
+  text.length > MAX_LINE_LENGTH ? `${text.slice(0, MAX_LINE_LENGTH - 1)}…` : text
 
 export class Lines {
   readonly #say: (line: string) => void

@@ -38,7 +38,7 @@ export interface TourOptions {
   readonly signal?: AbortSignal
 }
 /** Milliseconds after which a tour is given up. */
-const LIMIT = 15 * 60_000
+const TOUR_TIMEOUT_MS = 15 * 60_000
 /** Tries of one request: enough for a node, or a NATS leader, to come back. */
 const TRIES = 12
 type Part = Measured & { readonly worker: string }
@@ -70,8 +70,8 @@ export async function runTour(options: TourOptions): Promise<boolean> {
     once: true,
   })
   const limit = setTimeout(
-    () => stop.abort(new Error(`the tour took longer than ${LIMIT / 60_000} minutes`)),
-    LIMIT,
+    () => stop.abort(new Error(`the tour took longer than ${TOUR_TIMEOUT_MS / 60_000} minutes`)),
+    TOUR_TIMEOUT_MS,
   )
   try {
     shown.line(`Measuring ${folder} at ${url.join(', ')} with workers ${names.join(' and ')}.\n`)

@@ -10,7 +10,7 @@
 import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
 import { Claims } from './claims.ts'
 import { Jobs } from './jobs.ts'
-import { Line } from './line.ts'
+import { ReconnectingSocket } from './reconnecting-socket.ts'
 import {
   WorkerError,
   type JobEvent,
@@ -47,7 +47,7 @@ export class Core {
   readonly ended: Promise<WorkerEnd>
   readonly #options: CoreOptions
   readonly #clock: Clock
-  readonly #line: Line
+  readonly #line: ReconnectingSocket
   readonly #claims: Claims
   readonly #jobs: Jobs
   readonly #reports: Reports
@@ -69,7 +69,7 @@ export class Core {
     this.#concurrency = options.concurrency ?? 1
     this.ended = new Promise((end) => (this.#end = end))
     const log = (line: string) => this.#log(line)
-    this.#line = new Line(
+    this.#line = new ReconnectingSocket(
       options.urls,
       options.headers,
       dial,

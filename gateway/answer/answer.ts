@@ -7,7 +7,7 @@ import type { Credential, Principal } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { roundOf } from '../../protocol/interaction/resolve.ts'
 import type { Interaction } from '../../protocol/interaction/shapes.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Edge } from '../call.ts'
 import { originOf } from '../origin.ts'
 import type { Incoming } from '../request.ts'
@@ -146,7 +146,7 @@ async function speakerOf(
 ): Promise<Principal | undefined | Refusal> {
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
-  const known = own(organization.projects, project)
+  const known = getOwn(organization.projects, project)
   if (!known || known.deleted) return undefined
   const home = await directory.project(project)
   if (isRefusal(home)) return home

@@ -18,7 +18,7 @@ export interface LinkClaim {
 type Sealer = Pick<World, 'seal'>
 
 const SEAL = 20
-const LONGEST = 2048
+const MAX_TOKEN_LENGTH = 2048
 const sealOf = (world: Sealer, text: string): Uint8Array =>
   world.seal(`answer link\n${text}`).subarray(0, SEAL)
 
@@ -33,7 +33,7 @@ export function linkToken(
 
 /** What a link says, or undefined when this installation never made it. */
 export function readToken(world: Sealer, token: string): LinkClaim | undefined {
-  if (token.length > LONGEST) return undefined
+  if (token.length > MAX_TOKEN_LENGTH) return undefined
   const bytes = Buffer.from(token, 'base64url')
   const text = bytes.subarray(SEAL).toString()
   // Decoding base64 forgives foreign characters and spare bits: only the text that was given out is accepted.

@@ -3,8 +3,8 @@
  * event, the verb its action. Events without an action have a fixed verb.
  */
 import { createHash } from 'node:crypto'
-import type { Open } from '../../protocol/common.ts'
-import { own } from '../../protocol/lookup.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { ProviderName } from '../../protocol/integrations.ts'
 import type { ServicePublication } from '../../protocol/sources.ts'
 
@@ -12,7 +12,7 @@ import type { ServicePublication } from '../../protocol/sources.ts'
 export interface Received {
   readonly header: (name: string) => string | undefined
   readonly text: string
-  readonly body: Open
+  readonly body: JsonObject
 }
 /** A source event, a test that is only acknowledged, or the header or member that is missing or wrong. */
 export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
@@ -42,7 +42,7 @@ const SEGMENT = /^[A-Za-z0-9_-]{1,48}$/
 const MAX_DELIVERY_ID = 255
 
 const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? own(value as Open, name) : undefined
+  typeof value === 'object' && value !== null ? getOwn(value as JsonObject, name) : undefined
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
@@ -57,10 +57,10 @@ interface Facts {
 
 const ofGitHub = ({ header, body }: Received): Facts => ({
   resource: header('x-github-event'),
-  action: textOf(own(body, 'action')),
+  action: textOf(getOwn(body, 'action')),
   delivery_id: header('x-github-delivery'),
-  repository: textOf(memberOf(own(body, 'repository'), 'full_name')),
-  sender: textOf(memberOf(own(body, 'sender'), 'login')),
+  repository: textOf(memberOf(getOwn(body, 'repository'), 'full_name')),
+  sender: textOf(memberOf(getOwn(body, 'sender'), 'login')),
 })
 
 /** Several webhooks that one event sets off share `X-Gitlab-Event-UUID`, so it identifies a delivery only together with the body. */
@@ -69,15 +69,17 @@ function ofGitLab({ header, body, text }: Received): Facts {
   const named = header('x-gitlab-event')?.replace(/ Hook$/, '')
   return {
     resource:
-      textOf(own(body, 'object_kind')) ?? named?.toLowerCase().replaceAll(' ', '_') ?? undefined,
+      textOf(getOwn(body, 'object_kind')) ?? named?.toLowerCase().replaceAll(' ', '_') ?? undefined,
     action:
-      textOf(memberOf(own(body, 'object_attributes'), 'action')) ?? textOf(own(body, 'action')),
+      textOf(memberOf(getOwn(body, 'object_attributes'), 'action')) ??
+      textOf(getOwn(body, 'action')),
     delivery_id:
       header('idempotency-key') ??
       header('webhook-id') ??
       (uuid && `${uuid}:${createHash('sha256').update(text, 'utf8').digest('hex')}`),
-    repository: textOf(memberOf(own(body, 'project'), 'path_with_namespace')),
-    sender: textOf(memberOf(own(body, 'user'), 'username')) ?? textOf(own(body, 'user_username')),
+    repository: textOf(memberOf(getOwn(body, 'project'), 'path_with_namespace')),
+    sender:
+      textOf(memberOf(getOwn(body, 'user'), 'username')) ?? textOf(getOwn(body, 'user_username')),
   }
 }
 
@@ -90,7 +92,7 @@ export function readEvent(provider: ProviderName, received: Received): Read {
   if (provider === 'github' && resource === 'ping') return { test: true }
   if (delivery_id === undefined || delivery_id.length > MAX_DELIVERY_ID)
     return { fault: provider === 'github' ? 'X-GitHub-Delivery' : 'Idempotency-Key' }
-  const verb = action ?? own(verbs[provider], resource) ?? RECEIVED
+  const verb = action ?? getOwn(verbs[provider], resource) ?? RECEIVED
   if (!SEGMENT.test(resource)) return { fault: 'the name of the event' }
   if (!SEGMENT.test(verb)) return { fault: 'action' }
   return {

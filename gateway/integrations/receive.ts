@@ -10,15 +10,15 @@
 import type { EventAccepted } from '../../protocol/api/events.ts'
 import type { FoundSecret } from '../../protocol/api/secrets.ts'
 import { unauthenticated } from '../../protocol/api/unauthenticated.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { integrationSecret, isProvider, type ProviderName } from '../../protocol/integrations.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Published, ServicePublication } from '../../protocol/sources.ts'
 import type { Edge } from '../call.ts'
 import { originOf } from '../origin.ts'
-import { published } from '../published.ts'
+import { publishIdempotently } from '../publish-idempotently.ts'
 import { charged } from '../rate.ts'
 import type { Incoming } from '../request.ts'
 import type { Answer } from '../respond.ts'
@@ -98,8 +98,8 @@ async function find(
     : missing()
 }
 const projectNamed = ({ projects, handles }: OrganizationDirectory, text: string) => {
-  const id = own(projects, text) ? text : own(handles, text)
-  const project = id === undefined ? undefined : own(projects, id)
+  const id = getOwn(projects, text) ? text : getOwn(handles, text)
+  const project = id === undefined ? undefined : getOwn(projects, id)
   return project && !project.deleted ? project.id : undefined
 }
 
@@ -113,7 +113,7 @@ function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal |
 }
 
 /** The body as a JSON object; GitHub can also send it as the field `payload` of a form. */
-function bodyOf(incoming: Incoming): Open | Refusal {
+function bodyOf(incoming: Incoming): JsonObject | Refusal {
   const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
   const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body
   let value: unknown
@@ -125,7 +125,7 @@ function bodyOf(incoming: Incoming): Open | Refusal {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
   const fault = unsafe(value)
-  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as Open)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 
 async function publish(
@@ -150,7 +150,7 @@ async function publish(
     name: 'source.publish',
     origin,
   } as const
-  const outcome = await published(world, project, (recalled) =>
+  const outcome = await publishIdempotently(world, project, (recalled) =>
     world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
   )
   if (isRefusal(outcome)) return outcome

@@ -1,6 +1,6 @@
 /** Whether a webhook comes from its provider. All comparisons take the same time whatever differs. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { ProviderName } from '../../protocol/integrations.ts'
 
 /** What a request says of itself. @param name of a header, lower case. */
@@ -22,7 +22,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 /** A secret that is too short to be one authenticates nothing. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
-  const secret = own(entries, name)
+  const secret = getOwn(entries, name)
   return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
 }
 

@@ -17,7 +17,7 @@ import {
   type RpcId,
 } from '../../protocol/mcp.ts'
 import { ended } from '../actions.ts'
-import { homeOf, rows, type Call, type Edge } from '../call.ts'
+import { scopeId, rows, type Call, type Edge } from '../call.ts'
 import { perform } from '../command.ts'
 import { keyOf } from '../idempotency.ts'
 import { runQuery } from '../query.ts'
@@ -29,7 +29,7 @@ import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'
 import { denied, offeredAs, offeredIn, type Offered } from './tools.ts'
 
 /** Milliseconds that a client is kept waiting which takes no stream. */
-const PATIENCE = 120_000
+const CALL_TIMEOUT_MS = 120_000
 
 /** The request of a row that a call comes to. */
 const relayed = (
@@ -65,7 +65,7 @@ export async function callTool(
   if (odd[0])
     return faulty(id, 'invalid_params', `${odd[0].field}: ${odd[0].message}`, { fields: odd })
   const { name, arguments: input = {}, _meta } = params as CallParams
-  const all = await offeredIn(world, homeOf(edge, call))
+  const all = await offeredIn(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const offered = offeredAs(all, name)
   if (!offered) return faulty(id, 'invalid_params', `There is no tool ${name}.`, { name })
@@ -105,7 +105,7 @@ export async function callTool(
     at: 0,
   }
   if (takesStream(call)) return followCall(edge, row, exchange, promiseOf(offered), waiting, true)
-  await ended(edge, homeOf(edge, call), run_id, PATIENCE)
+  await ended(edge, scopeId(edge, call), run_id, CALL_TIMEOUT_MS)
   return given(
     (await resultOf(edge, row, promiseOf(offered), run_id)) ??
       unfinished(run_id, `${brand}_run_get`, brand),
@@ -123,7 +123,7 @@ export async function resumeCall(
     slots: waiting.row === 'action.invoke' ? { action_name: waiting.name } : {},
     body: {},
   })
-  const all = await offeredIn(edge.world, homeOf(edge, call))
+  const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
   // What is not offered any more still has its result.
   const offered = offeredAs(all, waiting.name)

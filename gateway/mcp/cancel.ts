@@ -6,7 +6,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import type { RpcId } from '../../protocol/mcp.ts'
 import { authorize } from '../authorize.ts'
-import { homeOf, rows, type Call, type Edge } from '../call.ts'
+import { scopeId, rows, type Call, type Edge } from '../call.ts'
 import { runCommand } from '../command.ts'
 
 /** Milliseconds between looks for a run whose start may be under way on another gateway. */
@@ -42,7 +42,7 @@ export async function cancelCall(
     return undefined
   for (const pause of LOOKS) {
     if (pause > 0) await new Promise<void>((look) => world.later(pause, look))
-    const found = (await world.view(homeOf(edge, call), 'run.list', { external_id, limit: 10 })) as
+    const found = (await world.view(scopeId(edge, call), 'run.list', { external_id, limit: 10 })) as
       | { items: readonly Run[] }
       | Refusal
     if (isRefusal(found)) return found

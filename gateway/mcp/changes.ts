@@ -5,7 +5,7 @@
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { notice } from '../../protocol/mcp.ts'
 import type { Caller } from '../authenticate.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../cursor.ts'
 import { guardOf } from '../guard.ts'
 import type { Exchange, Sink } from '../respond.ts'
@@ -46,7 +46,7 @@ export async function listen(
   open: Set<Sink>,
 ): Promise<Refusal | undefined> {
   const { world, directory, authentication } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const first = await digestOf(edge, project, call.caller)
   if (isRefusal(first) || !exchange.open) return isRefusal(first) ? first : undefined
   let known: string = first

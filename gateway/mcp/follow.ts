@@ -10,7 +10,7 @@
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor, type Binding } from '../cursor.ts'
 import { guardOf } from '../guard.ts'
 import type { Exchange, Sink } from '../respond.ts'
@@ -45,7 +45,7 @@ export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
 /** What ids of frames belong to: the caller in the project. */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
-  project: homeOf(edge, call),
+  project: scopeId(edge, call),
   route: `mcp.${what}`,
   filters: { principal: call.caller.principal.id },
 })
@@ -66,7 +66,7 @@ export async function followCall(
   first: boolean,
 ): Promise<Refusal | undefined> {
   const { world } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const { follower, release } = edge.followers.hold(
     timelineSource(world, project, waiting.run_id, progressSpelling),
   )

@@ -16,7 +16,7 @@ import {
   type McpMessage,
   type RpcId,
 } from '../../protocol/mcp.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../cursor.ts'
 import { hexOf } from '../hex.ts'
 import type { Answer, Exchange, Sink } from '../respond.ts'
@@ -181,10 +181,10 @@ async function listTools(
   { cursor }: { readonly cursor?: string },
 ): Promise<Replied> {
   const { world } = edge
-  const binding = { project: homeOf(edge, call), route: 'mcp.tools.list', filters: {} }
+  const binding = { project: scopeId(edge, call), route: 'mcp.tools.list', filters: {} }
   const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
   if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not one of this list')
-  const all = await offeredIn(world, homeOf(edge, call))
+  const all = await offeredIn(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const rest = all.filter(
     (one) => one.name > String(opened.position) && !denied(world, call.caller, one),

@@ -1,21 +1,21 @@
 /** What a call came to, in the words of the protocol: for the model as text, for programs as data, and whose run it was. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { valueFaults } from '../../protocol/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
 import type { McpResult, McpTool } from '../../protocol/mcp.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
 /** Something that came out well. */
-export const good = (output: Open, meta?: Open): McpResult => ({
+export const good = (output: JsonObject, meta?: JsonObject): McpResult => ({
   content: text(JSON.stringify(output)),
   structuredContent: output,
   ...(meta && { _meta: meta }),
 })
-const failed = (why: string, meta?: Open): McpResult => ({
+const failed = (why: string, meta?: JsonObject): McpResult => ({
   content: text(why),
   isError: true,
   ...(meta && { _meta: meta }),
@@ -48,7 +48,13 @@ export const unfinished = (run_id: string, look: string, brand: string): McpResu
     [`${brand}/run_id`]: run_id,
   })
 /** How a run is going, for the tool that looks at one. */
-export const shownRun = ({ id, status, result: output, error_type, error_message }: Ran): Open => ({
+export const shownRun = ({
+  id,
+  status,
+  result: output,
+  error_type,
+  error_message,
+}: Ran): JsonObject => ({
   run_id: id,
   status,
   ...(output && { output }),
@@ -68,7 +74,7 @@ export const resultOf = async (
   promised: Promised,
   run_id: string,
 ): Promise<McpResult | undefined | Refusal> =>
-  judged(edge, call, await readResult(edge.world, homeOf(edge, call), promised, run_id))
+  judged(edge, call, await readResult(edge.world, scopeId(edge, call), promised, run_id))
 async function readResult(
   world: World,
   project: string,
@@ -90,7 +96,7 @@ async function readResult(
   const call =
     row === 'action.invoke'
       ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as
-          | { readonly output?: Open }
+          | { readonly output?: JsonObject }
           | null
           | Refusal)
       : { output: run.result }

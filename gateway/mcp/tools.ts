@@ -5,7 +5,7 @@
 import { builtinOf } from '../../protocol/action/builtin.ts'
 import type { CatalogEntry } from '../../protocol/api/actions.ts'
 import type { RowName } from '../../protocol/api.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { McpTool } from '../../protocol/mcp.ts'
 import { entriesOf } from '../action-catalog.ts'
@@ -26,11 +26,11 @@ export interface Offered {
   /** A call takes as long as the run that it starts; others are answered at once. */
   readonly lasts: boolean
   /** Path slots and body of the row. */
-  ask(input: Open): Pick<Call, 'slots' | 'body'>
+  ask(input: JsonObject): Pick<Call, 'slots' | 'body'>
 }
 
 /** Seconds that one attempt of an action may take: the most that the row allows. */
-const PATIENCE = 120
+const ACTION_TIMEOUT_S = 120
 /** Names that every client passes on to its model: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
@@ -63,7 +63,7 @@ function meaningOf(
       lasts: true,
       ask: (input) => ({
         slots: { action_name: name },
-        body: { input, timeout_seconds: PATIENCE },
+        body: { input, timeout_seconds: ACTION_TIMEOUT_S },
       }),
     }
   const which = builtinOf(brand, name)
@@ -89,7 +89,7 @@ function meaningOf(
 }
 
 /** A schema of an object; whatever else was given stands for no rule, because arguments always are one. */
-const objectOf = (schema: Open | undefined): McpTool['inputSchema'] =>
+const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
   schema && (schema['type'] === undefined || schema['type'] === 'object')
     ? { ...schema, type: 'object' }
     : { type: 'object' }

@@ -10,7 +10,7 @@ import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
 
 /** Milliseconds that queues are given. */
-const PATIENCE = 1000
+const QUEUE_TIMEOUT_MS = 1000
 
 /** The jobs of one project, each leased one with its `lease_expires_at` and, once its worker was heard of, `last_heartbeat_at`. */
 export async function withLeases(
@@ -42,7 +42,7 @@ async function renewals(
 ): Promise<readonly Renewal[]> {
   let stop = () => {}
   const late = new Promise<undefined>((resolve) => {
-    stop = world.later(PATIENCE, () => resolve(undefined))
+    stop = world.later(QUEUE_TIMEOUT_MS, () => resolve(undefined))
   })
   try {
     const answer = await Promise.race([world.ask(to, 'renewals', { job_ids }), late])

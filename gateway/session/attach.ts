@@ -10,11 +10,11 @@ import {
 } from '../../protocol/session/attachments.ts'
 import type { SessionCommands } from '../../protocol/session/commands.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { isId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import type { Address, Origin } from '../../protocol/entry.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { hexOf } from '../hex.ts'
 import { keyOf } from '../idempotency.ts'
 import { answer, pageOf, type LocalQuery } from '../listing.ts'
@@ -55,12 +55,12 @@ async function upload(
   origin: Origin,
 ): Promise<Prepared | Refusal> {
   const { world } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const to = sessionOf(project, call.slots['session_id'] ?? '')
   if (!to) return missing
   const known = await edge.directory.organization()
   if (isRefusal(known)) return known
-  if (own(known.projects, project)?.attachments === false) return switchedOff
+  if (getOwn(known.projects, project)?.attachments === false) return switchedOff
   const { file, body } = call
   if (!file || !world.files) return unavailable
   const key = keyOf(call)
@@ -112,7 +112,7 @@ async function upload(
 }
 /** The bytes are gone before the answer; should the gateway die in between, the session has them erased. */
 const erase: Prepare = (edge, call) => ({
-  answer: () => away(edge.world, fileName(homeOf(edge, call), call.slots['artifact_id'] ?? '')),
+  answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
 })
 const away = async ({ files }: World, place: string): Promise<void> => {
   for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
@@ -161,7 +161,7 @@ export async function sendFile(
   exchange: Exchange,
 ): Promise<Answer | Refusal> {
   const { world, room } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const { session_id = '', artifact_id = '' } = call.slots
   const to = sessionOf(project, session_id)
   const file =
@@ -174,7 +174,7 @@ export async function sendFile(
       : undefined
   if (!file) return noFile
   if (isRefusal(file)) return file
-  const leave = await room.enter(file.size_bytes)
+  const leave = await room.acquire(file.size_bytes)
   exchange.onClose(leave)
   let bytes: Uint8Array | undefined
   try {

@@ -1,5 +1,5 @@
 /** What a session's followers are shown, before a stream spells it: the transcript as frames, or the older numbered events. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { SessionEvent, SessionFrame } from '../../protocol/session/events.ts'
 import type { TranscriptPage } from '../../protocol/session/pages.ts'
 import type { Appended, Preview } from '../../protocol/session/previews.ts'
@@ -72,7 +72,7 @@ export const endsTurn = (change: Change): boolean =>
 /** Characters that some clients take for the end of a line, spelled so that none does. */
 const LINES = /[\u0085\u2028\u2029]/g
 /** JSON on one line, whatever a reader takes for one. */
-function oneLine(data: Open): string {
+function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0
     ? json.replace(
@@ -82,5 +82,5 @@ function oneLine(data: Open): string {
     : json
 }
 /** One frame. */
-export const spell = (event_type: string, data: Open, id?: string | number): string =>
+export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

@@ -14,12 +14,12 @@ import { findModel } from '../../protocol/agents/models.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Defined, GrantedTool } from '../../protocol/session/definition.ts'
 import type { Session } from '../../protocol/session/shapes.ts'
 import { refusedTools } from '../actions-named.ts'
 import type { Caller } from '../authenticate.ts'
-import { agentSource, byName, type Asking } from '../equipment.ts'
+import { agentSource, byName, type CapabilityReader } from '../agent-capabilities.ts'
 import { grantedTools, remembered } from './tools.ts'
 
 /** What turns of agents begin with, by agent. Agents, what they are given and what that is are configuration: as long as that is the one that is known (directory.ts, D2), so is this. */
@@ -27,7 +27,11 @@ const sources = new WeakMap<
   ProjectDirectory,
   { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }
 >()
-async function sourceOf(edge: Asking, project: string, id: string): Promise<AgentSource | Refusal> {
+async function sourceOf(
+  edge: CapabilityReader,
+  project: string,
+  id: string,
+): Promise<AgentSource | Refusal> {
   const here = await edge.directory.project(project)
   if (isRefusal(here)) return here
   const organization = await edge.directory.organization()
@@ -44,7 +48,7 @@ async function sourceOf(edge: Asking, project: string, id: string): Promise<Agen
 
 /** The agent that a reference names, in use or not. @param field of the request that has the reference, for the refusal. */
 export async function findAgent(
-  { world, directory }: Asking,
+  { world, directory }: CapabilityReader,
   project: string,
   ref: { readonly id?: string; readonly name?: string },
   field?: string,
@@ -53,7 +57,7 @@ export async function findAgent(
   if (isRefusal(known)) return known
   const id =
     ref.id ?? Object.entries(known.agents).find(([, { name }]) => name === ref.name)?.[0] ?? ''
-  if (!own(known.agents, id))
+  if (!getOwn(known.agents, id))
     return refuse(
       'not_found',
       {
@@ -72,7 +76,7 @@ export const inUse = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
 /** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
 export async function agentOf(
-  asking: Asking,
+  asking: CapabilityReader,
   project: string,
   ref: { readonly id?: string; readonly name?: string },
 ): Promise<Agent | Refusal> {
@@ -92,7 +96,7 @@ export interface Wanted {
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
 /** What all layers together give, without what an agent's actions and memory add to it. */
 async function effectiveIn(
-  edge: Asking,
+  edge: CapabilityReader,
   project: string,
   agent: Agent,
   session: Settings,
@@ -132,7 +136,7 @@ async function effectiveIn(
 }
 /** How a session compacts: by itself from so many tokens on, or not. A step of a run that names another model may have another threshold. */
 export async function compactionOf(
-  edge: Asking,
+  edge: CapabilityReader,
   project: string,
   session: Session,
 ): Promise<EffectiveDefinition['compaction'] | Refusal> {
@@ -142,7 +146,7 @@ export async function compactionOf(
 }
 /** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
 export async function define(
-  edge: Asking,
+  edge: CapabilityReader,
   project: string,
   agent: Agent,
   session: Settings,
@@ -162,7 +166,7 @@ export async function define(
   ])
   if (isRefusal(tools)) return tools
   if (isRefusal(memory)) return memory
-  const separate = own(organization.projects, project)?.separate_approver
+  const separate = getOwn(organization.projects, project)?.separate_approver
   const { max_turns, max_duplicate_tool_calls } = step ?? {}
   const price =
     found.route.mode === 'managed'

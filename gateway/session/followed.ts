@@ -2,7 +2,7 @@
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { TranscriptPage, TranscriptQuestion } from '../../protocol/session/pages.ts'
 import type { World } from '../ports.ts'
-import { sealRevision } from './boundary.ts'
+import { sealTranscriptCursor } from './transcript-cursor.ts'
 import type { Dialect } from './change.ts'
 import { SessionFollower } from './follower.ts'
 import { numberedDialect } from './v1.ts'
@@ -91,7 +91,7 @@ export function openFollowedSessions(world: World): FollowedSessions {
         v1: numberedDialect(session_id, idle),
         v2: transcriptDialect(
           session_id,
-          (revision) => sealRevision(world, project, session_id, revision),
+          (revision) => sealTranscriptCursor(world, project, session_id, revision),
           idle,
         ),
       },

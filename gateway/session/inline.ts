@@ -3,7 +3,7 @@
  * does not read, what is too much at once and what cannot be had is named in its place, so that the model knows of it.
  */
 import { fileName, fileOf, isOffice, textName, unread } from '../../protocol/session/attachments.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/session/request.ts'
 import type { Files } from '../ports.ts'
 
@@ -28,7 +28,7 @@ export async function withBytes(
   let left = most
   const shown: ModelMessage[] = []
   for (const { role, content } of [...messages].reverse()) {
-    const blocks: Open[] = []
+    const blocks: JsonObject[] = []
     for (const block of [...content].reverse()) {
       const id = fileOf(block)
       const [next, size] =
@@ -46,10 +46,10 @@ const CROWDED = 'left out, because the files of the conversation are too many'
 async function show(
   files: Pick<Files, 'get'> | undefined,
   name: string,
-  block: Open,
+  block: JsonObject,
   left: number,
   reads: Showing['reads'],
-): Promise<readonly [Open, number]> {
+): Promise<readonly [JsonObject, number]> {
   const type = String(block['media_type'])
   const office = isOffice(type)
   const text = office || type.startsWith('text/')

@@ -3,7 +3,7 @@ import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/session/shapes.ts'
 import { viewerOf } from '../channels.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
 type Question = Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export async function listSessions(
   if (since !== undefined && after === undefined)
     return refuseFields({ field: 'since', message: 'must be an RFC 3339 time', actual: since })
   const known =
-    agent_name === undefined ? undefined : await edge.directory.project(homeOf(edge, call))
+    agent_name === undefined ? undefined : await edge.directory.project(scopeId(edge, call))
   if (isRefusal(known)) return known
   const id = known
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
@@ -32,7 +32,7 @@ export async function listSessions(
   if (known && id === undefined) return { items: [] }
   // A key means one session: those that runs made under it are asked for by their scope.
   const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
-  return edge.world.view(homeOf(edge, call), 'session.list', {
+  return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
     ...(scope !== undefined && { scope }),
     ...(id !== undefined && { agent_id: id }),
@@ -44,11 +44,11 @@ export async function listSessions(
 
 /** One session, with the threshold that its next turn would have. Without a definition nothing compacts. */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
-  const session = (await edge.world.view(homeOf(edge, call), 'session.get', call.slots)) as
+  const session = (await edge.world.view(scopeId(edge, call), 'session.get', call.slots)) as
     | SessionDetail
     | Refusal
   if (isRefusal(session)) return session
-  const found = await compactionOf(edge, homeOf(edge, call), session)
+  const found = await compactionOf(edge, scopeId(edge, call), session)
   return isRefusal(found) || found.strategy !== 'auto'
     ? session
     : {

@@ -1,5 +1,5 @@
 /** What the older stream tells of stored events that are no frames: nudges, compactions, results of tools. */
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import type { SessionEvent } from '../../protocol/session/events.ts'
 import type { KnownResult } from '../../protocol/session/commands.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/session/shapes.ts'
@@ -7,7 +7,7 @@ import type { SessionNudge, TranscriptMessage } from '../../protocol/session/sha
 /** An event of the older stream; with an id it is a place to come back to. */
 export interface Told {
   readonly type: string
-  readonly data: Open
+  readonly data: JsonObject
   readonly id?: number
 }
 
@@ -100,7 +100,7 @@ function nudge({
 export function cameTo(
   { turn_id, tool_name, result: { tool_use_id, content = '', is_error = false } }: KnownResult,
   at: number,
-): Open {
+): JsonObject {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const display = blocks
     .map((block) => (typeof block['text'] === 'string' ? block['text'] : ''))

@@ -11,7 +11,7 @@ const kinds = [
   ['ppt/presentation.xml', `${prefix}presentationml.presentation`],
 ] as const
 /** Characters of the Markdown of one file. */
-const MOST = 262_144
+const MAX_MARKDOWN_LENGTH = 262_144
 /** Tags and texts of one part that are looked at. */
 const TOKENS = 400_000
 
@@ -29,9 +29,9 @@ export async function markdownOf(archive: Archive): Promise<string | undefined> 
     : archive.names.includes('xl/workbook.xml')
       ? await workbookOf(archive)
       : await slidesOf(archive)
-  return text === undefined || text.length <= MOST
+  return text === undefined || text.length <= MAX_MARKDOWN_LENGTH
     ? text
-    : `${text.slice(0, MOST)}\n\n[cut off here]`
+    : `${text.slice(0, MAX_MARKDOWN_LENGTH)}\n\n[cut off here]`
 }
 
 /** A tag, or the text between two. */
@@ -193,7 +193,7 @@ function sheetOf(xml: string, shared: readonly string[]): string {
         cells[column] = shown
         size += shown.length
       }
-      if (size > MOST) break
+      if (size > MAX_MARKDOWN_LENGTH) break
     }
   }
   return table(rows.filter((cells) => cells.length > 0))

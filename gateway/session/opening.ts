@@ -4,17 +4,17 @@ import { timestamp } from '../../protocol/common.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { isPrivate } from '../../protocol/session/visibility.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
-import type { Asking } from '../equipment.ts'
+import type { CapabilityReader } from '../agent-capabilities.ts'
 import { agentOf, define } from './definition.ts'
-import { locate } from './place.ts'
+import { locate } from './session-id.ts'
 
 const REVIEWER =
   'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
 /** The service's own judge: it has no tools and remembers nothing. */
-function reviewer({ world }: Asking): AgentSource {
+function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
   const at = timestamp(0)
   return {
@@ -34,15 +34,19 @@ function reviewer({ world }: Asking): AgentSource {
 }
 
 /** The agent of an id or a name. */
-async function named(asking: Asking, project: string, text: string): ReturnType<typeof agentOf> {
+async function named(
+  asking: CapabilityReader,
+  project: string,
+  text: string,
+): ReturnType<typeof agentOf> {
   const known = await asking.directory.project(project)
   if (isRefusal(known)) return known
-  return agentOf(asking, project, own(known.agents, text) ? { id: text } : { name: text })
+  return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
 /** Where a turn takes place, and what it runs with. */
 export async function turnFor(
-  asking: Asking,
+  asking: CapabilityReader,
   project: string,
   { turn_id, agent: text, asker = '', session, step }: TurnWanted,
 ): Promise<TurnDefined | Refusal> {

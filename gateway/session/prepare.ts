@@ -1,6 +1,6 @@
 /** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
 import type { SessionSeed } from '../../protocol/api/sessions.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/session/check.ts'
@@ -13,16 +13,16 @@ import {
   type SessionNudge,
   type TurnAck,
 } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import type { Identity } from '../idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
 import { define, findAgent, inUse, type Wanted } from './definition.ts'
 import { api } from '../../protocol/api.ts'
 import { authorize } from '../authorize.ts'
-import { locate, standingOf, type Located } from './place.ts'
+import { locate, standingOf, type Located } from './session-id.ts'
 import { isPrivate } from '../../protocol/session/visibility.ts'
-import { sealRevision } from './boundary.ts'
+import { sealTranscriptCursor } from './transcript-cursor.ts'
 
 const missing: Refusal = refuse(
   'not_found',
@@ -31,7 +31,7 @@ const missing: Refusal = refuse(
 )
 
 interface Said {
-  readonly content: readonly Open[]
+  readonly content: readonly JsonObject[]
   readonly idempotency_key?: string
 }
 
@@ -42,7 +42,7 @@ const turnNow = (
   session_id: string,
   turn_id: string,
 ): Promise<AgentTurn | Refusal> =>
-  edge.world.view(homeOf(edge, call), 'session.turn', { session_id, turn_id }) as Promise<
+  edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id }) as Promise<
     AgentTurn | Refusal
   >
 
@@ -50,7 +50,7 @@ const turnNow = (
 async function acknowledged(
   edge: Edge,
   call: Call,
-  said: readonly Open[],
+  said: readonly JsonObject[],
   reply: unknown,
 ): Promise<TurnAck | Refusal> {
   const ack = reply as TurnAck
@@ -60,9 +60,9 @@ async function acknowledged(
     ...ack,
     turn,
     ...(ack.user_message && { user_message: { ...ack.user_message, content: ingest(said) } }),
-    resume_cursor: sealRevision(
+    resume_cursor: sealTranscriptCursor(
       edge.world,
-      homeOf(edge, call),
+      scopeId(edge, call),
       ack.session.id,
       Number(ack.resume_cursor),
     ),
@@ -77,7 +77,7 @@ async function readable(
 ): Promise<Located | Refusal> {
   if (isRefusal(located) || !located.session || !isPrivate(located.session)) return located
   const refused = await edge.sight.check(
-    homeOf(edge, call),
+    scopeId(edge, call),
     { session_id: located.session.id },
     call.caller,
   )
@@ -116,7 +116,7 @@ async function invoke(
   } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
   const agent = await findAgent(
     edge,
-    homeOf(edge, call),
+    scopeId(edge, call),
     agent_ref,
     `agent_ref.${agent_ref.id === undefined ? 'name' : 'id'}`,
   )
@@ -124,12 +124,12 @@ async function invoke(
   const located = await readable(
     edge,
     call,
-    await locate(edge, homeOf(edge, call), agent, seed, undefined, repeatable),
+    await locate(edge, scopeId(edge, call), agent, seed, undefined, repeatable),
   )
   if (isRefusal(located)) return located
   const { id, place, session, born } = located
   const defined = orRepeat(
-    await define(edge, homeOf(edge, call), agent, session ?? seeded(seed), {
+    await define(edge, scopeId(edge, call), agent, session ?? seeded(seed), {
       ...(call.body as Wanted),
       author: call.caller.permissions,
     }),
@@ -156,7 +156,7 @@ const seeded = ({
 async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
   const agent = await findAgent(
     edge,
-    homeOf(edge, call),
+    scopeId(edge, call),
     { id: String(call.body['agent_id']) },
     'agent_id',
   )
@@ -164,7 +164,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
   const located = await readable(
     edge,
     call,
-    await locate(edge, homeOf(edge, call), agent, call.body as SessionSeed, undefined, seed),
+    await locate(edge, scopeId(edge, call), agent, call.body as SessionSeed, undefined, seed),
   )
   if (isRefusal(located)) return located
   // A session that there is begins nothing by being found.
@@ -178,7 +178,7 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
   if (!isId(id, 'agent_session')) return missing
-  const known = await standingOf(edge, homeOf(edge, call), id)
+  const known = await standingOf(edge, scopeId(edge, call), id)
   if (isRefusal(known)) return known
   const { session, gone } = known
   return session && !gone ? session : missing
@@ -190,8 +190,8 @@ async function definedIn(
   session: Session,
   wanted: Wanted,
 ): Promise<Defined | Refusal> {
-  const agent = await findAgent(edge, homeOf(edge, call), { id: session.agent_id })
-  return isRefusal(agent) ? agent : define(edge, homeOf(edge, call), agent, session, wanted)
+  const agent = await findAgent(edge, scopeId(edge, call), { id: session.agent_id })
+  return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
 }
 /** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
 const turning =
@@ -230,7 +230,7 @@ const LOOK = 100
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
   const to = {
-    project: homeOf(edge, call),
+    project: scopeId(edge, call),
     kind: 'session',
     id: call.slots['session_id'] ?? '',
   } as const
@@ -254,7 +254,7 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
 /** A nudge that was delivered cannot be taken back. */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots
-  const nudge = (await edge.world.view(homeOf(edge, call), 'session.get_nudge', {
+  const nudge = (await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
     session_id,
     nudge_id,
   })) as SessionNudge | Refusal

@@ -5,7 +5,7 @@
  * together, except for the first, which people wait for: so a process that is late catches up in few messages and writes. What
  * a step of a run has asked for is sent to those who follow the run as well.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { limits } from '../../protocol/session/limits.ts'
 import {
@@ -30,7 +30,7 @@ interface Generation {
 }
 export interface Previews {
   /** Show a piece: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients of the older stream. @param sequence the worker's own count; what is not above the last one is dropped. */
-  publish(generation: Generation, delta: Open, sequence?: number): void
+  publish(generation: Generation, delta: JsonObject, sequence?: number): void
   /** The attempt is over, however: what it showed is forgotten. */
   end(job_id: string, attempt?: string): void
   /** Forget everything. */
@@ -43,7 +43,7 @@ const SILENCE = 300_000
 /** Characters that a piece counts for besides its own. */
 const PIECE = 8
 interface Piece {
-  readonly delta: Open
+  readonly delta: JsonObject
   readonly sequence: number | undefined
   readonly at: number
 }
@@ -64,7 +64,7 @@ interface Publisher {
 }
 
 /** Characters of a piece, nearly: most are one text. */
-const sizeOf = ({ text, ...more }: Open): number =>
+const sizeOf = ({ text, ...more }: JsonObject): number =>
   PIECE +
   (typeof text === 'string' ? text.length : 0) +
   (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)

@@ -6,7 +6,7 @@ import {
   type ProjectDirectory,
 } from '../../protocol/directory.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { grantedBy } from '../../protocol/roles.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Directory } from '../directory.ts'
@@ -14,7 +14,7 @@ import type { World } from '../ports.ts'
 
 /** Whether a principal holds `project.admin`, by its roles or by an organization key. */
 const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
-  grantedBy(home.roles, own(home.principals, id)?.role_ids ?? []).has('project.admin') ||
+  grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
   Object.values(keys).some(
     ({ principal_id, org_role = 'Viewer' }) =>
       principal_id === id && (systemRoles[org_role] as readonly string[]).includes('project.admin'),

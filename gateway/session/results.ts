@@ -1,5 +1,5 @@
 /** What tools came to while their row is still open: no view stores it, so the session itself is asked. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { toolUses } from '../../protocol/session/blocks.ts'
 import type { KnownResult } from '../../protocol/session/commands.ts'
@@ -13,7 +13,7 @@ export async function knownResults(
   project: string,
   session_id: string,
   rows: () => readonly TranscriptMessage[],
-): Promise<Open[]> {
+): Promise<JsonObject[]> {
   const uses = () => new Set(rows().flatMap(({ content }) => toolUses(content).map(({ id }) => id)))
   if (uses().size === 0) return []
   const known = (await world

@@ -11,10 +11,10 @@ import {
   type TranscriptSnapshot,
   type TranscriptTurn,
 } from '../../protocol/session/shapes.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../cursor.ts'
 import type { World } from '../ports.ts'
-import { openRevision, sealRevision } from './boundary.ts'
+import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
 import { askPage } from './followed.ts'
 import { compose } from './live.ts'
 import { knownResults } from './results.ts'
@@ -68,14 +68,14 @@ function wanted(
     return { after, limit: of, ...(until !== undefined && { until }) }
   }
   if (cursor === undefined) return { limit }
-  const opened = openRevision(edge.world, project, session_id, cursor)
+  const opened = openTranscriptCursor(edge.world, project, session_id, cursor)
   return isRefusal(opened) ? opened : { after: opened.revision, limit }
 }
 
 /** A page of the transcript. */
 export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapshot | Refusal> {
   const { world } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const session_id = call.slots['session_id'] ?? ''
   if (!isId(session_id, 'agent_session')) return refuse('not_found')
   const asked = wanted(edge, call, project, session_id)
@@ -93,7 +93,7 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
         )
       : [...page.pending],
     has_more: page.more,
-    resume_cursor: sealRevision(world, project, session_id, page.through),
+    resume_cursor: sealTranscriptCursor(world, project, session_id, page.through),
     ...(page.more && {
       next_page_token: sealCursor(world, pageBinding(project, session_id), [
         page.through,
@@ -119,7 +119,7 @@ function turnsOf(
 /** What a turn shows and has not committed, as events of the older stream. */
 export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
   const { world } = edge
-  const project = homeOf(edge, call)
+  const project = scopeId(edge, call)
   const { session_id = '', turn_id = '' } = call.slots
   const found = (await world.view(project, 'session.turn_live', { session_id, turn_id })) as
     | LiveRowsOfTurn

@@ -1,15 +1,15 @@
 /** Streams of sessions: where a client begins, in either version, and the answer of a command that is a stream. */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { homeOf, meaning, type Call, type Edge } from '../call.ts'
+import { scopeId, operationOf, type Call, type Edge } from '../call.ts'
 import { guardOf } from '../guard.ts'
 import type { Answer, Exchange, Sink } from '../respond.ts'
 import { cursorOfText, openStream } from '../sse.ts'
-import { openRevision } from './boundary.ts'
+import { openTranscriptCursor } from './transcript-cursor.ts'
 import { spell, type Dialect } from './change.ts'
 import type { FollowedSessions } from './followed.ts'
 import { knownResults } from './results.ts'
-import { namedIn } from './sight.ts'
+import { sessionReferenceOf } from './visibility.ts'
 
 interface Start {
   readonly version: Dialect['name']
@@ -25,7 +25,7 @@ const starts: Readonly<
     const opened =
       given === undefined
         ? undefined
-        : openRevision(edge.world, homeOf(edge, call), session_id, String(given))
+        : openTranscriptCursor(edge.world, scopeId(edge, call), session_id, String(given))
     if (opened && isRefusal(opened)) return opened
     return { version: 'v2', from: opened ? { after: opened.revision } : {} }
   },
@@ -70,7 +70,7 @@ async function follow(
   session_id: string,
   { version, from }: Start,
 ): Promise<Answer | Refusal | undefined> {
-  const { follower, dialects, release } = sessions.hold(homeOf(edge, call), session_id)
+  const { follower, dialects, release } = sessions.hold(scopeId(edge, call), session_id)
   const first = await follower.first(from).catch(() => refuse('service_unavailable'))
   if (isRefusal(first) || !exchange.open) {
     release()
@@ -80,8 +80,8 @@ async function follow(
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
   // A session that was found by its key is of no channel: such keys are refused.
   const sight =
-    namedIn(call.slots, meaning(call)) &&
-    edge.sight.onChange(homeOf(edge, call), session_id, call.caller, () => void guard.look())
+    sessionReferenceOf(call.slots, operationOf(call)) &&
+    edge.sight.onChange(scopeId(edge, call), session_id, call.caller, () => void guard.look())
   sink.onClose(() => {
     guard.stop()
     release()
@@ -94,7 +94,7 @@ async function follow(
 
   /** Results that were known before the stream was opened; one that comes meanwhile may come twice. */
   async function catchUp(): Promise<void> {
-    const results = await knownResults(edge.world, homeOf(edge, call), session_id, () =>
+    const results = await knownResults(edge.world, scopeId(edge, call), session_id, () =>
       sink.closed ? [] : follower.rows,
     )
     if (results.length > 0)

@@ -10,13 +10,13 @@ import type { MemoryEntry } from '../../protocol/memory.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/session/definition.ts'
 import type { Selector } from '../../protocol/toolkits.ts'
 import { entriesOf } from '../action-catalog.ts'
-import type { Asking } from '../equipment.ts'
+import type { CapabilityReader } from '../agent-capabilities.ts'
 import type { World } from '../ports.ts'
 import { approversIn } from './approvers.ts'
 
 /** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
 export async function grantedTools(
-  { world, directory }: Asking,
+  { world, directory }: CapabilityReader,
   project: string,
   selectors: readonly Selector[],
 ): Promise<readonly GrantedTool[] | Refusal> {
@@ -40,7 +40,7 @@ export async function grantedTools(
 }
 /** Destructive actions with the principals that may approve their calls. */
 async function withApprovers(
-  { world, directory }: Asking,
+  { world, directory }: CapabilityReader,
   project: string,
   tools: readonly GrantedTool[],
 ): Promise<readonly GrantedTool[] | Refusal> {
@@ -78,7 +78,7 @@ const toolOf = ({
 
 /** Entries that are read at one time, and at all: the pinned and most important come first. */
 const PAGE = 200
-const MOST = 2000
+const MAX_ENTRIES = 2000
 /** What the model is told of its agent's memory, within the bytes of its context. */
 export async function remembered(
   world: Pick<World, 'view'>,
@@ -110,7 +110,7 @@ export async function remembered(
       lines.push(line)
     }
     after = page.position
-  } while (after !== undefined && lines.length < MOST)
+  } while (after !== undefined && lines.length < MAX_ENTRIES)
   return told(mode, lines)
 }
 const told = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>

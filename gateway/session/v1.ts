@@ -3,7 +3,7 @@
  * and, when they could not be followed, as a preview of the whole. What the contract leaves open: `live_sequence` is null or
  * absent, because no gateway counts what others publish; nothing is dropped without `session.resync` or an end.
  */
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import { rowIn } from '../../protocol/session/events.ts'
 import type { Summing } from '../../protocol/session/pages.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
@@ -23,7 +23,7 @@ function said(
     covers_through_sequence,
   }: TranscriptMessage,
   summing?: Summing,
-): readonly [type: string, data: Open] {
+): readonly [type: string, data: JsonObject] {
   const base = {
     ...(turn_id !== undefined && { turn_id }),
     message_id,
@@ -44,7 +44,7 @@ function moved({
   wait,
   error_type,
   error_message,
-}: TurnUpsert): readonly [type: string, data: Open] | undefined {
+}: TurnUpsert): readonly [type: string, data: JsonObject] | undefined {
   switch (status) {
     case 'running':
       return ['turn.started', { turn_id }]
@@ -64,7 +64,7 @@ function moved({
   }
 }
 /** A row that streams, whole. */
-export const preview = (row: TranscriptMessage, at: number): Open => ({
+export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   id: row.id,
   session_id: row.session_id,
   turn_id: row.turn_id ?? '',
@@ -76,7 +76,7 @@ export const preview = (row: TranscriptMessage, at: number): Open => ({
   emitted_at: timestamp(at),
 })
 /** The calls of a row that streams. */
-export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Open[] =>
+export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
   content.flatMap((block) =>
     block.type === 'tool_use'
       ? [
@@ -93,7 +93,7 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Op
 
 /** @param idle milliseconds for which a session without active turns is followed, when none was seen to end. */
 export function numberedDialect(session_id: string, idle: number): Dialect {
-  const event = (type: string, data: Open, id?: number): string =>
+  const event = (type: string, data: JsonObject, id?: number): string =>
     spell(type, { session_id, ...data }, id)
   const final = (row: TranscriptMessage, summing?: Summing): string =>
     event(...said(row, summing), row.sequence ?? undefined)

@@ -2,7 +2,7 @@
  * The transcript stream: upserts, blocks, pieces. An id stands on frames behind which everything up to its revision was given:
  * turns, questions and final rows as they happen, and the last of a batch; never on what streams.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../protocol/session/events.ts'
 import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
 import { settledTurns } from '../../protocol/session/settled.ts'
@@ -20,12 +20,12 @@ export function transcriptDialect(
   seal: (revision: number) => string,
   idle: number,
 ): Dialect {
-  const row = (message: TranscriptMessage): string => spell('message.upsert', message as Open)
+  const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
   /** Turns that go on, rows by number, turns that ended, questions; the last of them is a place. */
   const caught = ({ page, rows }: Caught): string => {
     const { after, through, messages, turns, interactions, active, pending } = page
     const goingOn = active.filter(({ revision }) => revision > after)
-    const state: (readonly [type: string, data: Open])[] = [
+    const state: (readonly [type: string, data: JsonObject])[] = [
       ...goingOn.map(({ record }) => ['turn.upsert', record] as const),
       ...messages.map(({ record }) => ['message.upsert', record] as const),
       ...turns
@@ -67,7 +67,7 @@ export function transcriptDialect(
               : []
           return (
             blocks.join('') +
-            spell(type, data as Open, isPlace(frame) ? seal(change.revision) : undefined)
+            spell(type, data as JsonObject, isPlace(frame) ? seal(change.revision) : undefined)
           )
         }
         case 'row':

@@ -7,7 +7,7 @@ import { inflateRaw } from 'node:zlib'
 
 const unpack = promisify(inflateRaw)
 /** Members, bytes of all of them unpacked, and of one that is read. */
-const MOST = { members: 5000, bytes: 64 * 1_048_576, text: 16 * 1_048_576 } as const
+const ZIP_LIMITS = { members: 5000, bytes: 64 * 1_048_576, text: 16 * 1_048_576 } as const
 
 interface Member {
   readonly packed: boolean
@@ -26,7 +26,7 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   if (end < 0 || end + 22 > bytes.length) return undefined
   const count = bytes.readUInt16LE(end + 10)
-  if (count > MOST.members) return 'unsafe'
+  if (count > ZIP_LIMITS.members) return 'unsafe'
   const members = new Map<string, Member>()
   let [at, total] = [bytes.readUInt32LE(end + 16), 0]
   for (let n = 0; n < count; n++) {
@@ -39,7 +39,7 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
       bytes.readUInt16LE(at + 32),
     ]
     total += unpacked
-    if ((flags & 1) === 1 || total > MOST.bytes) return 'unsafe'
+    if ((flags & 1) === 1 || total > ZIP_LIMITS.bytes) return 'unsafe'
     if (method === 0 || method === 8)
       members.set(bytes.toString('utf8', at + 46, at + 46 + name), {
         packed: method === 8,
@@ -68,7 +68,7 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
       // More than was announced is a fault of the archive, or a trap.
       const whole = member.packed
         ? await unpack(content, {
-            maxOutputLength: Math.max(1, Math.min(MOST.text, member.unpacked)),
+            maxOutputLength: Math.max(1, Math.min(ZIP_LIMITS.text, member.unpacked)),
           }).catch(() => undefined)
         : content
       return whole?.toString('utf8')

@@ -10,7 +10,7 @@ import type { ModelMessage } from '../../protocol/session/request.ts'
 import { refersToFiles, withBytes } from '../session/inline.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import { command, limits, queueOf, type Edge } from './edge.ts'
-import { ended, lasting, release, withdraw } from './held.ts'
+import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
 import { remind } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
 import { free, takes, type Session } from './session.ts'
@@ -73,7 +73,7 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   }
   session.held.set(job.id, {
     token: job.lease_token,
-    until: lasting(edge, job.lease_duration_seconds),
+    until: leaseUntil(edge, job.lease_duration_seconds),
     heard: edge.world.now(),
     beaten: edge.world.now(),
     ...spoken(job),
@@ -100,7 +100,11 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
 }
 
 /** A generation with the files that its conversation refers to, as far as a frame can hold them. */
-function withFiles({ world }: Edge, { project }: Session, job: ClaimedJob): MaybePromise<ClaimedJob> {
+function withFiles(
+  { world }: Edge,
+  { project }: Session,
+  job: ClaimedJob,
+): MaybePromise<ClaimedJob> {
   if (job.kind !== 'llm_generation') return job
   const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
   const { messages } = request ?? {}

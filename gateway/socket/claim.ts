@@ -13,7 +13,7 @@ import { limits, type Edge } from './edge.ts'
 import { eligible, narrowed, type Wants } from './eligible.ts'
 import { claimedFrame } from './frames.ts'
 import { calm, hint, remind } from './hint.ts'
-import { withdraw } from './held.ts'
+import { withdraw } from './held-leases.ts'
 import { gained, settle } from './offers.ts'
 import { expect, met, type Claim, type Ready, type Session } from './session.ts'
 

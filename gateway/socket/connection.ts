@@ -12,7 +12,7 @@ import type { Down, FrameError, Up } from '../../protocol/worker.ts'
 import { closeCodes } from '../../protocol/worker.ts'
 import { limits, type Edge, type Grant } from './edge.ts'
 import { readFrame } from './frames.ts'
-import type { Task } from './rounds.ts'
+import type { Task } from './timer-wheel.ts'
 import type { Session } from './session.ts'
 
 /** A socket. None of the functions is called after the socket said that it closed. */

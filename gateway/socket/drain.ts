@@ -1,7 +1,7 @@
 /** Draining: the worker finishes what it holds and takes nothing more. Its leases and its connection stay. */
 import { dismiss } from './claim.ts'
 import { command, registryOf, type Edge } from './edge.ts'
-import { giveBack } from './held.ts'
+import { giveBack } from './held-leases.ts'
 import { calm } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
 import type { Session } from './session.ts'

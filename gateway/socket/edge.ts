@@ -14,8 +14,8 @@ import type { Filters } from '../../protocol/worker.ts'
 import { answers, type Answers } from './answers.ts'
 import type { Connection } from './connection.ts'
 import { sharedWants, type Wants } from './eligible.ts'
-import type { Market } from './offers.ts'
-import { Rounds } from './rounds.ts'
+import type { OfferSubscription } from './offers.ts'
+import { TimerWheel } from './timer-wheel.ts'
 import type { Session } from './session.ts'
 import { openPreviews, type Previews } from '../session/previews.ts'
 import { hexOf } from '../hex.ts'
@@ -72,12 +72,12 @@ export interface Edge {
   readonly world: World
   readonly serves: Serves
   readonly connections: Set<Connection>
-  readonly rounds: Rounds
+  readonly rounds: TimerWheel
   /** Filters prepared for matching: workers of one kind ask for the same, and share them. */
   readonly wants: (filters: Filters) => Wants
   /** By session id: the newest connection of each. */
   readonly sessions: Map<string, Session>
-  readonly markets: Map<string, Market>
+  readonly markets: Map<string, OfferSubscription>
   readonly answers: Answers
   /** What models say while their workers are here. */
   readonly previews: Previews
@@ -91,7 +91,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   world,
   serves,
   connections: new Set(),
-  rounds: new Rounds(world),
+  rounds: new TimerWheel(world),
   wants: sharedWants(),
   sessions: new Map(),
   markets: new Map(),

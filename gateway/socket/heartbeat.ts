@@ -3,7 +3,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/worker.ts'
 import { unsafe } from '../validate.ts'
 import { command, queueOf, type Edge } from './edge.ts'
-import { ended, lasting } from './held.ts'
+import { ended, leaseUntil } from './held-leases.ts'
 import { hear, type Session } from './session.ts'
 
 type Beat = {
@@ -82,7 +82,7 @@ async function renew(
   const held = session.held.get(job_id)
   if (!beat.alive) ended(edge, session, job_id, lease_token)
   else if (held && (held.token ?? lease_token) === lease_token) {
-    held.until = lasting(edge, edge.world.settings.timing.lease)
+    held.until = leaseUntil(edge, edge.world.settings.timing.lease)
     held.beaten = edge.world.now()
   }
   return beat

@@ -11,7 +11,7 @@ import { isRefusal } from '../../protocol/errors.ts'
 import type { GrantedLease, WorkerCommands } from '../../protocol/internal.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { command, queueNamed, type Edge } from './edge.ts'
-import { lasting } from './held.ts'
+import { leaseUntil } from './held-leases.ts'
 import { gained } from './offers.ts'
 import type { Session } from './session.ts'
 
@@ -64,7 +64,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
 
 function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease): void {
   session.held.set(job_id, {
-    until: lasting(edge, edge.world.settings.timing.lease),
+    until: leaseUntil(edge, edge.world.settings.timing.lease),
     heard: edge.world.now(),
     queue,
     beaten: 0,

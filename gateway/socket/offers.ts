@@ -37,7 +37,7 @@ interface Promised {
   readonly session: Session
 }
 /** The sessions of one project on this gateway, and what they listen to. */
-export interface Market {
+export interface OfferSubscription {
   readonly interests: Map<string, Listened>
   /** Jobs given so far: when a session was served last is told by this number. */
   served: number
@@ -70,7 +70,7 @@ export function settle(edge: Edge, session: Session): void {
   }
 }
 
-function* listenedBy(market: Market, session: Session): Generator<Listened> {
+function* listenedBy(market: OfferSubscription, session: Session): Generator<Listened> {
   for (const wants of session.listening) {
     for (const interest of wants.interests) {
       const listened = market.interests.get(keyOf(interest))
@@ -79,7 +79,7 @@ function* listenedBy(market: Market, session: Session): Generator<Listened> {
   }
 }
 /** What an offer can be listened to by. Its jobs have one capability. */
-function listenedFor(market: Market, { queue, jobs: [first] }: Offer): Listened[] {
+function listenedFor(market: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
   return [{ queue, capability }, { queue }, { capability }, {}].flatMap(
@@ -95,7 +95,12 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
       claims.every((claim) => claim.wants === wants)
     : listening.length === 0
 
-function listenTo(edge: Edge, market: Market, session: Session, wanted: readonly Wants[]): void {
+function listenTo(
+  edge: Edge,
+  market: OfferSubscription,
+  session: Session,
+  wanted: readonly Wants[],
+): void {
   for (const wants of wanted)
     if (!session.listening.includes(wants))
       for (const interest of wants.interests) listen(edge, market, session, interest)
@@ -159,7 +164,7 @@ function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Ta
   })
 }
 /** The order of the offers that compete with this one. */
-function orderOf(edge: Edge, market: Market, offer: Offer): Order<JobHeader, Promised> {
+function orderOf(edge: Edge, market: OfferSubscription, offer: Offer): Order<JobHeader, Promised> {
   const [first] = offer.jobs
   const key = keyOf({ queue: offer.queue, ...(first && { capability: lineOf(first) }) })
   const known = market.orders.get(key)
@@ -179,14 +184,19 @@ function orderOf(edge: Edge, market: Market, offer: Offer): Order<JobHeader, Pro
   return order
 }
 /** Since when there have been sessions with room for an offer. */
-const openSince = (market: Market, offer: Offer): number =>
+const openSince = (market: OfferSubscription, offer: Offer): number =>
   Math.min(
     ...listenedFor(market, offer).flatMap(({ claimants, since }) =>
       claimants.size > 0 ? [since] : [],
     ),
   )
 /** Whether a session would take a job of an offer. */
-function hasRoom({ world }: Edge, market: Market, offer: Offer, job: JobHeader): boolean {
+function hasRoom(
+  { world }: Edge,
+  market: OfferSubscription,
+  offer: Offer,
+  job: JobHeader,
+): boolean {
   const now = world.now()
   for (const { claimants } of listenedFor(market, offer))
     for (const session of claimants)
@@ -196,7 +206,7 @@ function hasRoom({ world }: Edge, market: Market, offer: Offer, job: JobHeader):
 /** Take a job for the session that it was promised to or, unless only that counts, for the one that has waited longest. */
 function takeOne(
   edge: Edge,
-  market: Market,
+  market: OfferSubscription,
   offer: Offer,
   job: JobHeader,
   again: boolean,
@@ -209,7 +219,12 @@ function takeOne(
   return { job_id: job.id, session }
 }
 /** Remind sessions that claim nothing of the work that is left. */
-function remindIdle(edge: Edge, market: Market, offer: Offer, left: readonly JobHeader[]): void {
+function remindIdle(
+  edge: Edge,
+  market: OfferSubscription,
+  offer: Offer,
+  left: readonly JobHeader[],
+): void {
   for (const { sessions } of listenedFor(market, offer)) {
     for (const session of sessions.keys())
       if (
@@ -230,7 +245,7 @@ export function unreserve(edge: Edge, session: Session, job_id: string): boolean
   return true
 }
 
-function reserve(edge: Edge, market: Market, session: Session, job_id: string): void {
+function reserve(edge: Edge, market: OfferSubscription, session: Session, job_id: string): void {
   unreserve(edge, session, job_id)
   market.promised.set(job_id, session)
   session.reserved.set(
@@ -245,7 +260,7 @@ function reserve(edge: Edge, market: Market, session: Session, job_id: string): 
 /** The session that has waited longest of those that may take a job. */
 function firstFor(
   { world }: Edge,
-  market: Market,
+  market: OfferSubscription,
   listened: readonly Listened[],
   job: JobHeader,
   queue: string,
@@ -269,7 +284,7 @@ function firstFor(
 
 const keyOf = ({ queue = '', capability = '' }: Interest): string => `${queue}\u0000${capability}`
 
-function listen(edge: Edge, market: Market, session: Session, interest: Interest): void {
+function listen(edge: Edge, market: OfferSubscription, session: Session, interest: Interest): void {
   const key = keyOf(interest)
   let listened = market.interests.get(key)
   if (!listened) {
@@ -285,7 +300,7 @@ function listen(edge: Edge, market: Market, session: Session, interest: Interest
   }
   listened.sessions.set(session, (listened.sessions.get(session) ?? 0) + 1)
 }
-function unlisten(market: Market, session: Session, interest: Interest): void {
+function unlisten(market: OfferSubscription, session: Session, interest: Interest): void {
   const key = keyOf(interest)
   const listened = market.interests.get(key)
   if (!listened) return
@@ -300,10 +315,10 @@ function unlisten(market: Market, session: Session, interest: Interest): void {
   listened.stop()
 }
 
-function marketOf(edge: Edge, project: string): Market {
+function marketOf(edge: Edge, project: string): OfferSubscription {
   const known = edge.markets.get(project)
   if (known) return known
-  const market: Market = {
+  const market: OfferSubscription = {
     interests: new Map(),
     served: 0,
     promised: new Map(),

@@ -5,7 +5,7 @@
  * Order: higher priority first, then the fairness keys in turns (start-time fair queuing, Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `PATIENCE`. It waits only for shards that are known to have work that comes before its own or,
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards that are known to have work that comes before its own or,
  *     where nothing is known and workers have only now got room, for those that have not spoken yet.
  * R2. Jobs that differ in age by less than a tolerance do not wait for each other: 100 ms where few jobs are left, and 1 s where
  *     many are, because then slots that wait would cost throughput.
@@ -15,7 +15,7 @@ import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 
 /** Milliseconds that an offer waits at most: what a shard of a busy machine takes to hear of a free slot and to offer. */
-export const PATIENCE = 50
+export const COLLECT_TIMEOUT_MS = 50
 /** Milliseconds of age that do not matter between an offer and one that is not here, where few or many jobs are left. */
 const TOLERANCE = { few: 100, many: 1000 } as const
 /** Jobs left that still are few. */
@@ -44,7 +44,7 @@ interface Parts<J, T> {
   /** Since when workers have had room for a job, Unix milliseconds: shards whose work they could not take may not know it yet. */
   readonly since: (job: J) => number
 }
-interface Open<J, T> {
+interface OpenOffer<J, T> {
   readonly source: string | undefined
   /** What has not been taken, in the shard's order. */
   readonly jobs: J[]
@@ -72,7 +72,7 @@ export class Order<J extends Ranked, T> {
     { readonly jobs: readonly J[]; readonly left: number; readonly answer: number }
   >()
   #answers = 0
-  #open: Open<J, T>[] = []
+  #open: OpenOffer<J, T>[] = []
   /** By fairness key the turn after its last job, and the turn of the last job of all. */
   readonly #turns = new Map<string, number>()
   #turn = 0
@@ -94,8 +94,12 @@ export class Order<J extends Ranked, T> {
    * @param jobs in the shard's order.
    * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
    */
-  offer(source: string | undefined, jobs: readonly J[], ahead = false): MaybePromise<Decided<J, T>> {
-    const one: Open<J, T> = {
+  offer(
+    source: string | undefined,
+    jobs: readonly J[],
+    ahead = false,
+  ): MaybePromise<Decided<J, T>> {
+    const one: OpenOffer<J, T> = {
       source,
       jobs: [...jobs],
       heads: headsOf(jobs),
@@ -123,7 +127,7 @@ export class Order<J extends Ranked, T> {
       if (!late && this.#mustWait(one, job)) {
         this.#wait ??= {
           since: this.#answers,
-          cancel: this.#parts.later(PATIENCE, () => this.#expire()),
+          cancel: this.#parts.later(COLLECT_TIMEOUT_MS, () => this.#expire()),
         }
         return false
       }
@@ -153,7 +157,7 @@ export class Order<J extends Ranked, T> {
       if (answer <= since && !open.has(source)) this.#heads.delete(source)
     this.#decide(true)
   }
-  #finish(one: Open<J, T>, again: boolean): Decided<J, T> {
+  #finish(one: OpenOffer<J, T>, again: boolean): Decided<J, T> {
     for (const job of one.jobs) {
       const take = this.#parts.take(job, again)
       if (take === undefined) one.left.push(job)
@@ -171,14 +175,16 @@ export class Order<J extends Ranked, T> {
   }
 
   /** The job of these offers that comes first. */
-  #first(open: readonly Open<J, T>[]): { readonly one: Open<J, T>; readonly job: J } | undefined {
-    let first: { readonly one: Open<J, T>; readonly job: J } | undefined
+  #first(
+    open: readonly OpenOffer<J, T>[],
+  ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {
+    let first: { readonly one: OpenOffer<J, T>; readonly job: J } | undefined
     for (const one of open)
       for (const job of one.heads)
         if (!first || this.#precedes(job, first.job, 0)) first = { one, job }
     return first
   }
-  #mustWait({ source }: Open<J, T>, job: J): boolean {
+  #mustWait({ source }: OpenOffer<J, T>, job: J): boolean {
     let left = 0
     for (const head of this.#heads.values()) left += head.left
     const tolerance = left <= FEW ? TOLERANCE.few : TOLERANCE.many
@@ -190,7 +196,8 @@ export class Order<J extends Ranked, T> {
       )
         return true
     const now = this.#parts.now()
-    if (now - this.#heard <= KNOWN || now - this.#parts.since(job) > PATIENCE) return false
+    if (now - this.#heard <= KNOWN || now - this.#parts.since(job) > COLLECT_TIMEOUT_MS)
+      return false
     if (this.#open.length < this.#parts.shards) return true
     this.#heard = now
     return false

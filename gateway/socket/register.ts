@@ -10,7 +10,7 @@ import { countLeases } from './leases.ts'
 import { settle } from './offers.ts'
 import type { Connection } from './connection.ts'
 import { command, secret, type Edge } from './edge.ts'
-import { beat, leave } from './life.ts'
+import { beat, leave } from './presence.ts'
 import { Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']

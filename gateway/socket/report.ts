@@ -9,7 +9,7 @@ import type { JobReport } from '../../protocol/internal.ts'
 import { sizes, type Up } from '../../protocol/worker.ts'
 import { command, queueOf, secret, track, type Edge } from './edge.ts'
 import { unsafe } from '../validate.ts'
-import { ended } from './held.ts'
+import { ended } from './held-leases.ts'
 import { settle } from './offers.ts'
 import { hear, reported, type Session } from './session.ts'
 
@@ -46,7 +46,7 @@ export async function report(
 }
 
 /** Longest texts of a failure that are kept, in characters; the rest is cut off. */
-const LONGEST = { type: 256, message: 16_384 } as const
+const MAX_LENGTHS = { type: 256, message: 16_384 } as const
 
 /** The report as its queue takes it: a result belongs to a completed job only, and one that cannot be kept fails the job. */
 function outcomeOf(
@@ -63,7 +63,7 @@ function outcomeOf(
         error_type: 'ResultInvalid',
         error_message: `the result cannot be kept: ${fault.field}: ${fault.message}`.slice(
           0,
-          LONGEST.message,
+          MAX_LENGTHS.message,
         ),
       }
     if (
@@ -83,8 +83,10 @@ function outcomeOf(
   return {
     ...lease,
     status,
-    ...(error_type !== undefined && { error_type: error_type.slice(0, LONGEST.type) }),
-    ...(error_message !== undefined && { error_message: error_message.slice(0, LONGEST.message) }),
+    ...(error_type !== undefined && { error_type: error_type.slice(0, MAX_LENGTHS.type) }),
+    ...(error_message !== undefined && {
+      error_message: error_message.slice(0, MAX_LENGTHS.message),
+    }),
   }
 }
 

@@ -12,7 +12,7 @@ import type { JobHeader } from '../../protocol/api/jobs.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Connection } from './connection.ts'
 import { eligible, type Wants } from './eligible.ts'
-import type { Task } from './rounds.ts'
+import type { Task } from './timer-wheel.ts'
 
 /** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
 interface Held {

@@ -4,7 +4,7 @@
  */
 import type { OrganizationDirectory } from '../../protocol/directory.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/worker.ts'
 import type { Authentication, Caller } from '../authenticate.ts'
 import { authorize, enter } from '../authorize.ts'
@@ -100,7 +100,7 @@ async function grantOf(
     return (
       home instanceof Promise ||
       isRefusal(home) ||
-      own(home.agents, principal.id)?.status === 'inactive'
+      getOwn(home.agents, principal.id)?.status === 'inactive'
     )
   }
   return {
@@ -128,13 +128,13 @@ async function anonymousGrant(
 ): Promise<Grant | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const project = own(known.projects, own(known.handles, name) ?? name)
+  const project = getOwn(known.projects, getOwn(known.handles, name) ?? name)
   if (!project || project.deleted)
     return refuse('not_found', undefined, 'There is no such project.')
   const active = async (): Promise<Refusal | undefined> => {
     const configuration = await directory.project(project.id)
     if (isRefusal(configuration)) return configuration
-    return (own(configuration.principals, principal)?.state ?? 'active') === 'active'
+    return (getOwn(configuration.principals, principal)?.state ?? 'active') === 'active'
       ? undefined
       : refuse('unauthorized')
   }
@@ -157,7 +157,7 @@ async function still(
 ): Promise<Refusal | undefined> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
-  const record = own(known.projects, project)
+  const record = getOwn(known.projects, project)
   return !record || record.deleted ? refuse('not_found') : then(known)
 }
 

@@ -2,7 +2,7 @@
 import type { CreateInteraction } from '../../protocol/api/interactions.ts'
 import type { Consumer } from '../../protocol/interaction/shapes.ts'
 import { partUrl, type SentParts } from '../../protocol/masked-url.ts'
-import { homeOf, type Call, type Edge } from '../call.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepared } from '../prepare.ts'
 
@@ -40,7 +40,7 @@ export function withSealedUrl(
 ): Prepared {
   const text = call.body[field]
   if (typeof text !== 'string') return prepared
-  const { url, url_parts } = sealUrl(edge.world, homeOf(edge, call), text)
+  const { url, url_parts } = sealUrl(edge.world, scopeId(edge, call), text)
   return { ...prepared, input: { ...prepared.input, [field]: url, url_parts } }
 }
 

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 
 /** A file that was written. */
 export interface Written {
@@ -80,13 +80,13 @@ async function pour(
   return { bytes, sha256: hash.digest('hex') }
 }
 
-/** Begin a backup at a place that must be free: a path that ends with `.tar` is one file, any other a folder. @throws Fault when it is not free. */
+/** Begin a backup at a place that must be free: a path that ends with `.tar` is one file, any other a folder. @throws StartFault when it is not free. */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const path = resolve(place)
   const partial = `${path}.partial`
   const taken = await stat(path).catch(() => undefined)
   if (taken && (!taken.isDirectory() || (await readdir(path)).length > 0))
-    throw new Fault(`${path} exists already. Name another place, or remove it first.`)
+    throw new StartFault(`${path} exists already. Name another place, or remove it first.`)
   await rm(partial, { recursive: true, force: true })
   await mkdir(dirname(path), { recursive: true })
   const abandon = () => rm(partial, { recursive: true, force: true })
@@ -132,11 +132,11 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
   }
 }
 
-/** Open a backup. @throws Fault when there is none at this place. */
+/** Open a backup. @throws StartFault when there is none at this place. */
 export async function readArchive(place: string): Promise<ArchiveReader> {
   const path = resolve(place)
   const found = await stat(path).catch(() => undefined)
-  if (!found) throw new Fault(`There is no backup at ${path}.`)
+  if (!found) throw new StartFault(`There is no backup at ${path}.`)
   const read = (
     file: string,
     range: { start: number; end: number } | object,
@@ -166,7 +166,7 @@ async function contents(
       await file.read(block, 0, BLOCK, at)
       if (block.every((byte) => byte === 0)) break
       if (block.toString('latin1', 257, 262) !== 'ustar')
-        throw new Fault(
+        throw new StartFault(
           at === 0
             ? `${path} is no backup: it is neither a folder nor a tar file.`
             : `The backup is damaged: ${path} is no archive any more from byte ${at} on.`,

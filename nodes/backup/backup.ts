@@ -7,7 +7,7 @@
  * B3. What is derived is left out: snapshots, leases, views.
  */
 import { names } from '../../protocol/subjects.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { createBlobs } from '../nats/blobs.ts'
 import type { Nats } from '../nats/connect.ts'
 import { snapshotStream } from '../nats/copy.ts'
@@ -29,24 +29,24 @@ export interface Progress {
 /** Copies of all journals, at most, until they agree. */
 const ATTEMPTS = 5
 
-/** Take a backup. @throws Fault saying what to do when there is nothing to back up, or a stream cannot be copied. */
+/** Take a backup. @throws StartFault saying what to do when there is nothing to back up, or a stream cannot be copied. */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)
   const list = () =>
     registry.list('').catch((error: unknown) => {
       if (codeOf(error) !== codes.streamNotFound) throw error
-      throw new Fault(
+      throw new StartFault(
         'There is no installation of Baton on these NATS servers. Check the addresses in BATON_NATS.',
       )
     })
   const records = await patiently(nats, 'A backup', list, ELECTING)
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING))
-    throw new Fault(
+    throw new StartFault(
       'A restore into these NATS servers has not finished; there is nothing whole to back up.',
     )
   if (!layout || !records.some(({ key }) => key === 'installation'))
-    throw new Fault(
+    throw new StartFault(
       'There is no complete installation of Baton on these NATS servers. Start a node first.',
     )
   for (let attempt = 1; ; attempt++) {
@@ -64,7 +64,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
         return manifest
       }
       if (attempt >= ATTEMPTS)
-        throw new Fault(
+        throw new StartFault(
           'The partitions told each other something during every copy. Try again when fewer handles are being changed.',
         )
     } catch (error) {
@@ -133,8 +133,8 @@ async function copyStream(
     return { stream, config, state: { messages, bytes, first_seq, last_seq }, file, ...written }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-      throw new Fault('There is no space left for the backup. Name a place with more.')
-    throw new Fault(
+      throw new StartFault('There is no space left for the backup. Name a place with more.')
+    throw new StartFault(
       `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node says what is not usable) and try again.`,
     )
   }

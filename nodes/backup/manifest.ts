@@ -1,6 +1,6 @@
 /** What a backup says about itself: what is in it, what it was taken from, and how to tell that it is whole. */
 import { createHash } from 'node:crypto'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import type { Copied } from '../nats/copy.ts'
 import type { ArchiveReader, Written } from './archive.ts'
 
@@ -35,21 +35,21 @@ const whole = async (content: AsyncIterable<Uint8Array>): Promise<Buffer> => {
 export const textOf = async (archive: ArchiveReader, name: string): Promise<string> =>
   (await whole(archive.read(name))).toString()
 
-/** The manifest. @throws Fault when there is none, or a newer release wrote it. */
+/** The manifest. @throws StartFault when there is none, or a newer release wrote it. */
 export async function readManifest(archive: ArchiveReader, place: string): Promise<Manifest> {
   if (!archive.names.includes(MANIFEST))
-    throw new Fault(
+    throw new StartFault(
       `${place} has no ${MANIFEST}: it is no backup, or one that was not finished. Take another.`,
     )
   const manifest = JSON.parse(await textOf(archive, MANIFEST)) as Manifest
   if (manifest.format !== 1)
-    throw new Fault(
+    throw new StartFault(
       `${place} has the format ${String(manifest.format)} and was taken by Baton ${manifest.baton}. Restore it with that release or a newer one.`,
     )
   return manifest
 }
 
-/** Read every file and compare it with the manifest. @param seen told of bytes read. @throws Fault naming the first file that differs. */
+/** Read every file and compare it with the manifest. @param seen told of bytes read. @throws StartFault naming the first file that differs. */
 export async function verify(
   archive: ArchiveReader,
   { streams, installation }: Manifest,
@@ -59,14 +59,14 @@ export async function verify(
     const hash = createHash('sha256')
     let size = 0
     if (!archive.names.includes(file))
-      throw new Fault(`The backup is damaged: ${file} is missing. Use another copy of it.`)
+      throw new StartFault(`The backup is damaged: ${file} is missing. Use another copy of it.`)
     for await (const chunk of archive.read(file)) {
       hash.update(chunk)
       size += chunk.length
       seen(chunk.length)
     }
     if (size !== bytes || hash.digest('hex') !== sha256)
-      throw new Fault(
+      throw new StartFault(
         `The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of it.`,
       )
   }

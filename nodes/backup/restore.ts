@@ -8,7 +8,7 @@
  * R3. Sequences stay what they were, so cursors that clients hold, and effects that actors remember, mean the same.
  */
 import { names } from '../../protocol/subjects.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import type { Installation } from '../installation.ts'
 import type { Registry } from '../host/ports.ts'
 import type { Nats } from '../nats/connect.ts'
@@ -27,7 +27,7 @@ export interface RestoreOptions {
   readonly again: boolean
 }
 
-/** Restore a backup. Resolves when every replica has everything. @throws Fault saying what to do. */
+/** Restore a backup. Resolves when every replica has everything. @throws StartFault saying what to do. */
 export async function restoreBackup(
   nats: Nats,
   from: string,
@@ -44,7 +44,7 @@ export async function restoreBackup(
   progress.end(`whole, taken ${manifest.created_at} with Baton ${manifest.baton}`)
   const { prefix = '' } = manifest
   if (prefix !== nats.space.prefix)
-    throw new Fault(
+    throw new StartFault(
       `The backup was taken ${prefix === '' ? 'without a prefix: leave BATON_NATS_PREFIX out' : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`}.`,
     )
   const copies = replicas ?? manifest.replicas
@@ -68,8 +68,8 @@ export async function restoreBackup(
       compare(stream, state)
       progress.end(`${state.messages} messages, ${state.first_seq} to ${state.last_seq}`)
     } catch (error) {
-      if (error instanceof Fault) throw error
-      throw new Fault(
+      if (error instanceof StartFault) throw error
+      throw new StartFault(
         `${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers run, that they have space, and that there are at least ${copies} of them; then repeat with --again.`,
       )
     }
@@ -95,7 +95,7 @@ async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
   // It may be the mark of an attempt whose answer was lost.
   if ((await registry.get(RESTORING))?.value !== began)
-    throw new Fault('Another restore into these NATS servers is under way.')
+    throw new StartFault('Another restore into these NATS servers is under way.')
 }
 
 /** Make sure that nothing of Baton is here. */
@@ -112,12 +112,12 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
     const nodes = found.includes(`KV_${names.cluster}`)
       ? ' Nodes run against it, or did until a moment ago.'
       : ''
-    throw new Fault(
+    throw new StartFault(
       `These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`,
     )
   }
   if (!again)
-    throw new Fault(
+    throw new StartFault(
       `A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`,
     )
   // The mark goes last: until then this can be broken off again.
@@ -140,7 +140,7 @@ function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): 
     return
   const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
     `${messages} messages from ${first_seq} to ${last_seq}`
-  throw new Fault(
+  throw new StartFault(
     `${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`,
   )
 }

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { takeBackup, type Progress } from '../backup/backup.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import { readConfig, type Config } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { ownerKeyFile } from '../installation.ts'
 import { createLog } from '../log.ts'
 import { runningIn } from '../nats/claim.ts'
@@ -32,7 +32,7 @@ const settings = ({ nats, data }: Given, replicas?: string): Config => {
   )
   const read = readConfig(process.env, flags)
   if ('config' in read) return read.config
-  throw new Fault(
+  throw new StartFault(
     `These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}`,
   )
 }
@@ -48,7 +48,7 @@ async function connected(
   const running =
     config.nats.length > 0 ? { servers: config.nats, ...config.nats_access } : runningIn(folder)
   if (!running && !mayBeNew && !existsSync(join(folder, 'store'))) {
-    throw new Fault(
+    throw new StartFault(
       `There is nothing in ${folder}. Name the NATS servers with --nats, or the folder of the node with --data.`,
     )
   }

@@ -4,7 +4,7 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endOnSignals } from '../ending.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { findServer } from '../nats/install.ts'
 import { version } from '../version.ts'
 
@@ -47,9 +47,9 @@ export async function runBench(
 ): Promise<void> {
   const known = [...benchmarks().keys()]
   if (name !== undefined && !known.includes(name))
-    throw new Fault(`There is no benchmark ${name}. There are: ${known.join(', ')}.`)
+    throw new StartFault(`There is no benchmark ${name}. There are: ${known.join(', ')}.`)
   if (!/^[1-9]\d{0,2}$/.test(times))
-    throw new Fault(`--times must be a whole number from 1 to 999, not ${times}.`)
+    throw new StartFault(`--times must be a whole number from 1 to 999, not ${times}.`)
   endOnSignals()
   const nats = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   for (const one of name === undefined ? known : [name]) {

@@ -1,6 +1,6 @@
 /** `baton chaos --turns`: turns of agents with tools, during which shard nodes, gateways and executors are killed; then the question whether a promise was broken. */
 import { fileURLToPath } from 'node:url'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { findServer } from '../nats/install.ts'
 
 const module = fileURLToPath(new URL('../../test/chaos/turns/run.ts', import.meta.url))
@@ -38,7 +38,7 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(name, () =>
-      stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.')),
+      stop.abort(new StartFault('Chaos was stopped before its end; nothing is judged.')),
     )
   const { runTurns } = (await import(module)) as Turns
   let code = 1
@@ -55,7 +55,9 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
     })
     if (violations.length === 0) code = 0
   } catch (error) {
-    process.stderr.write(`${error instanceof Fault ? error.message : (error as Error).stack}\n`)
+    process.stderr.write(
+      `${error instanceof StartFault ? error.message : (error as Error).stack}\n`,
+    )
   }
   process.exit(code)
 }

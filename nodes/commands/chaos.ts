@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { findServer } from '../nats/install.ts'
 import { runTurnChaos } from './chaos-turns.ts'
 
@@ -51,14 +51,14 @@ const INSIDE = 'BATON_CHAOS_FOLDER'
 const number = (name: string, text: string, low: number, high: number): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < low || value > high)
-    throw new Fault(
+    throw new StartFault(
       `--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, such as npm run chaos -- --${name} ${low * 2}`,
     )
   return value
 }
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-/** Run it; the exit code says whether every promise was kept. @throws Fault when it cannot begin. */
+/** Run it; the exit code says whether every promise was kept. @throws StartFault when it cannot begin. */
 export async function runChaosCommand(given: Given): Promise<void> {
   const seconds = number('seconds', given.seconds, 5, 86_400)
   const rate = number('rate', given.rate, 1, 100_000)
@@ -70,7 +70,7 @@ export async function runChaosCommand(given: Given): Promise<void> {
   )
   if (given.turns !== undefined) return runTurnChaos(number('turns', given.turns, 1, 100_000), seed)
   if (given.links !== 'auto' && given.links !== 'off')
-    throw new Fault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
+    throw new StartFault(`--links is ${JSON.stringify(given.links)}: it must be auto or off`)
   const accounts = given.accounts === true
   const inside = process.env[INSIDE]
   if (inside !== undefined)
@@ -144,7 +144,8 @@ async function here({
   accounts: boolean
 }): Promise<void> {
   const stop = new AbortController()
-  const end = () => stop.abort(new Fault('Chaos was stopped before its end; nothing is judged.'))
+  const end = () =>
+    stop.abort(new StartFault('Chaos was stopped before its end; nothing is judged.'))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end)
   // Whoever began this is gone, or passes on that it was told to stop.
   process.once('disconnect', end).once('message', end)
@@ -166,7 +167,9 @@ async function here({
     })
     if (violations.length === 0) code = 0
   } catch (error) {
-    process.stderr.write(`${error instanceof Fault ? error.message : (error as Error).stack}\n`)
+    process.stderr.write(
+      `${error instanceof StartFault ? error.message : (error as Error).stack}\n`,
+    )
   }
   process.exit(code)
 }

@@ -1,7 +1,7 @@
 /** `baton nats-permissions`: the permissions of a NATS user, for the configuration of nats-server. */
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import {
   accountRoles,
   configurationOf,
@@ -16,12 +16,12 @@ interface Given {
   readonly natsDomain?: string
 }
 
-/** The roles that a text names. @throws Fault naming one that does not exist. */
+/** The roles that a text names. @throws StartFault naming one that does not exist. */
 function rolesOf(text: string): AccountRole[] {
   return text.split(',').map((word) => {
     const role = accountRoles.find((one) => one === word.trim())
     if (role) return role
-    throw new Fault(
+    throw new StartFault(
       `--roles names ${JSON.stringify(word)}: it must be one or more of ${accountRoles.join(', ')}`,
     )
   })
@@ -37,7 +37,7 @@ function print({ roles, ...settings }: Given): void {
     process.env,
     Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
   )
-  if ('faults' in read) throw new Fault(read.faults.join('\n'))
+  if ('faults' in read) throw new StartFault(read.faults.join('\n'))
   const { partitions, nats_access } = read.config
   process.stdout.write(
     `# What a NATS user of Baton needs as: ${rolesOf(roles).join(', ')}\n${configurationOf(

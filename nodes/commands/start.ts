@@ -4,7 +4,7 @@ import { accessSync, constants } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { createLog } from '../log.ts'
 import type { Access } from '../nats/access.ts'
 import { createIdentity } from '../nats/identity.ts'
@@ -100,7 +100,7 @@ const diskFull =
   ({ data }: Config) =>
   (error: NodeJS.ErrnoException): never => {
     if (error.code !== 'ENOSPC') throw error
-    throw new Fault(
+    throw new StartFault(
       `The disk of ${data} is full to its last byte, so nothing can be started. Make some 10 MiB of space there, or move the folder to a larger disk and name it in BATON_DATA.`,
     )
   }
@@ -119,7 +119,7 @@ function standBack(config: Config, log: Log): void {
   }
 }
 
-/** Make the data folder, or say what is wrong with it. @throws Fault when it cannot be written to. */
+/** Make the data folder, or say what is wrong with it. @throws StartFault when it cannot be written to. */
 function ensureData(data: string): void {
   try {
     privateFolder(data)
@@ -132,7 +132,7 @@ function ensureData(data: string): void {
         : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
           ? 'this user may not write there'
           : `it cannot be made (${code})`
-    throw new Fault(
+    throw new StartFault(
       `The data folder ${resolve(data)} cannot be used: ${why}. Choose another with BATON_DATA or --data.`,
     )
   }
@@ -170,7 +170,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   try {
     const access = server?.access ?? { servers: config.nats, ...config.nats_access }
-    const fail = (fault: Fault) => {
+    const fail = (fault: StartFault) => {
       log.error({ err: fault }, 'the node cannot go on')
       process.exitCode = 1
       void stop('fault')

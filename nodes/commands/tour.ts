@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { addressesOf, isLoopback, keyFiles, serverOf } from '../../client/cli/connection.ts'
 import { runTour } from '../../client/tour/tour.ts'
 import { readConfig } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { createLog } from '../log.ts'
 import { findServer } from '../nats/install.ts'
 import { startServer } from '../nats/server.ts'
@@ -26,7 +26,7 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
         .status !== 401
     )
       return key
-  throw new Fault(
+  throw new StartFault(
     `${url} accepts none of the keys found (BATON_KEY, ${keyFiles(process.env).join(', ')}). Give one with --key.`,
   )
 }
@@ -62,7 +62,7 @@ export async function runTourCommand({
   }
   const urls = addressesOf(server ?? serverOf(process.env))
   const read = readConfig(process.env, [])
-  if (!('config' in read)) throw new Fault(read.faults.join('\n'))
+  if (!('config' in read)) throw new StartFault(read.faults.join('\n'))
   const { config } = read
   const given = key ?? process.env['BATON_KEY']
   const reached = (await Promise.all(urls.map(answers))).indexOf(true)

@@ -4,11 +4,11 @@ import { parseDuration } from '../../protocol/common.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
 
 /** A faulty text gives a sentence that says what is accepted. */
-export interface Fault {
+export interface SettingFault {
   readonly wrong: string
 }
-export type Parse<T> = (text: string) => T | Fault
-const wrong = (sentence: string): Fault => ({ wrong: sentence })
+export type Parse<T> = (text: string) => T | SettingFault
+const wrong = (sentence: string): SettingFault => ({ wrong: sentence })
 
 export const integer =
   (from: number, to: number): Parse<number> =>
@@ -46,7 +46,7 @@ export const each =
       .map(parse)
     return (
       (items.find((item) => typeof item === 'object' && item !== null && 'wrong' in item) as
-        | Fault
+        | SettingFault
         | undefined) ?? (items as T[])
     )
   }

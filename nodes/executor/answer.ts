@@ -1,5 +1,5 @@
 /** What the answer of an HTTP action means: the result of a call, or why it failed and whether another attempt may help. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/session/check.ts'
 import type { AppContext } from '../../protocol/session/context.ts'
 import type { Failed, Received } from '../outbound/post.ts'
@@ -10,11 +10,11 @@ import type { Outcome } from './handler.ts'
 /** Characters of an answer that a failure tells. */
 const SHOWN = 500
 /** A receiver that asks for more is not waited for longer, in milliseconds. */
-const LONGEST = 300_000
+const MAX_RETRY_AFTER_MS = 300_000
 
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const objectOf = (value: unknown): Open => (isObject(value) ? value : { output: value })
+const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : { output: value })
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -41,16 +41,16 @@ function resultOf(
   return { result: parsed ? objectOf(parsed.value) : { text } }
 }
 interface Carried {
-  readonly result: Open
+  readonly result: JsonObject
   readonly context?: readonly AppContext[]
 }
-function opened({ output, context }: Open): Carried | string {
+function opened({ output, context }: JsonObject): Carried | string {
   const result = objectOf(output ?? {})
   if (context === undefined || context === null) return { result }
   const items = Array.isArray(context) ? (context as readonly unknown[]) : undefined
   if (
     !items?.every(
-      (item): item is Open & AppContext =>
+      (item): item is JsonObject & AppContext =>
         isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string',
     )
   )
@@ -64,7 +64,11 @@ function opened({ output, context }: Open): Carried | string {
 }
 
 /** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. @param longest that is granted. */
-export function pauseOf(after: string | undefined, now: number, longest = LONGEST): number {
+export function pauseOf(
+  after: string | undefined,
+  now: number,
+  longest = MAX_RETRY_AFTER_MS,
+): number {
   if (after === undefined) return 0
   const ms = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0

@@ -14,7 +14,7 @@ import {
   type DeliveryOpening,
 } from '../../protocol/delivery.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { own } from '../../protocol/lookup.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
@@ -87,7 +87,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const { to, once } = opening
     const known = await directory.organization()
     if (isRefusal(known)) throw new Error(`the organization could not be asked: ${known.refused}`)
-    if (own(known.projects, project)?.deleted)
+    if (getOwn(known.projects, project)?.deleted)
       return { error: 'The project was deleted.', passes: false }
     if (to.kind === 'webhook') {
       const kept = await asked<KeptWebhook>(project, 'webhook', { webhook_id: to.webhook_id })
@@ -115,7 +115,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const text = found && world.unlock(found.sealed, project)
     const entries =
       text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
-    const key = Buffer.from((entries && own(entries, SIGNING_KEY)) ?? '', 'base64')
+    const key = Buffer.from((entries && getOwn(entries, SIGNING_KEY)) ?? '', 'base64')
     if (!found || key.length !== KEY)
       return {
         error: `The secret ${to.secret_ref} is missing, or has no ${SIGNING_KEY} of 32 bytes.`,

@@ -49,7 +49,7 @@ export interface Executor {
 
 /** Milliseconds: a promised job comes within; a stop waits for work, then for reports; between tries of a report. */
 const PROMISE = 5000
-const PATIENCE = { work: 5000, reports: 3000 } as const
+const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
 const RETRY = { first: 500, last: 10_000 } as const
 
 interface Running {
@@ -300,10 +300,10 @@ export function startExecutor({
         const patience = handlers[one.kind]?.patience
         return patience === undefined ? [] : [world.later(patience, () => end(one, 'stopping'))]
       })
-      await within(PATIENCE.work)
+      await within(STOP_TIMEOUT_MS.work)
       for (const cancel of early) cancel()
       for (const one of running.values()) end(one, 'stopping')
-      await within(PATIENCE.reports)
+      await within(STOP_TIMEOUT_MS.reports)
       for (const one of running.values()) one.stopBeating()
       running.clear()
     },

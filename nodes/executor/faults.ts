@@ -30,8 +30,8 @@ const passing: ReadonlySet<FaultName> = new Set<FaultName>([
 ])
 
 /** An attempt that failed. @param retry_after milliseconds that the provider asks for. */
-export class Fault extends Error {
-  override readonly name = 'Fault'
+export class ExecutorFault extends Error {
+  override readonly name = 'ExecutorFault'
   readonly is: FaultName
   readonly retry_after: number
   constructor(is: FaultName, message: string, retry_after = 0) {
@@ -55,7 +55,7 @@ const pauseAfter = (attempt: number, spread: number): number =>
 
 /** The outcome of an attempt that failed. @param secret is taken out of the message, whoever put it there. */
 export function failedWith(
-  { is, message, retry_after }: Fault,
+  { is, message, retry_after }: ExecutorFault,
   attempt: number,
   spread: number,
   secret = '',

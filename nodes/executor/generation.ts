@@ -7,10 +7,10 @@ import type { ClaimedJob } from '../../protocol/worker.ts'
 import type { Files, Log } from '../../gateway/ports.ts'
 import { refersToFiles, withBytes } from '../../gateway/session/inline.ts'
 import { limits } from '../../protocol/session/limits.ts'
-import { failedWith, Fault } from './faults.ts'
+import { failedWith, ExecutorFault } from './faults.ts'
 import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
-import type { Asked, ModelRequest, Speaker } from './speech.ts'
+import type { GenerationAttempt, ModelRequest, Speaker } from './speech.ts'
 
 interface Generations {
   readonly models: Models
@@ -24,7 +24,7 @@ interface Generations {
 }
 
 /** Another executor may begin again without harm, and the turn waits for it: only what is nearly over is waited for. */
-const PATIENCE = 1000
+const STOP_GRACE_MS = 1000
 
 /** The handler of generations. */
 export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
@@ -36,7 +36,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
   /** One attempt. When the provider refuses a conversation with files, it may be the files that it does not take: the conversation must not end with them. */
   async function answer(
     speaker: Speaker,
-    asked: Omit<Asked, 'request'>,
+    asked: Omit<GenerationAttempt, 'request'>,
     request: ModelRequest,
     readable: (type: string) => boolean,
     project: string,
@@ -55,7 +55,10 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       return messages
         ? speaker({ ...asked, request: { ...request, messages } })
         : failedWith(
-            new Fault('files_unavailable', 'The files of the conversation could not be read.'),
+            new ExecutorFault(
+              'files_unavailable',
+              'The files of the conversation could not be read.',
+            ),
             asked.attempt,
             0,
           )
@@ -65,7 +68,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
   }
 
   return {
-    patience: PATIENCE,
+    patience: STOP_GRACE_MS,
     takes: (_, { kind, executor_kind }) =>
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
@@ -76,7 +79,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       const speaker = model && speakers[model.provider]
       if (!model || !speaker || !isAllowed(models, model))
         return failedWith(
-          new Fault(
+          new ExecutorFault(
             'model_unavailable',
             `The service has no model ${job.provider}/${request.model} any more.`,
           ),

@@ -3,7 +3,7 @@
  * job that is done twice tells it twice, and the run hears the first.
  */
 import { turnFor } from '../../gateway/session/opening.ts'
-import type { Asking } from '../../gateway/equipment.ts'
+import type { CapabilityReader } from '../../gateway/agent-capabilities.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
@@ -17,7 +17,7 @@ const names: Readonly<Partial<Record<Code, string>>> = {
 }
 
 /** The handler of openings. */
-export function openings(asking: Asking): Handler {
+export function openings(asking: CapabilityReader): Handler {
   const { world } = asking
   return {
     takes: () => ({}),

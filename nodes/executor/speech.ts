@@ -2,7 +2,7 @@
  * What a generation is to whoever makes it: a request, and an outcome with one message of the assistant. Boundary: nobody here
  * knows what a turn is; one generation is one answer, and whoever reads it runs the tools.
  */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/session/request.ts'
 import type { ShownTool } from '../../protocol/session/tools.ts'
 import type { Outcome } from './handler.ts'
@@ -22,7 +22,7 @@ export type Delta =
   | { readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string }
 /** One attempt at an answer. */
-export interface Asked {
+export interface GenerationAttempt {
   /** Of the generation: all attempts at it have it, and no other. */
   readonly id: string
   readonly request: ModelRequest
@@ -36,7 +36,7 @@ export interface Asked {
   readonly show: (delta: Delta) => void
 }
 /** Makes an attempt. */
-export type Speaker = (asked: Asked) => Promise<Outcome>
+export type Speaker = (asked: GenerationAttempt) => Promise<Outcome>
 
 /** Why a block's answer ended, in the words of messages interfaces. */
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal'
@@ -51,7 +51,7 @@ export interface Counts {
 export interface Spoken {
   readonly id: string
   readonly model: string
-  readonly content: readonly Open[]
+  readonly content: readonly JsonObject[]
   readonly stop_reason: StopReason
   readonly usage: Counts
 }

@@ -1,6 +1,6 @@
 /** Wakes the actors of a shard at their deadlines, by a command like any other. */
 import type { Command, Kind } from '../../protocol/entry.ts'
-import { addressOf, type Cell } from './cell.ts'
+import { addressOf, type ActorInstance } from './actor-instance.ts'
 import type { Shard } from './shard.ts'
 import { GATE_CHECK_MS } from './write-gate.ts'
 
@@ -13,7 +13,7 @@ export class Alarm {
     this.#shard = shard
   }
   /** Note when an actor wants to be woken; `arm` has to follow. */
-  note(cell: Cell): void {
+  note(cell: ActorInstance): void {
     this.#shard.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
   }
   /** Have it ring at the earliest deadline. */
@@ -51,11 +51,11 @@ export class Alarm {
       cells,
       deadlines,
       epoch,
-      deps: { aside, clock, node },
+      deps: { quarantine, clock, node },
     } = this.#shard
-    const rest = aside?.rest(key, clock.elapsed()) ?? 0
-    if (rest > 0) {
-      deadlines.set(key, now + rest)
+    const pause = quarantine?.remaining(key, clock.elapsed()) ?? 0
+    if (pause > 0) {
+      deadlines.set(key, now + pause)
       return
     }
     const { kind, project, id } = addressOf(key)
@@ -72,7 +72,7 @@ export class Alarm {
         credential: { type: 'internal', id: node },
       },
     }
-    if ('reply' in (await this.#shard.submit(command))) aside?.forget(key)
+    if ('reply' in (await this.#shard.submit(command))) quarantine?.release(key)
     this.#shard.task(() => {
       const cell = cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)

@@ -2,7 +2,7 @@
  * Deciding: commands in, entries of one envelope out. A command's tells are decided right after it, in the same envelope.
  *
  * Invariants:
- * B1. Cells are changed here and nowhere else between two commits; when the envelope cannot be appended, all cells are
+ * B1. Actor instances are changed here and nowhere else between two commits; when the envelope cannot be appended, all of them are
  *     dropped and read again from the journal.
  * B2. An entry's event index is fixed when it is decided, so `prev` of a later entry of the same actor can refer to it.
  */
@@ -10,9 +10,9 @@ import { evolve, type Decided, type Tell } from '../../actors/actor.ts'
 import type { Address, Command, Entry, Event, Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import { Because } from './because.ts'
-import { alreadyTaken, kept, note, repeated, type Cell } from './cell.ts'
-import { Unreadable } from './cells.ts'
+import { DecisionContext } from './decision-context.ts'
+import { alreadyTaken, kept, note, repeated, type ActorInstance } from './actor-instance.ts'
+import { Unreadable } from './actor-cache.ts'
 import { encodeEntry } from './codec.ts'
 import type { HostDeps } from './deps.ts'
 
@@ -21,7 +21,7 @@ const DEPTH = 32
 /** Events one command may cause, tells included, so that an envelope never exceeds its limit. */
 const EVENTS_PER_COMMAND = 500
 /** Bytes and events from which on a batch is full. */
-const MOST = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
+const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
 /** A decision in one word, for the numbers. */
@@ -31,16 +31,16 @@ export const outcomeOf = (decided: Decide): string =>
 export class Batch {
   readonly entries: Entry[] = []
   /** The cells of the entries. */
-  readonly cells: Cell[] = []
+  readonly cells: ActorInstance[] = []
   readonly parts: string[] = []
-  /** Cells whose state changed, softly or not. */
-  readonly touched = new Set<Cell>()
+  /** Actor instances whose state changed, softly or not. */
+  readonly touched = new Set<ActorInstance>()
   events = 0
   bytes = 0
   /** A command threw after it had changed cells: they no longer agree with the journal. */
   torn = false
   readonly #deps: HostDeps
-  readonly #cell: (address: Address) => Cell | Promise<Cell>
+  readonly #cell: (address: Address) => ActorInstance | Promise<ActorInstance>
   readonly #shard: number
   readonly #now: number
 
@@ -48,7 +48,7 @@ export class Batch {
     deps: HostDeps,
     shard: number,
     now: number,
-    cell: (address: Address) => Cell | Promise<Cell>,
+    cell: (address: Address) => ActorInstance | Promise<ActorInstance>,
   ) {
     this.#deps = deps
     this.#cell = cell
@@ -58,7 +58,7 @@ export class Batch {
 
   /** Whether it takes no more commands. */
   get full(): boolean {
-    return this.torn || this.bytes >= MOST.bytes || this.events >= MOST.events
+    return this.torn || this.bytes >= FULL_FROM.bytes || this.events >= FULL_FROM.events
   }
 
   /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
@@ -98,9 +98,9 @@ export class Batch {
       this.entries.length = mark.entries
       this.cells.length = mark.entries
       this.events = mark.events
-      const { aside, clock, log } = this.#deps
+      const { quarantine, clock, log } = this.#deps
       const rest =
-        torn && command.name === 'wake' ? aside?.put(cell.key, clock.elapsed()) : undefined
+        torn && command.name === 'wake' ? quarantine?.add(cell.key, clock.elapsed()) : undefined
       log.error(
         {
           err: error,
@@ -118,7 +118,7 @@ export class Batch {
   }
 
   async #one(
-    cell: Cell,
+    cell: ActorInstance,
     command: { command_id: string; name: string; input: unknown; fingerprint?: string },
     origin: Origin,
     mark: { events: number },
@@ -130,7 +130,7 @@ export class Batch {
     const decision = arm(
       cell.state as never,
       command.input as never,
-      new Because(cell, command.command_id, origin, this.#shard, this.#deps.random),
+      new DecisionContext(cell, command.command_id, origin, this.#shard, this.#deps.random),
     )
     if (isRefusal(decision)) return decision
     const { soft, tells, next } = decision as Decided<Event, unknown>
@@ -159,7 +159,7 @@ export class Batch {
   }
 
   async #tell(
-    from: Cell,
+    from: ActorInstance,
     tell: Tell,
     id: string,
     origin: Origin,
@@ -190,7 +190,7 @@ export class Batch {
   }
 
   #enter(
-    cell: Cell,
+    cell: ActorInstance,
     command: { command_id: string; name: string; fingerprint?: string },
     origin: Origin,
     events: readonly Event[],

@@ -4,7 +4,7 @@ import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/worker.ts'
-import type { Aside } from './aside.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
 import type { Recent } from './recent.ts'
 
@@ -28,7 +28,7 @@ export interface HostDeps {
   /** Told when this release cannot read what is stored: the node must not go on. */
   doomed?(error: Error): void
   /** Actors of this node that are left alone for a while; absent: none is. */
-  readonly aside?: Aside
+  readonly quarantine?: Quarantine
   /** Why nothing may be appended to the journal of a partition now; absent or undefined: it may. */
   stopped?(partition: number): WriteStop | undefined
   /** Told that a partition's journal lacks entries, and how that shows. */

@@ -5,9 +5,9 @@
 import type { Effect, Push } from '../../actors/actor.ts'
 import { sequenceOf, type Address, type Event, type Placed } from '../../protocol/entry.ts'
 import { subjects } from '../../protocol/subjects.ts'
-import { cellKey, effectId } from './cell.ts'
+import { cellKey, effectId } from './actor-instance.ts'
 import type { Notice } from './deps.ts'
-import { Line } from './line.ts'
+import { Outbox } from './outbox.ts'
 import type { Shard } from './shard.ts'
 import { Warnings } from './warnings.ts'
 
@@ -58,7 +58,7 @@ export class Effects {
   /** Unfinished effects by sequence, oldest first. */
   readonly #pending = new Map<number, number>()
   /** Tells that wait or are under way, by receiver. */
-  readonly #lines = new Map<string, Line>()
+  readonly #lines = new Map<string, Outbox>()
   readonly #warnings: Warnings
   #stopped = false
   #settled: (() => void) | undefined
@@ -93,7 +93,7 @@ export class Effects {
   }
   #moot({ effect, from }: Planned): boolean {
     const cell = 'push' in effect && this.#shard.cells.loaded(from)
-    return cell ? (cell.actor.moot?.(cell.state as never, effect.push) ?? false) : false
+    return cell ? (cell.actor.isObsolete?.(cell.state as never, effect.push) ?? false) : false
   }
   /** Perform the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
@@ -149,7 +149,7 @@ export class Effects {
     if (!line) {
       this.#lines.set(
         key,
-        (line = new Line(
+        (line = new Outbox(
           this.#shard,
           address,
           () => this.#stopped,

@@ -2,7 +2,7 @@
  * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
  * live node should have. One record per shard, changed by compare-and-set only.
  */
-import { Aside } from './aside.ts'
+import { Quarantine } from './quarantine.ts'
 import { NewerRelease } from './codec.ts'
 import type { HostDeps } from './deps.ts'
 import { assignment, type Membership } from './membership.ts'
@@ -38,7 +38,7 @@ export class Host {
   #stopped = false
 
   constructor(deps: HostDeps, registry: Registry, membership: Membership) {
-    this.#deps = { ...deps, aside: new Aside() }
+    this.#deps = { ...deps, quarantine: new Quarantine() }
     this.#registry = registry
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])

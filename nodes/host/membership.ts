@@ -301,7 +301,7 @@ export class Membership {
     this.#revision = revision
     return started
   }
-  /** End when the own record names another process: this one was away for so long that it was taken for dead. @throws Fault */
+  /** End when the own record names another process: this one was away for so long that it was taken for dead. @throws StartFault */
   #yield(value: string | undefined): void {
     const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)
     if (!rival) return

@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { subjects } from '../../protocol/subjects.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import type { Bus, Clock, Registry } from './ports.ts'
 import { GONE, LEASE } from './timing.ts'
 
@@ -66,14 +66,16 @@ export function rivalIn(value: string, self: Instance): Instance | undefined {
 }
 
 /** The sentence for a node whose id another instance holds. */
-export const idInUse = (id: string, { process: where }: Instance): Fault =>
-  new Fault(`another node is running as ${id} (${where}): give each its own BATON_NODE_ID, or none`)
+export const idInUse = (id: string, { process: where }: Instance): StartFault =>
+  new StartFault(
+    `another node is running as ${id} (${where}): give each its own BATON_NODE_ID, or none`,
+  )
 
 /**
  * Take a node id for an instance that answers in its name already. An instance that is recorded and does not answer is dead when
  * its record has not changed for `GONE` ms, or for `LEASE` ms when the servers cannot tell that it is gone.
  * @returns the revision of the record, from which the node renews it.
- * @throws Fault naming the other instance when one lives; what the registry throws otherwise.
+ * @throws StartFault naming the other instance when one lives; what the registry throws otherwise.
  */
 export async function claimNodeId(claim: Claim): Promise<number> {
   const { id, roles, self, registry, clock, presence } = claim
@@ -99,7 +101,9 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }
-  throw rival ? idInUse(id, rival) : new Fault(`the node id ${id} could not be taken: try again`)
+  throw rival
+    ? idInUse(id, rival)
+    : new StartFault(`the node id ${id} could not be taken: try again`)
 }
 
 /** `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */

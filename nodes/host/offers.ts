@@ -19,7 +19,7 @@ import type { Address, Command } from '../../protocol/entry.ts'
 import { lineOf, offerCapability, subjects } from '../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../protocol/worker.ts'
 import type { Batch } from './batch.ts'
-import { cellKey, type Cell } from './cell.ts'
+import { cellKey, type ActorInstance } from './actor-instance.ts'
 import type { Shard } from './shard.ts'
 
 /** Jobs of one capability in one offer, and gateways asked in one round. */
@@ -96,10 +96,10 @@ export class Offers {
 
   /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. */
   async ahead(batch: Batch): Promise<void> {
-    const queues = new Set<Cell>()
+    const queues = new Set<ActorInstance>()
     batch.entries.forEach(({ kind, events }, i) => {
       if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type)))
-        queues.add(batch.cells[i] as Cell)
+        queues.add(batch.cells[i] as ActorInstance)
     })
     for (const cell of queues) {
       const matching = this.#known(cell)

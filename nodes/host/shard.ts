@@ -15,14 +15,14 @@ import { isForShard, namedBy } from './admission.ts'
 import { Alarm } from './alarm.ts'
 import { announce } from './announce.ts'
 import { Batch, outcomeOf } from './batch.ts'
-import type { Cell } from './cell.ts'
-import { Cells } from './cells.ts'
+import type { ActorInstance } from './actor-instance.ts'
+import { ActorCache } from './actor-cache.ts'
 import { encode } from './codec.ts'
 import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './deadlines.ts'
 import { Effects } from './effects.ts'
-import { Keeper } from './checkpoint.ts'
-import { turnAway, type Letter } from './letter.ts'
+import { Checkpointer } from './checkpointer.ts'
+import { reject, type MailboxMessage } from './mailbox-message.ts'
 import { Mailbox } from './mailbox.ts'
 import { Offers } from './offers.ts'
 import { settle } from './settle.ts'
@@ -34,10 +34,10 @@ export class Shard {
   readonly shard: number
   readonly deps: HostDeps
   readonly deadlines = new Deadlines()
-  readonly cells: Cells
+  readonly cells: ActorCache
   readonly effects: Effects
   readonly offers: Offers
-  readonly keeper: Keeper
+  readonly keeper: Checkpointer
   readonly gate: WriteGate
   /** Whether the record of ownership still names this owner. */
   readonly held: () => Promise<boolean>
@@ -46,7 +46,7 @@ export class Shard {
   epoch = 0
   readonly #mailbox: Mailbox
   /** What goes before the mailbox. */
-  readonly #ahead: Letter[] = []
+  readonly #ahead: MailboxMessage[] = []
   /** Ends the wait for something that can be done. */
   #news: () => void = () => {}
   /** Commands that wait for their answer. */
@@ -75,7 +75,7 @@ export class Shard {
     this.partition = partition
     this.shard = shard
     this.#lost = lost
-    this.cells = new Cells(
+    this.cells = new ActorCache(
       deps,
       partition,
       () => this.keeper.confirm(),
@@ -85,7 +85,7 @@ export class Shard {
     this.#mailbox = new Mailbox(this.cells)
     this.effects = new Effects(this)
     this.offers = new Offers(this)
-    this.keeper = new Keeper(this)
+    this.keeper = new Checkpointer(this)
     this.gate = new WriteGate(this)
   }
   get name(): string {
@@ -149,7 +149,7 @@ export class Shard {
     this.#open = false
     this.#alarm.stop()
     this.gate.stop()
-    for (const letter of this.#ahead.splice(0)) turnAway(letter)
+    for (const letter of this.#ahead.splice(0)) reject(letter)
     this.#mailbox.close()
     this.#news()
   }
@@ -198,16 +198,16 @@ export class Shard {
     return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
   }
   /** Note when an actor wants to be woken. */
-  note(cell: Cell): void {
+  note(cell: ActorInstance): void {
     this.#alarm.note(cell)
   }
   /** Run something when no append is in flight: memory then equals the journal. @param ahead of all that waits, which may be a lot. */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
     this.#post({ type: 'task', run, fail }, ahead)
   }
-  #post(letter: Letter, ahead = false): void {
+  #post(letter: MailboxMessage, ahead = false): void {
     if (!this.#open) {
-      turnAway(letter)
+      reject(letter)
       return
     }
     const stop = this.gate.unreadable ? this.gate.closed() : undefined
@@ -251,16 +251,16 @@ export class Shard {
   }
 
   /** One batch: take, decide, append, answer. @param ready letters of the mailbox. */
-  async #turn(ready: readonly Letter[]): Promise<void> {
+  async #turn(ready: readonly MailboxMessage[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
       this.cells.get(address),
     )
     const answers: (() => void)[] = []
-    const waiting: Letter[] = []
+    const waiting: MailboxMessage[] = []
     let taken = 0
     for (; taken < ready.length && !batch.full; taken++) {
-      const letter = ready[taken] as Letter
+      const letter = ready[taken] as MailboxMessage
       if (letter.type === 'task') {
         if (batch.entries.length > 0) break
         letter.run()
@@ -285,14 +285,19 @@ export class Shard {
     }
     // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
-      for (const letter of waiting) turnAway(letter)
+      for (const letter of waiting) reject(letter)
     else for (const answer of answers) answer()
     for (const cell of batch.touched) this.#alarm.note(cell)
     this.#alarm.arm()
     if (batch.torn) this.lose('an actor threw in the middle of a decision')
   }
 
-  async #read({ to, name, input, answer }: Extract<Letter, { type: 'ask' }>): Promise<() => void> {
+  async #read({
+    to,
+    name,
+    input,
+    answer,
+  }: Extract<MailboxMessage, { type: 'ask' }>): Promise<() => void> {
     if (!this.deps.fresh()) return () => answer(notOwner)
     const found = this.cells.get(to)
     const cell = found instanceof Promise ? await found : found
@@ -337,7 +342,7 @@ export class Shard {
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
-      const cell = batch.cells[i] as Cell
+      const cell = batch.cells[i] as ActorInstance
       const bytes = (batch.parts[i] as string).length
       if (cell.dirty === 0) cell.dirty = sequence
       cell.grown += bytes

@@ -9,11 +9,11 @@
  *     first time. What lies before its state is read for them alone: no actor is.
  */
 import { placed, sequenceOf, type Address, type Placed } from '../../protocol/entry.ts'
-import { cellKey, ForeignSnapshot, LostSnapshot, replay } from './cell.ts'
+import { cellKey, ForeignSnapshot, LostSnapshot, replay } from './actor-instance.ts'
 import { decode } from './codec.ts'
 import type { WriteStop } from './deps.ts'
 import { plan, type Planned } from './effects.ts'
-import type { Covered } from './mark.ts'
+import type { Covered } from './checkpoint-store.ts'
 import type { JournalPosition, Stored } from './ports.ts'
 import type { Shard } from './shard.ts'
 import { fence } from './write-gate.ts'

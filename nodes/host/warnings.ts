@@ -4,7 +4,7 @@ import type { HostDeps } from './deps.ts'
 
 /** Milliseconds between two lines about the same, and things that are told apart. */
 const QUIET = 60_000
-const MOST = 1000
+const MAX_WARNINGS = 1000
 
 export class Warnings {
   readonly #deps: Pick<HostDeps, 'clock' | 'log'>
@@ -24,7 +24,7 @@ export class Warnings {
     this.#said.delete(about)
     this.#said.set(about, { at: now, unsaid: 0 })
     const [oldest] = this.#said.keys()
-    if (this.#said.size > MOST && oldest !== undefined) this.#said.delete(oldest)
+    if (this.#said.size > MAX_WARNINGS && oldest !== undefined) this.#said.delete(oldest)
     this.#deps.log.warn(
       { ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) },
       message,

@@ -10,7 +10,7 @@
  */
 import type { Command } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
-import { isEffectId } from './cell.ts'
+import { isEffectId } from './actor-instance.ts'
 import { notOwner, type ShardAnswer, type WriteStop } from './deps.ts'
 import type { Shard } from './shard.ts'
 

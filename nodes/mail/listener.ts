@@ -12,7 +12,7 @@ import type { Readable } from 'node:stream'
 import type { DNSResolver } from 'mailauth'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import type { World } from '../../gateway/ports.ts'
-import { published } from '../../gateway/published.ts'
+import { publishIdempotently } from '../../gateway/publish-idempotently.ts'
 import type { Agent } from '../../protocol/agents.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ServicePublication } from '../../protocol/sources.ts'
@@ -216,7 +216,7 @@ async function publish(
       credential: { type: 'internal', id: 'email' },
     },
   } as const
-  const outcome = await published(world, project, (recalled) =>
+  const outcome = await publishIdempotently(world, project, (recalled) =>
     world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
   )
   if (isRefusal(outcome)) throw later()

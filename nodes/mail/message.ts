@@ -3,7 +3,7 @@
  * reaches the event is bounded, too. HTML is passed on as it came and is never rendered here.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
 /** Bounds of what an event carries of a message, in characters and in number. */
@@ -45,7 +45,7 @@ export function eventOf(
   mail: ParsedMail,
   message_id: string,
   { agent_id, at, authenticity }: Received,
-): Open {
+): JsonObject {
   const html = typeof mail.html === 'string' ? mail.html : undefined
   const text = mail.text || (html === undefined ? '' : plainTextOf(html))
   const references = [mail.references ?? []].flat().slice(0, MAX.references)

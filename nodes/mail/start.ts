@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
 
-/** Listen for e-mail. @throws Fault when the port is taken or a file cannot be read. */
+/** Listen for e-mail. @throws StartFault when the port is taken or a file cannot be read. */
 export async function startMail(
   world: World,
   { tls, dns, ...settings }: NonNullable<Config['mail']>,
@@ -20,7 +20,7 @@ export async function startMail(
     )
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new Fault(
+    throw new StartFault(
       `E-mail cannot be taken at ${settings.host}:${settings.port}: ${code === 'EADDRINUSE' ? 'the port is in use; choose another with BATON_SMTP_PORT' : message}`,
     )
   }
@@ -30,7 +30,7 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Fault(
+    throw new StartFault(
       `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); see BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY`,
     )
   }

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { writePrivate } from '../private.ts'
 import type { Access } from './access.ts'
 import { keptSeed } from './identity.ts'
@@ -48,7 +48,7 @@ export const claimFolder = (folder: string, server: number, url: string): void =
     file(folder),
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
-/** How to reach the server that a living process runs in the folder; undefined when there is none. @throws Fault when the folder belongs to another user. */
+/** How to reach the server that a living process runs in the folder; undefined when there is none. @throws StartFault when the folder belongs to another user. */
 export function runningIn(folder: string): Access | undefined {
   try {
     const { owner, server, url } = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
@@ -57,7 +57,7 @@ export function runningIn(folder: string): Access | undefined {
     return { servers: [url], ...(seed !== undefined && { credentials: { type: 'nkey', seed } }) }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EACCES')
-      throw new Fault(
+      throw new StartFault(
         `${folder} belongs to another user: run this as the user who runs Baton, or name the NATS servers with --nats.`,
       )
     return undefined
@@ -68,7 +68,7 @@ export const unclaimFolder = (folder: string): void => rmSync(file(folder), { fo
 
 /**
  * Make sure that no server runs in the folder.
- * @throws Fault when another process that lives owns it, or a left-over server cannot be stopped.
+ * @throws StartFault when another process that lives owns it, or a left-over server cannot be stopped.
  */
 export async function clearFolder(folder: string): Promise<void> {
   let claim: Claim
@@ -80,7 +80,7 @@ export async function clearFolder(folder: string): Promise<void> {
   const { owner, server } = claim
   if (!lives(server)) return
   if (lives(owner))
-    throw new Fault(
+    throw new StartFault(
       `Process ${owner.pid} is already running with the data in ${folder}. Stop it, or choose another folder with BATON_DATA.`,
     )
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -88,14 +88,14 @@ export async function clearFolder(folder: string): Promise<void> {
       process.kill(server.pid, signal)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
-      throw new Fault(
+      throw new StartFault(
         `A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`,
       )
     }
     for (let waited = 0; waited < 10_000 && lives(server); waited += 50) await sleep(50)
     if (!lives(server)) return
   }
-  throw new Fault(
+  throw new StartFault(
     `The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. End it first.`,
   )
 }

@@ -17,9 +17,9 @@ import {
 } from '@nats-io/transport-node'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../gateway/ports.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
-import { createAsking, type Asking } from './asking.ts'
+import { createRequestMux, type RequestMux } from './request-mux.ts'
 import { Forbidden, isNoResponders } from './failures.ts'
 import { createNamespace, type Namespace } from './namespace.ts'
 import { createPublisher, type Publish } from './publish.ts'
@@ -33,9 +33,9 @@ export interface Nats {
   /** How names of the program are spelled on the servers. */
   readonly space: Namespace
   /** Asks and tells; for all that is not rare. */
-  readonly ask: Asking['ask']
-  readonly tell: Asking['tell']
-  readonly sent: Asking['sent']
+  readonly ask: RequestMux['ask']
+  readonly tell: RequestMux['tell']
+  readonly sent: RequestMux['sent']
   /** Stores messages. */
   readonly publish: Publish
   /** Version of the server first connected to. */
@@ -107,8 +107,8 @@ async function firstConnection(
     } catch (error) {
       const refusal = error instanceof TimeoutError ? await tlsRefusal(access) : undefined
       const lasting = lastingFailure(access, refusal ?? error)
-      if (lasting !== undefined) throw new Fault(lasting)
-      if (left() <= 0) throw new Fault(unreachable(access, error))
+      if (lasting !== undefined) throw new StartFault(lasting)
+      if (left() <= 0) throw new StartFault(unreachable(access, error))
       if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
       await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
     }
@@ -117,7 +117,7 @@ async function firstConnection(
 
 /**
  * Connect.
- * @throws Fault when no server answers in time or it refuses the credentials, or it is too old, or it has no JetStream.
+ * @throws StartFault when no server answers in time or it refuses the credentials, or it is too old, or it has no JetStream.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
@@ -125,7 +125,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const connection = await firstConnection(options, space.inbox)
   const refuseServer = async (message: string): Promise<never> => {
     await connection.close()
-    throw new Fault(message)
+    throw new StartFault(message)
   }
   const version = connection.info?.version ?? '0.0.0'
   const which = `The NATS server at ${connection.getServer()}`
@@ -144,7 +144,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       `${which} offers no TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY ask for. Configure it there, or leave these settings out.`,
     )
 
-  const asking = createAsking(connection, space, log)
+  const asking = createRequestMux(connection, space, log)
   const forbidden = createForbidden(log)
   let up = true
   const waiting = new Set<() => void>()
@@ -222,7 +222,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
 }
 
 /** Whether JetStream listens under the names of the domain. Another failure is left to those who ask next. */
-async function isDomainKnown({ ask }: Asking, { api }: Namespace): Promise<boolean> {
+async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {
     try {
       await ask(`${api}.INFO`, Empty, undefined, QUESTION)

@@ -6,7 +6,7 @@ import { Objm } from '@nats-io/obj'
 import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names } from '../../protocol/subjects.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import type { Nats } from './connect.ts'
 
 /** A stream as a backup remembers it. */
@@ -179,7 +179,7 @@ async function inStep(
     )
       return info.state
     if (Date.now() > end)
-      throw new Fault(
+      throw new StartFault(
         `${stream} was restored, but not all of its ${replicas} replicas have it. Check the NATS servers, then see \`nats stream info ${stream}\`.`,
       )
   }

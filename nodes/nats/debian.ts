@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { versionIn } from './version.ts'
 
 const run = promisify(execFile)
@@ -102,11 +102,11 @@ async function mirrorOfMachine(): Promise<Mirror | undefined> {
 /**
  * Fetch the package and put its binary into `cache` as `nats-server-<version>`.
  * @returns path of the binary.
- * @throws Fault when the machine has no apt, no Debian archive or no connection to it.
+ * @throws StartFault when the machine has no apt, no Debian archive or no connection to it.
  */
 export async function fetchFromDebian(cache: string): Promise<string> {
   const from = await mirrorOfMachine()
-  if (!from) throw new Fault('this machine has no Debian package source')
+  if (!from) throw new StartFault('this machine has no Debian package source')
   const keyring = from.keyring ?? KEYRING
   const work = await mkdtemp(join(tmpdir(), 'baton-apt-'))
   try {
@@ -137,12 +137,12 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     await apt('update')
     await apt('download', 'nats-server')
     const deb = (await readdir(work)).find((name) => name.endsWith('.deb'))
-    if (!deb) throw new Fault(`the Debian release ${RELEASE} offered no package nats-server`)
+    if (!deb) throw new StartFault(`the Debian release ${RELEASE} offered no package nats-server`)
     await run('dpkg', ['-x', join(work, deb), join(work, 'unpacked')])
     const binary = join(work, 'unpacked/usr/sbin/nats-server')
     const version = versionIn((await run(binary, ['--version'])).stdout)
     if (!version)
-      throw new Fault('the nats-server of the Debian package does not run on this machine')
+      throw new StartFault('the nats-server of the Debian package does not run on this machine')
     await mkdir(cache, { recursive: true })
     const place = join(cache, `nats-server-${version}`)
     // Copied beside its place and renamed, so that a second process never sees half a binary.
@@ -152,10 +152,10 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     await rename(half, place)
     return place
   } catch (error) {
-    if (error instanceof Fault) throw error
+    if (error instanceof StartFault) throw error
     const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string }
-    if (code === 'ENOENT') throw new Fault('this machine has no apt-get or dpkg')
-    throw new Fault(
+    if (code === 'ENOENT') throw new StartFault('this machine has no apt-get or dpkg')
+    throw new StartFault(
       `apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`,
     )
   } finally {

@@ -6,7 +6,7 @@ import {
   RequestError,
   TimeoutError,
 } from '@nats-io/transport-node'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 
 /** The connection was lost before the answer came. */
 export class Disconnected extends Error {
@@ -17,7 +17,7 @@ export class Disconnected extends Error {
 }
 
 /** The account that this process uses lacks a permission. The message names it. */
-export class Forbidden extends Fault {
+export class Forbidden extends StartFault {
   constructor({ operation, subject, queue }: PermissionViolationError) {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'
     const group = queue === undefined ? '' : ` in the queue group "${queue}"`

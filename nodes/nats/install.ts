@@ -8,7 +8,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { fetchFromDebian } from './debian.ts'
 import { compareVersions, isAccepted, MINIMUM, versionIn } from './version.ts'
 
@@ -56,7 +56,7 @@ or point BATON_NATS at a running server.`
 /**
  * Find a nats-server, fetching it when the machine has none.
  * @param progress told once before something is downloaded.
- * @throws Fault when none can be had, or when the one named in BATON_NATS_SERVER cannot be used.
+ * @throws StartFault when none can be had, or when the one named in BATON_NATS_SERVER cannot be used.
  */
 export async function findServer(
   env: Environment,
@@ -66,11 +66,11 @@ export async function findServer(
   if (named) {
     const found = await probe(named)
     if (!found)
-      throw new Fault(
+      throw new StartFault(
         `BATON_NATS_SERVER is ${named}, which is no nats-server that runs here. ${help}`,
       )
     if (!isAccepted(found.version))
-      throw new Fault(
+      throw new StartFault(
         `BATON_NATS_SERVER is ${named}, version ${found.version}, which is too old. ${help}`,
       )
     return found
@@ -86,13 +86,13 @@ export async function findServer(
   const reason = await fetchFromDebian(cache).then(
     () => undefined,
     (error: unknown) => {
-      if (error instanceof Fault) return error.message
+      if (error instanceof StartFault) return error.message
       throw error
     },
   )
   const fetched = await cached(cache)
   if (!fetched)
-    throw new Fault(
+    throw new StartFault(
       `There is no nats-server, and it could not be fetched: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
     )
   return fetched
@@ -103,7 +103,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
     ({ path }) => process.stdout.write(`${path}\n`),
     (error: unknown) => {
       process.stderr.write(
-        `${error instanceof Fault ? error.message : String((error as Error).stack ?? error)}\n`,
+        `${error instanceof StartFault ? error.message : String((error as Error).stack ?? error)}\n`,
       )
       process.exitCode = 1
     },

@@ -20,7 +20,7 @@ import { follow } from './follow.ts'
 import { createSuccession, leads } from './leader.ts'
 import { newest } from './newest.ts'
 import { pull, type Pulling } from './pull.ts'
-import { createRelief } from './relief.ts'
+import { createLeaderStepDown } from './leader-stepdown.ts'
 
 export interface JournalOptions {
   /** Milliseconds until an append without acknowledgement counts as `unknown`; 3 s by default. */
@@ -55,7 +55,7 @@ export function createJournal(
   const streamOf = (partition: number) => space.stream(names.journal(partition))
   const subjectOf = (partition: number, shard: number) =>
     space.subject(subjects.journal(partition, shard))
-  const relief = createRelief(nats)
+  const relief = createLeaderStepDown(nats)
   const succession = createSuccession(() => performance.now())
   /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
   const outcomeOfConflict = async (

@@ -14,7 +14,7 @@ import { Objm } from '@nats-io/obj'
 import { ClosedConnectionError, nanos } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../protocol/subjects.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import type { Nats } from './connect.ts'
 import { codeOf, codes, forbidden, sentence } from './failures.ts'
 import type { Namespace } from './namespace.ts'
@@ -144,18 +144,18 @@ export async function patiently<T>(
     try {
       return await run()
     } catch (error) {
-      if (error instanceof Fault || error instanceof ClosedConnectionError) throw error
+      if (error instanceof StartFault || error instanceof ClosedConnectionError) throw error
       const missing = forbidden(error)
       if (missing) throw missing
       if (codeOf(error) === codes.notEnabledForAccount)
-        throw new Fault(
+        throw new StartFault(
           'JetStream is not enabled for the NATS account of this process: give that account JetStream limits.',
         )
       const now = Date.now()
       if (now - started > within) {
         const check =
           'Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.'
-        throw new Fault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
+        throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
       if (now - told > 3000) {
         told = now
@@ -168,7 +168,7 @@ export async function patiently<T>(
 
 /** Key of the installation's bucket that stands for a restore under way: nothing must start on half of the streams. */
 export const RESTORING = 'restoring'
-/** The bucket of the installation's records; made when absent. @throws Fault when the servers do not provide it in time. */
+/** The bucket of the installation's records; made when absent. @throws StartFault when the servers do not provide it in time. */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
   patiently(
     nats,
@@ -182,7 +182,7 @@ export const ensureConfig = (nats: Nats, replicas: number, within: number): Prom
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
   if (await registry.get(RESTORING))
-    throw new Fault(
+    throw new StartFault(
       'A restore into these NATS servers has not finished. Wait for it; if it was broken off, repeat it with `baton restore --again`.',
     )
   const found = await registry.get('layout')
@@ -195,12 +195,12 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   for (const field of ['partitions', 'shards'] as const) {
     const kept = stored[field]
     if (kept === wanted[field]) continue
-    throw new Fault(
+    throw new StartFault(
       `This installation was created with ${kept} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`,
     )
   }
   if (wanted.replicas < stored.replicas) {
-    throw new Fault(
+    throw new StartFault(
       `This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
     )
   }
@@ -214,14 +214,14 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 /**
  * A journal of an installation that exists is never created again: nats-server leaves out a stream that it cannot read, and an
  * empty one in its place would be taken for the truth.
- * @throws Fault when one is missing.
+ * @throws StartFault when one is missing.
  */
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   if (!(await createRegistry(nats, names.config).get('installation'))) return
   for (let partition = 0; partition < partitions; partition++) {
     const stream = nats.space.stream(names.journal(partition))
     if (await isMissing(nats, stream, LOOKS))
-      throw new Fault(
+      throw new StartFault(
         `The NATS servers do not have ${stream}, the journal of this installation. Their log says why; the usual reason is a damaged file. Restore the last backup into empty servers, or, in a cluster, the server's folder from another one.`,
       )
   }
@@ -244,7 +244,7 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 /**
  * Make sure that everything exists.
  * @param within milliseconds to wait for each thing while the servers elect; 60 s by default.
- * @throws Fault when the layout differs from the stored one, or the servers do not provide in time.
+ * @throws StartFault when the layout differs from the stored one, or the servers do not provide in time.
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout

@@ -1,7 +1,7 @@
 /** Storing messages in streams, many at a time. */
 import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
-import type { Asking } from './asking.ts'
+import type { RequestMux } from './request-mux.ts'
 
 /** Header that makes a publication a compare-and-set on the last sequence of its subject (https://docs.nats.io/nats-concepts/jetstream/headers). */
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
@@ -42,6 +42,6 @@ function sequenceOf(message: Msg, subject: string): number {
 
 /** The publisher of a connection. */
 export const createPublisher =
-  (ask: Asking['ask']): Publish =>
+  (ask: RequestMux['ask']): Publish =>
   async (subject, data, headers, timeout) =>
     sequenceOf(await ask(subject, data, headers, timeout), subject)

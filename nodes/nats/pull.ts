@@ -24,7 +24,7 @@ export interface Pulling {
 }
 /** Messages of one fetch: at first, and at most. */
 const FIRST = 8
-const MOST = 256
+const MAX_BATCH = 256
 /** Bytes of one fetch, as far as the last one lets them be guessed: the server drops a connection that more than 64 MB wait for (its `max_pending`), which all readers share. */
 const BYTES = 8 * 1_048_576
 
@@ -70,7 +70,7 @@ export async function pull(
           largest = Math.max(largest, message.data.length)
           yield message
         }
-        most = Math.max(1, Math.min(2 * most, MOST, Math.floor(BYTES / largest)))
+        most = Math.max(1, Math.min(2 * most, MAX_BATCH, Math.floor(BYTES / largest)))
         if (delivered === before && !closed) yield undefined
       }
     } finally {

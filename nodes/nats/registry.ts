@@ -8,7 +8,7 @@ import { QUESTION, STORING, type Nats } from './connect.ts'
 import { codeOf, codes, isNoResponders, isWrongSequence } from './failures.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
-import { createRelief } from './relief.ts'
+import { createLeaderStepDown } from './leader-stepdown.ts'
 
 /** The text that `token` made a key of. */
 const untoken = (key: string): string =>
@@ -22,7 +22,7 @@ const untoken = (key: string): string =>
  */
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
-  const relief = createRelief(nats)
+  const relief = createLeaderStepDown(nats)
   /** The keys that were found under each prefix the last time. */
   const last = new Map<string, readonly string[]>()
 

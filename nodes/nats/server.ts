@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { endWithUs } from '../ending.ts'
-import { Fault } from '../fault.ts'
+import { StartFault } from '../fault.ts'
 import { privateFile, privateFiles, privateFolder, writePrivate } from '../private.ts'
 import type { Access } from './access.ts'
 import { claimFolder, clearFolder, unclaimFolder } from './claim.ts'
@@ -120,7 +120,7 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
     const timer = setTimeout(
       () =>
         failed(
-          new Fault(
+          new StartFault(
             `The NATS server is not ready after ${READY_WITHIN / 1000} s:\n${last.join('\n')}`,
           ),
         ),
@@ -131,13 +131,15 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
       end()
     }
     child.once('error', (error) =>
-      settle(() => failed(new Fault(`The NATS server cannot be started: ${error.message}`))),
+      settle(() => failed(new StartFault(`The NATS server cannot be started: ${error.message}`))),
     )
     child.once('exit', () =>
       settle(() => {
         const cause = last.filter((line) => /\[(ERR|FTL)\]/.test(line))
         failed(
-          new Fault(`The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`),
+          new StartFault(
+            `The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`,
+          ),
         )
       }),
     )
@@ -155,7 +157,7 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
 
 /**
  * Start a server and wait until it answers.
- * @throws Fault when the folder is in use, the port is taken or the server does not start.
+ * @throws StartFault when the folder is in use, the port is taken or the server does not start.
  */
 export async function startServer(given: ServerOptions): Promise<Server> {
   const options = { ...given, data: resolve(given.data) }

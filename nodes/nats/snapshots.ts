@@ -11,7 +11,7 @@ import { QUESTION, STORING, type Nats } from './connect.ts'
 import { isWrongSequence, sentence } from './failures.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
-import { createRelief } from './relief.ts'
+import { createLeaderStepDown } from './leader-stepdown.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
@@ -22,7 +22,7 @@ const ELSEWHERE = Buffer.of(1)
 /** The snapshots of all partitions. Functions throw when the servers do not answer. */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
-  const relief = createRelief(nats)
+  const relief = createLeaderStepDown(nats)
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
     nats.space.storedKey(names.state(partition), token(key))

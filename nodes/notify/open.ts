@@ -4,10 +4,10 @@ import type { Reached } from '../../protocol/directory.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'
-import { createHook } from './hook.ts'
-import { createLetters } from './letters.ts'
+import { createWebhookNotifier } from './webhook.ts'
+import { createEmailNotifier } from './email.ts'
 import { checkTargets } from './targets.ts'
-import { createTelling } from './telling.ts'
+import { createNotifier } from './notifier.ts'
 
 interface Telling {
   readonly notify: NonNullable<HostDeps['notify']>
@@ -35,7 +35,7 @@ export async function openTelling(
   }
   const mail =
     letters &&
-    (await createLetters({
+    (await createEmailNotifier({
       ...letters,
       seal,
       reach,
@@ -46,7 +46,7 @@ export async function openTelling(
   const channels = [
     ...(hook
       ? [
-          createHook({
+          createWebhookNotifier({
             ...hook,
             brand,
             seal,
@@ -58,7 +58,7 @@ export async function openTelling(
       : []),
     ...(mail ? [mail.channel] : []),
   ]
-  const tell = createTelling(channels)
+  const tell = createNotifier(channels)
   return {
     notify: async (notice) => {
       const targets = await checkTargets(world, notice)

@@ -2,7 +2,7 @@
 import { AddressRefused, type Guard } from './guard.ts'
 
 /** Milliseconds for looking up a name; an answer that comes later is not waited for. */
-const PATIENCE = 3000
+const LOOKUP_TIMEOUT_MS = 3000
 
 /** A check of addresses: what is wrong with one, as the end of a sentence; undefined: nothing that is known now. */
 export const createVet =
@@ -15,7 +15,7 @@ export const createVet =
         : undefined
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), PATIENCE)
+      timer = setTimeout(() => resolve(undefined), LOOKUP_TIMEOUT_MS)
     })
     try {
       const addresses = await Promise.race([guard.check(hostname), late])

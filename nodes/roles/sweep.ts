@@ -6,8 +6,8 @@ import type { Nats } from '../nats/connect.ts'
 
 /** Milliseconds: until the first time, between two, and that a piece must be old. */
 const FIRST = 120_000
-const AGAIN = 6 * 3_600_000
-const AGE = 3_600_000
+const SWEEP_EVERY_MS = 6 * 3_600_000
+const MIN_AGE_MS = 3_600_000
 
 /** Begin to sweep. Returns how to stop. */
 export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise<void> {
@@ -16,12 +16,12 @@ export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise
   let sweeping: Promise<void> = Promise.resolve()
   const sweep = async () => {
     try {
-      const values = await sweepPieces(nats, clock.now(), AGE)
+      const values = await sweepPieces(nats, clock.now(), MIN_AGE_MS)
       if (values > 0) log.info({ values }, 'pieces of values that were never finished were removed')
     } catch (error) {
       log.warn({ err: error }, 'the object store could not be swept')
     }
-    plan(AGAIN)
+    plan(SWEEP_EVERY_MS)
   }
   const plan = (ms: number) => {
     if (!stopped)

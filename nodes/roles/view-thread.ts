@@ -1,12 +1,12 @@
 /**
  * The program of a thread that serves one view, so that what SQLite does holds up nobody. It has no connection of its own:
- * the journal and values of the object store come from the thread that started it (`apart.ts`).
+ * the journal and values of the object store come from the thread that started it (`view-worker.ts`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Message } from '../../views/view.ts'
 import { decode } from '../host/codec.ts'
 import { startLogs } from '../../views/logs.ts'
-import { createCalls } from './calls.ts'
+import { createThreadRpc } from './thread-rpc.ts'
 import { serveView, type Question, type ViewPorts, type ViewTerms } from './view.ts'
 
 const port = parentPort
@@ -14,7 +14,7 @@ if (!port) throw new Error('view-thread.ts is the program of a thread')
 /** Which following batches belong to, and what takes them. */
 let following = 0
 let take: (batch: readonly Message[]) => Promise<void> | void = () => {}
-const { call } = createCalls(port, {
+const { call } = createThreadRpc(port, {
   ask: (question: Question) => view.then(({ ask }) => ask(question)),
   position: () => view.then(({ position }) => position()),
   batch: ({ of, messages }: { of: number; messages: readonly Message[] }) =>

@@ -8,7 +8,7 @@ import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/recent.ts'
 import type { Metrics } from '../metrics.ts'
 import { privateFiles } from '../private.ts'
-import { serveApart } from './apart.ts'
+import { serveViewInThread } from './view-worker.ts'
 import { serveView, type Question, type ServedView, type ViewTerms } from './view.ts'
 
 interface ViewParts {
@@ -102,7 +102,7 @@ async function served(
     },
   }
   if (!recent || !logs)
-    return serveApart(terms, {
+    return serveViewInThread(terms, {
       ...ports,
       warn,
       follow: (from, on) => journal.follow(partition, from, on),

@@ -2,7 +2,7 @@
  * Actions that the service does itself, for agents: their own memory, and runs. Their names begin with the brand, which no
  * other action's may; published workflows are `workflow.<handle>`. Toolkits grant them as they grant any action.
  */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import { memoryLimits } from '../memory.ts'
 import { publishedHandle } from '../naming.ts'
 
@@ -10,18 +10,18 @@ export interface Builtin {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly input_schema: Open
+  readonly input_schema: JsonObject
   /** `idempotent`: a repeat of the same call, after the executor was lost, does nothing twice. */
   readonly annotations: { readonly idempotent: true; readonly read_only?: true }
 }
 
-const object = (properties: Open, required: readonly string[] = []): Open => ({
+const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
   type: 'object',
   properties,
   ...(required.length > 0 && { required }),
   additionalProperties: false,
 })
-const text = (maxLength: number, more: Open = {}): Open => ({
+const text = (maxLength: number, more: JsonObject = {}): JsonObject => ({
   type: 'string',
   minLength: 1,
   maxLength,

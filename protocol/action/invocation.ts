@@ -3,7 +3,7 @@
  * once, when the job has ended.
  */
 import { Type, type Static } from 'typebox'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { prefixes } from '../ids.ts'
 import type { Principal } from '../entry.ts'
 
@@ -27,7 +27,7 @@ export const actorOf = ({ id, type }: Principal): ActorOf => ({
 /** What whoever waits for a job knows of the call; answered to the question `action_call`. */
 export interface ActionCall {
   readonly action_name: string
-  readonly parameters: Open
+  readonly parameters: JsonObject
   readonly actor: ActorOf
   readonly origin:
     | 'loop_action_step'
@@ -97,9 +97,9 @@ export const Invocation = Type.Object({
   correlation_id: text,
   secret_version: Type.Optional(Type.Integer()),
   http_status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-  parameters: Type.Optional(Open),
+  parameters: Type.Optional(JsonObject),
   output_summary: Type.Optional({
-    ...Open,
+    ...JsonObject,
     description: 'The result; of a long one {"truncated": true, "text": its beginning as JSON}',
   }),
   error_type: text,

@@ -1,7 +1,7 @@
 /** API keys and principals. */
 import { Type, type Static } from 'typebox'
 import { systemRoleNames } from '../access.ts'
-import { Closed, Id, Open, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
+import { Closed, Id, JsonObject, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -53,7 +53,7 @@ export const PrincipalRecord = Type.Object({
   handle: Type.Optional(Type.String()),
   owner_id: Type.Optional(Type.String()),
   role_ids: Type.Optional(Type.Array(Type.String())),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -65,7 +65,7 @@ const CreatePrincipal = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
   owner_id: Type.Optional(Id),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   role_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 16, uniqueItems: true })),
   tags: Type.Optional(Tags),
 })
@@ -73,7 +73,7 @@ const UpdatePrincipal = Closed({
   description: Type.Optional(Type.String({ maxLength: 1024 })),
   state: Type.Optional(Type.Enum(['active', 'disabled'])),
   owner_id: Type.Optional(Id),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   role_ids: Type.Optional(Type.Array(Id, { maxItems: 16, uniqueItems: true })),
   tags: Type.Optional(Tags),
 })

@@ -1,7 +1,17 @@
 /** Actions of a project, the catalog of all that can be called in it, and the records of calls. */
 import { Type, type Static } from 'typebox'
 import { Invocation } from '../action/invocation.ts'
-import { Closed, Id, Open, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
+import {
+  Closed,
+  Id,
+  JsonObject,
+  Tags,
+  Timestamp,
+  cutting,
+  listOf,
+  pageOf,
+  paging,
+} from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -35,9 +45,9 @@ export const Action = Type.Object({
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
   endpoint_url: Type.Optional(Type.String()),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
-  annotations: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  annotations: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),
   signing_secret: Type.Optional(SigningSecret),
   created_at: Timestamp,
@@ -51,8 +61,8 @@ const CreateAction = Closed({
   endpoint_kind: Type.Optional(Type.Enum(['http', 'worker'])),
   invocation_format: Type.Optional(InvocationFormat),
   endpoint_url: Type.Optional(EndpointUrl),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
   annotations: Type.Optional(Annotations),
   tags: Type.Optional(Tags),
 })
@@ -61,8 +71,8 @@ const UpdateAction = Closed({
   description: Type.Optional(Description),
   invocation_format: Type.Optional(InvocationFormat),
   endpoint_url: Type.Optional(EndpointUrl),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
   annotations: Type.Optional(Type.Union([Annotations, Type.Null()])),
   tags: Type.Optional(Tags),
 })
@@ -118,7 +128,7 @@ const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [
 ]
 
 const Invoke = Closed({
-  input: Type.Optional(Open),
+  input: Type.Optional(JsonObject),
   timeout_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -135,7 +145,7 @@ export const InvokeResult = Type.Object({
   status: Type.Enum(['active', 'completed', 'failed']),
   job_id: Type.Optional(Type.String()),
   run_id: Type.Optional(Type.String()),
-  output: Type.Optional(Open),
+  output: Type.Optional(JsonObject),
   error: Type.Optional(Type.String()),
 })
 
@@ -164,8 +174,8 @@ export const CatalogEntry = Type.Object({
       'not_implemented',
     ]),
   ),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
   endpoint_url: Type.Optional(Type.String()),
   invocation_format: Type.Optional(Type.String()),
   execution: Type.Optional(

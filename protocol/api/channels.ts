@@ -17,7 +17,7 @@ import {
   messageFaults,
   nameFaults,
 } from '../channels.ts'
-import { Closed, Id, Open, Timestamp, pageOf, paging } from '../common.ts'
+import { Closed, Id, JsonObject, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 
@@ -72,7 +72,7 @@ const SendMessage = Closed({
   reply_to: Type.Optional(Id),
   sender_agent_id: Type.Optional(Id),
   sender_session_id: Type.Optional(Id),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
 })
 const checkSend = (body: Static<typeof SendMessage>): FieldError[] => [
   ...messageFaults(body),
@@ -87,7 +87,7 @@ const checkSend = (body: Static<typeof SendMessage>): FieldError[] => [
 ]
 const UpdateMessage = Closed({
   content: Type.Optional(Content),
-  metadata: Type.Optional(orNull(Open)),
+  metadata: Type.Optional(orNull(JsonObject)),
   pinned: Type.Optional(Type.Boolean()),
 })
 const checkUpdate = (body: Static<typeof UpdateMessage>): FieldError[] =>

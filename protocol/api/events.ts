@@ -4,7 +4,7 @@
  * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger, a wait or a webhook listens to it.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, cutting, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkCustomType } from '../event-types.ts'
@@ -29,7 +29,7 @@ export const SourceEventRecord = Type.Object({
       description: 'The payload; `truncated: true` when large members were left out',
     },
   ),
-  meta: Open,
+  meta: JsonObject,
   occurred_at: Timestamp,
   causation: Type.Optional(
     Type.Object({
@@ -47,8 +47,8 @@ export type SourceEventRecord = Static<typeof SourceEventRecord>
 
 const CustomEvent = Closed({
   event_type: Type.String({ minLength: 1, maxLength: 256 }),
-  event: Type.Optional(Open),
-  meta: Type.Optional(Open),
+  event: Type.Optional(JsonObject),
+  meta: Type.Optional(JsonObject),
   source_id: Type.Optional(
     Type.String({
       minLength: 1,

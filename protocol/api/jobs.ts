@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
 import type { InvocationFacts } from '../action/invocation.ts'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import type { Event, Kind } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { WaitingOn } from './waiting.ts'
@@ -45,7 +45,7 @@ export const Job = Type.Object({
   lease_expires_at: Type.Optional(Timestamp),
   last_heartbeat_at: Type.Optional(Timestamp),
   cancel_requested: Type.Boolean(),
-  result: Type.Optional(Open),
+  result: Type.Optional(JsonObject),
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   waiting_on: Type.Optional(WaitingOn),
@@ -65,8 +65,8 @@ export const ActionLogEntry = Type.Object({
   action_name: Type.String(),
   status: Type.Enum(['called', 'completed', 'failed', 'retried']),
   attempt: Type.Integer(),
-  parameters: Type.Optional(Open),
-  result: Type.Optional(Open),
+  parameters: Type.Optional(JsonObject),
+  result: Type.Optional(JsonObject),
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   worker_instance_id: Type.Optional(Type.String()),

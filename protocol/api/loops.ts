@@ -1,6 +1,6 @@
 /** Loops: workflows with what starts them, and how many of their runs may be under way. */
 import { Type, type Static } from 'typebox'
-import { Closed, cutting, listOf, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, cutting, listOf, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { checkBudget } from '../loop/credits.ts'
 import { checkLoop } from '../loop/check.ts'
@@ -38,9 +38,9 @@ const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
 const KEY = { maxLength: 255 }
 const { trigger_id: _, ...sourceFields } = RunSource.properties
 const StartLoopRun = Closed({
-  event: Type.Optional(Open),
-  meta: Type.Optional(Open),
-  config: Type.Optional(Open),
+  event: Type.Optional(JsonObject),
+  meta: Type.Optional(JsonObject),
+  config: Type.Optional(JsonObject),
   source: Type.Optional(Closed(sourceFields)),
   idempotency_key: Type.Optional(
     Type.String({

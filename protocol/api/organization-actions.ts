@@ -1,6 +1,6 @@
 /** Actions of the organization: HTTP endpoints that every project can call, with secrets that are changed without a break. */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Timestamp, pageOf, paging } from '../common.ts'
+import { Closed, JsonObject, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
@@ -38,9 +38,9 @@ export const OrganizationAction = Type.Object({
   active_signing_version: Type.Optional(Type.Integer()),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
-  annotations: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  annotations: Type.Optional(JsonObject),
   signing_secret: Type.Optional(
     Type.String({
       description: '32 bytes in base64, of the newest version; shown only when it was made',
@@ -58,8 +58,8 @@ const DottedName = Type.String({
 const common = {
   title: Type.Optional(Title),
   description: Type.Optional(Description),
-  input_schema: Type.Optional(Open),
-  output_schema: Type.Optional(Open),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
   enabled: Type.Optional(Type.Boolean()),
 }
 const CreateOrganizationAction = Closed({

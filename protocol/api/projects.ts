@@ -1,7 +1,7 @@
 /** Projects, and the audit log of the organization. */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
-import { Closed, Open, Tags, Timestamp, many, pageOf, paging } from '../common.ts'
+import { Closed, JsonObject, Tags, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -158,7 +158,7 @@ export const AuditEntry = Type.Object({
   request_id: Type.Optional(Type.String()),
   ip_address: Type.Optional(Type.String()),
   user_agent: Type.Optional(Type.String()),
-  changes: Type.Optional(Open),
+  changes: Type.Optional(JsonObject),
   created_at: Timestamp,
 })
 export type AuditEntry = Static<typeof AuditEntry>

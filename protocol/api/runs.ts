@@ -4,7 +4,7 @@ import {
   Closed,
   Id,
   bodyKey,
-  Open,
+  JsonObject,
   cutting,
   listOf,
   many,
@@ -31,9 +31,9 @@ import {
 import { ActionLogEntry, Job, jobAdditions } from './jobs.ts'
 
 const start = {
-  input: Type.Optional(Open),
-  config: Type.Optional(Open),
-  metadata: Type.Optional(Open),
+  input: Type.Optional(JsonObject),
+  config: Type.Optional(JsonObject),
+  metadata: Type.Optional(JsonObject),
   queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
   external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
@@ -98,7 +98,7 @@ const Retry = Closed({
 const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
 const Signal = Closed({
   name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
-  payload: Type.Optional(Open),
+  payload: Type.Optional(JsonObject),
   idempotency_key: Type.Optional(
     Type.String({
       maxLength: 255,
@@ -107,7 +107,7 @@ const Signal = Closed({
     }),
   ),
   step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-  result: Type.Optional(Open),
+  result: Type.Optional(JsonObject),
 })
 const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>) => [
   ...((name === undefined) === (step_key === undefined)

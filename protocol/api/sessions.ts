@@ -7,7 +7,7 @@ import { Type, type Static } from 'typebox'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents.ts'
 import { InlineConfig } from '../agents/inline.ts'
 import { channelOfKey } from '../channels/exchange.ts'
-import { Closed, Id, bodyKey, Open, Timestamp, many, pageOf, paging } from '../common.ts'
+import { Closed, Id, bodyKey, JsonObject, Timestamp, many, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import {
@@ -31,7 +31,7 @@ import {
   TurnAck,
 } from '../session/shapes.ts'
 
-const Content = Type.Array(Open, {
+const Content = Type.Array(JsonObject, {
   minItems: 1,
   maxItems: limits.blocks,
   description: 'Blocks: text, image, document',
@@ -49,7 +49,7 @@ export const Operation = Closed({
     }),
   ),
 })
-export const Output = Closed({ schema: Open })
+export const Output = Closed({ schema: JsonObject })
 const SessionKey = Type.String({ maxLength: limits.session_key })
 const Title = Type.String({ maxLength: limits.title })
 const Mode = Type.Enum(['continue_or_create', 'new', 'continue'])
@@ -62,7 +62,7 @@ const seed = {
   compaction_policy: Type.Optional(CompactionPolicy),
   retention: Type.Optional(Retention),
   thinking_effort: Type.Optional(ThinkingEffort),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
 }
 const CreateSession = Closed({
   agent_id: Id,
@@ -100,7 +100,7 @@ const Invoke = Closed({
     content: Content,
     idempotency_key: Type.Optional(Key),
     context: Type.Optional(Context),
-    metadata: Type.Optional(Open),
+    metadata: Type.Optional(JsonObject),
   }),
   output: Type.Optional(Output),
   channel_context: Type.Optional(
@@ -136,7 +136,7 @@ const StartTurn = Closed({
   operation: Type.Optional(Operation),
   context: Type.Optional(Context),
   output: Type.Optional(Output),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
 })
 const checkStart = ({
   content,
@@ -162,8 +162,8 @@ const Append = Closed({
   messages: Type.Array(
     Closed({
       role: Type.Enum(['system', 'user', 'assistant', 'tool']),
-      content: Type.Array(Open, { maxItems: limits.blocks }),
-      metadata: Type.Optional(Open),
+      content: Type.Array(JsonObject, { maxItems: limits.blocks }),
+      metadata: Type.Optional(JsonObject),
       created_at: Type.Optional(Timestamp),
     }),
     { minItems: 1, maxItems: limits.append },
@@ -179,7 +179,7 @@ const checkAppend = ({ messages }: Static<typeof Append>): FieldError[] => check
 const Nudge = Closed({
   content: Type.String({ minLength: 1, maxLength: limits.nudge }),
   idempotency_key: Type.Optional(Key),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   wake: Type.Optional(Type.Boolean()),
 })
 const checkNudge = ({ metadata }: Static<typeof Nudge>): FieldError[] =>

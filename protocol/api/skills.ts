@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { Closed, cutting, listOf } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { AssignSkills, SkillAssignment } from '../equipment.ts'
+import { AssignSkills, SkillAssignment } from '../agent-capabilities.ts'
 import { ImportSkill, Skill, SkillBody } from '../skills.ts'
 
 export const SkillUsage = Type.Object({

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { ToolManifest } from '../agents/manifest.ts'
 import { Closed, cutting, listOf, many } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { AssignToolkits, ToolkitAssignment } from '../equipment.ts'
+import { AssignToolkits, ToolkitAssignment } from '../agent-capabilities.ts'
 import { checkGrants, Toolkit, ToolkitBody } from '../toolkits.ts'
 
 const P = '/projects/:project'

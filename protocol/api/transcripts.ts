@@ -1,6 +1,6 @@
 /** Following sessions: the transcript as pages and as a stream, the older numbered stream, and what a turn shows of itself right now. */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Timestamp, paging } from '../common.ts'
+import { Closed, JsonObject, Timestamp, paging } from '../common.ts'
 import { query, stream } from '../contract.ts'
 import { TranscriptSnapshot } from '../session/shapes.ts'
 
@@ -21,7 +21,7 @@ const LiveTurn = Type.Object(
   {
     session_id: Type.String(),
     turn_id: Type.String(),
-    frames: Type.Array(Open),
+    frames: Type.Array(JsonObject),
     last_live_sequence: Type.Integer({ minimum: 0 }),
     updated_at: Timestamp,
   },

@@ -3,7 +3,7 @@
  * authenticates each request. This file states their routes and shapes; the API reference lists them with the rows.
  */
 import { Type, type TSchema } from 'typebox'
-import { Closed, Open } from '../common.ts'
+import { Closed, JsonObject } from '../common.ts'
 import type { Row, Shape } from '../contract.ts'
 import { EventAccepted } from './events.ts'
 
@@ -93,7 +93,7 @@ export const unauthenticated = {
     shape: {
       summary: 'Receive a webhook of github or gitlab; its signature authenticates the request',
       tag: 'events',
-      body: Open,
+      body: JsonObject,
       reply: EventAccepted,
       status: 202,
       bare: 204,
@@ -135,7 +135,7 @@ export const unauthenticated = {
           }),
         ),
       }),
-      body: Open,
+      body: JsonObject,
       bodyOptional: true,
       reply: EventAccepted,
       status: 202,

@@ -1,6 +1,6 @@
 /** Usage events: what was spent, one event for each answer of a model, across the projects of the organization. */
 import { Type, type Static } from 'typebox'
-import { Closed, many, Open, pageOf, paging, Timestamp } from '../common.ts'
+import { Closed, many, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'
 
 /** Something that was spent. Texts are empty where they do not apply. */
@@ -29,7 +29,7 @@ export const UsageEvent = Type.Object({
   provider: Type.String(),
   model: Type.String(),
   model_class: Type.String(),
-  metadata: Open,
+  metadata: JsonObject,
   occurred_at: Timestamp,
   recorded_at: Timestamp,
   created_at: Timestamp,

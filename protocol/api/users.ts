@@ -3,7 +3,7 @@
  * its person, with the roles that the person has.
  */
 import { Type } from 'typebox'
-import { Closed, Id, Open, Tags, Timestamp, pageOf, paging } from '../common.ts'
+import { Closed, Id, JsonObject, Tags, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { prefixes } from '../ids.ts'
 import { ApiKey, ApiKeyCreated, PrincipalRecord } from './access.ts'
@@ -17,7 +17,7 @@ const fields = {
     }),
   ),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),
 }
 const Name = Type.String({ minLength: 1, maxLength: 128 })

@@ -1,5 +1,5 @@
 /** What happens to an interaction, as it is stored. The actor decides the change of the record once; its state and every view apply the same one. */
-import { timestamp, type Open } from '../common.ts'
+import { timestamp, type JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { UrlParts } from '../masked-url.ts'
 import type { Chain } from '../sources.ts'
@@ -8,10 +8,10 @@ import type { Interaction, LifecycleEvent, Response } from './shapes.ts'
 
 /** What a source event says: its payload, and the fields that are copied for matching. It is published when the event is committed. */
 export interface Source {
-  readonly event: Open
-  readonly meta: Open
+  readonly event: JsonObject
+  readonly meta: JsonObject
   /** The interaction when it was over; when it was created, the event itself has it. Absent in journals of earlier releases. */
-  readonly record?: Open
+  readonly record?: JsonObject
   /** Runs between it and what nothing in the project caused. */
   readonly depth: number
   readonly chain?: Chain
@@ -21,7 +21,7 @@ export interface Dispatch extends UrlParts {
   readonly delivery_id: string
   readonly callback_url: string
   readonly secret_ref: string
-  readonly body: Open
+  readonly body: JsonObject
 }
 /** What an approval that the service demands is for. */
 export interface Approval {

@@ -1,6 +1,6 @@
 /** What a question to people looks like: its record, how it is answered, who may answer, and who waits for the answer. */
 import { Type, type Static } from 'typebox'
-import { Closed, Id, Open, orAbsent, Tags, Timestamp } from '../common.ts'
+import { Closed, Id, JsonObject, orAbsent, Tags, Timestamp } from '../common.ts'
 
 const interactionKinds = [
   'request_information',
@@ -168,8 +168,8 @@ export const Interaction = Type.Object({
   target_user_ids: Type.Array(Type.String()),
   subject: Type.Optional(Reference),
   references: Type.Optional(Type.Array(Reference)),
-  context: Type.Optional(Open),
-  properties: Type.Optional(Open),
+  context: Type.Optional(JsonObject),
+  properties: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),
   spec: Type.Optional(Question),
   require_all: Type.Optional(Type.Boolean()),

@@ -5,7 +5,7 @@ import { below } from './path.ts'
 import { interpolationsIn } from './template.ts'
 
 /** Ten years, in milliseconds. */
-const LONGEST = 10 * 366 * 86_400_000
+const MAX_DURATION_MS = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
 /** Each is compiled before the request is answered, and nothing else can be answered meanwhile. */
@@ -61,7 +61,9 @@ export function checkDuration(text: string | undefined, field: string): FieldErr
     return [
       { field, message: 'is not a duration; write for example 90s, 15m or 1h30m', actual: text },
     ]
-  return length > LONGEST ? [{ field, message: 'is longer than ten years', actual: text }] : []
+  return length > MAX_DURATION_MS
+    ? [{ field, message: 'is longer than ten years', actual: text }]
+    : []
 }
 
 export const checkTime = (text: string | undefined, field: string): FieldError[] =>

@@ -12,7 +12,7 @@ import type { Guard } from './guard.ts'
 import {
   isProgram,
   programOf,
-  type Fault,
+  type ProgramFault,
   type Program,
   type Reference,
   type Scope,
@@ -37,7 +37,7 @@ function unwrap(text: string): { readonly expression: string; readonly offset: n
 export function analyse(
   source: string,
   roots: readonly string[],
-): { readonly steps: readonly Reference[] } | Fault {
+): { readonly steps: readonly Reference[] } | ProgramFault {
   const { expression, offset } = unwrap(source)
   const program = programOf(expression)
   if (!isProgram(program))
@@ -73,7 +73,7 @@ const shown = (source: string) => (source.length > 120 ? `${source.slice(0, 120)
 /** Run a bare expression within a scope whose budget it shares. @throws ExpressionError only. */
 export const run = (source: string, scope: Scope): unknown =>
   runProgram(programOf(source), source, scope)
-function runProgram(program: Program | Fault, source: string, scope: Scope): unknown {
+function runProgram(program: Program | ProgramFault, source: string, scope: Scope): unknown {
   if (!isProgram(program)) throw new ExpressionError(`${program.message}, in ${shown(source)}`)
   try {
     return program.run(scope) ?? null

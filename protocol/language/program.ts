@@ -32,7 +32,7 @@ export interface Program {
   readonly steps: readonly Reference[]
   readonly guard?: Guard | undefined
 }
-export interface Fault {
+export interface ProgramFault {
   readonly message: string
   /** Offset in the source, when one place is at fault. */
   readonly position?: number
@@ -255,7 +255,7 @@ function binary(
   }
 }
 
-function parse(text: string): Program | Fault {
+function parse(text: string): Program | ProgramFault {
   if (text.trim() === '') return { message: 'the expression is empty' }
   const source = rewriteWords(text)
   try {
@@ -274,9 +274,9 @@ function parse(text: string): Program | Fault {
   }
 }
 
-const remembered = new Map<string, Program | Fault>()
+const remembered = new Map<string, Program | ProgramFault>()
 /** The program of a bare expression, or what is wrong with it. */
-export function programOf(text: string): Program | Fault {
+export function programOf(text: string): Program | ProgramFault {
   if (text.length > MAX_SOURCE)
     return { message: `the expression is longer than ${MAX_SOURCE} characters` }
   const known = remembered.get(text)
@@ -288,4 +288,4 @@ export function programOf(text: string): Program | Fault {
 }
 
 /** Whether parsing gave a program. */
-export const isProgram = (parsed: Program | Fault): parsed is Program => 'run' in parsed
+export const isProgram = (parsed: Program | ProgramFault): parsed is Program => 'run' in parsed

@@ -1,7 +1,7 @@
 /** What happens to a loop, and what loops, runs and the edge say to each other about it. */
 import type { ActorOf } from '../action/invocation.ts'
 import type { Changes } from '../api/workflows.ts'
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Definition } from '../directory.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -58,7 +58,7 @@ export type LoopEvent =
       readonly depth?: number
       readonly chain?: Chain
       /** The record of the run that failed, for the source event. */
-      readonly record?: Open
+      readonly record?: JsonObject
     })
   /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
   | (Event & {
@@ -161,9 +161,9 @@ export interface RunOpening {
   /** Of steps that name no agent. */
   readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>
-  readonly event: Open
-  readonly config: Open
-  readonly meta: Open
+  readonly event: JsonObject
+  readonly config: JsonObject
+  readonly meta: JsonObject
   readonly source: RunSource
   /** On whose behalf it runs: who started it, or the run that did; absent: a trigger. */
   readonly actor?: ActorOf
@@ -191,8 +191,8 @@ export interface ChildRequest {
     readonly step: string
     readonly wait_id: string
   }
-  readonly event: Open
-  readonly config: Open
+  readonly event: JsonObject
+  readonly config: JsonObject
   readonly depth: number
   /** Of the event that caused the run. */
   readonly chain?: Chain
@@ -232,7 +232,7 @@ export type LoopCommands = {
       depth?: number
       chain?: Chain
       /** Of a run that fails: its record, for the source event that says that the loop is paused. */
-      record?: Open
+      record?: JsonObject
     }
     reply: undefined
   }

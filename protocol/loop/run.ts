@@ -1,6 +1,6 @@
 /** A run of a loop as clients see it; closed, and kept apart from that of a workflow. What is kept of both is in `record.ts`. */
 import { Type, type Static } from 'typebox'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 
 export const runStatuses = [
   'queued',
@@ -48,8 +48,8 @@ const ofLoops = {
   credit_spent: Type.Optional(Type.Number()),
   max_agent_turns: Type.Optional(Type.Integer()),
   agent_turns_used: Type.Optional(Type.Integer()),
-  meta: Type.Optional(Open),
-  config: Type.Optional(Open),
+  meta: Type.Optional(JsonObject),
+  config: Type.Optional(JsonObject),
   source: Type.Optional(RunSource),
   parent_loop_id: Type.Optional(Type.String()),
   parent_step_key: Type.Optional(Type.String()),
@@ -65,8 +65,8 @@ export const LoopRun = Type.Object({
   name: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
   ...ofLoops,
-  event: Type.Optional(Open),
-  result: Type.Optional(Open),
+  event: Type.Optional(JsonObject),
+  result: Type.Optional(JsonObject),
   parent_run_id: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
   error_type: Type.Optional(Type.String()),

@@ -3,7 +3,7 @@
  * `input`; around it stand what starts its runs and how many of them may be under way.
  */
 import { Type, type Static } from 'typebox'
-import { Closed, Open, Tags, Timestamp } from '../common.ts'
+import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
 import { SavedWarnings } from '../saved-warnings.ts'
 import { Spec } from '../spec.ts'
 
@@ -99,8 +99,8 @@ export const authoring = {
 export const metadata = {
   description: Type.Optional(Type.String({ maxLength: 4096 })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),
-  settings: Type.Optional(Open),
-  default_config: Type.Optional(Open),
+  settings: Type.Optional(JsonObject),
+  default_config: Type.Optional(JsonObject),
   tags: Type.Optional(Tags),
 }
 

@@ -2,7 +2,7 @@
 import { Type, type TSchema } from 'typebox'
 import type { RowName } from '../api.ts'
 import { ChannelEventRecord } from '../channels.ts'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { McpAnswer, McpMessage } from '../mcp.ts'
 import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
@@ -18,7 +18,7 @@ const reset = { 'stream.reset': StreamReset }
 /** What a model says for a step, as it says it: no cursor, and sent once. */
 const GenerationDelta = Type.Object({
   event_type: Type.Literal('generation.delta'),
-  delta: Open,
+  delta: JsonObject,
   run_id: Type.String(),
   session_id: Type.String(),
   turn_id: Type.String(),

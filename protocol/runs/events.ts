@@ -1,5 +1,5 @@
 /** Events of runs: what the journal keeps, and what of it the timeline shows. */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { RunRecord } from '../loop/record.ts'
 import type { Patch } from '../patch.ts'
@@ -57,7 +57,7 @@ export interface UsageSource {
 export interface RunEvent extends Event {
   readonly type: RunEventType
   readonly step?: string
-  readonly payload?: Open
+  readonly payload?: JsonObject
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
   /** run.created only: what the run executes. */
@@ -65,7 +65,7 @@ export interface RunEvent extends Event {
   /** usage.recorded only: what the list of usage events shows beside the payload. */
   readonly usage?: UsageSource
   /** Private data of the engine; never shown. */
-  readonly private?: Open
+  readonly private?: JsonObject
 }
 export type RunEventType =
   | 'run.created'

@@ -1,7 +1,7 @@
 /** Records of runs: a run in the shape of its origin, its steps, its timeline, the frames of the project-wide stream. */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { LoopRun, runStatuses } from '../loop/run.ts'
 import { Spec } from '../spec.ts'
 import { WaitingOn } from '../api/waiting.ts'
@@ -33,8 +33,8 @@ export const WorkflowRun = Type.Object({
   name: Type.Optional(Type.String({ description: 'By run_name of the workflow' })),
   description: Type.Optional(Type.String()),
   initiated_by: Type.Optional(Type.String()),
-  input: Type.Optional(Open),
-  result: Type.Optional(Open),
+  input: Type.Optional(JsonObject),
+  result: Type.Optional(JsonObject),
   error_message: Type.Optional(Type.String()),
   error_type: Type.Optional(Type.String()),
   created_at: Timestamp,
@@ -100,8 +100,8 @@ export const RunStep = Type.Object({
   status: Type.Enum([...stepStatuses]),
   seq: Type.Integer(),
   attempt: Type.Integer(),
-  inputs: Type.Optional(Open),
-  parameters: Type.Optional(Open),
+  inputs: Type.Optional(JsonObject),
+  parameters: Type.Optional(JsonObject),
   result: Type.Optional(Type.Unknown()),
   job_id: Type.Optional(Type.String()),
   wait_id: Type.Optional(Type.String()),
@@ -112,7 +112,7 @@ export const RunStep = Type.Object({
   agent_id: Type.Optional(Type.String()),
   agent_turn_id: Type.Optional(Type.String({ description: 'The turn of the latest attempt' })),
   verdict: Type.Optional(Type.Enum(['pass', 'fail'], { description: 'Of a check' })),
-  verdict_detail: Type.Optional(Open),
+  verdict_detail: Type.Optional(JsonObject),
   created_at: Timestamp,
   updated_at: Timestamp,
   started_at: Type.Optional(Timestamp),
@@ -127,7 +127,7 @@ export const RunEventRecord = Type.Object({
   event_type: Type.String(),
   step_id: Type.Optional(Type.String()),
   step_key: Type.Optional(Type.String()),
-  payload: Type.Optional(Open),
+  payload: Type.Optional(JsonObject),
   created_at: Timestamp,
 })
 export type RunEventRecord = Static<typeof RunEventRecord>
@@ -143,6 +143,6 @@ export const ProjectRunEvent = Type.Object({
   run_id: Type.String(),
   seq: Type.Integer(),
   timestamp: Timestamp,
-  data: Open,
+  data: JsonObject,
 })
 export type ProjectRunEvent = Static<typeof ProjectRunEvent>

@@ -3,7 +3,7 @@
  * that only the service makes; the session knows what they are. A message refers to one by a source of type `artifact`.
  */
 import { Type, type Static } from 'typebox'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { Block } from './blocks.ts'
 
 /** A file as clients see it. */
@@ -19,7 +19,7 @@ export const Artifact = Type.Object(
     sha256: Type.Optional(Type.String({ description: 'Hex' })),
     created_by: Type.Optional(Type.String()),
     updated_by: Type.Optional(Type.String()),
-    metadata: Type.Optional(Open),
+    metadata: Type.Optional(JsonObject),
     conversion: Type.Optional(
       Type.Object(
         {
@@ -91,15 +91,18 @@ export const blockOf = ({
   ...(as === 'document' && page_count !== undefined && { page_count }),
 })
 /** Id of the file that a block refers to; undefined: it refers to none. */
-export function fileOf(block: Open): string | undefined {
+export function fileOf(block: JsonObject): string | undefined {
   const { type, source } = block
   if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
     return undefined
-  const { type: kind, artifact_id } = source as Open
+  const { type: kind, artifact_id } = source as JsonObject
   return kind === 'artifact' && typeof artifact_id === 'string' ? artifact_id : undefined
 }
 /** What stands for a file that a model is not shown. @param why the end of the sentence. */
-export const unread = ({ type, title, media_type, size_bytes }: Open, why: string): Open => ({
+export const unread = (
+  { type, title, media_type, size_bytes }: JsonObject,
+  why: string,
+): JsonObject => ({
   type: 'text',
   text: `[${type === 'image' ? 'image' : 'file'} ${JSON.stringify(title ?? 'without a name')}${typeof media_type === 'string' ? `, ${media_type}` : ''}${typeof size_bytes === 'number' ? `, ${size_bytes} bytes` : ''}: ${why}]`,
 })

@@ -1,6 +1,6 @@
 /** Content blocks: what messages are made of. Seven types; each is open, so what a provider adds is kept and shown to it again. */
 import { Type, type Static } from 'typebox'
-import { Open } from '../common.ts'
+import { JsonObject } from '../common.ts'
 
 const open = { additionalProperties: true } as const
 export const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, open)
@@ -14,18 +14,18 @@ export const Thinking = Type.Object(
 )
 export const ResolvedAction = Type.Object({
   name: Type.String({ description: 'The dotted action that was dispatched' }),
-  input: Open,
+  input: JsonObject,
 })
 export const ToolUse = Type.Object(
   {
     type: Type.Literal('tool_use'),
     id: Type.String(),
     name: Type.String(),
-    input: Open,
+    input: JsonObject,
     status: Type.Optional(
       Type.String({ description: 'pending, running, waiting, ok, error, cancelled' }),
     ),
-    progress: Type.Optional(Open),
+    progress: Type.Optional(JsonObject),
     resolved_action: Type.Optional(ResolvedAction),
   },
   open,
@@ -34,7 +34,7 @@ export const ToolResult = Type.Object(
   {
     type: Type.Literal('tool_result'),
     tool_use_id: Type.String(),
-    content: Type.Optional(Type.Union([Type.String(), Type.Array(Open)])),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(JsonObject)])),
     is_error: Type.Optional(Type.Boolean()),
   },
   open,
@@ -42,7 +42,7 @@ export const ToolResult = Type.Object(
 export const Image = Type.Object(
   {
     type: Type.Literal('image'),
-    source: Type.Optional(Open),
+    source: Type.Optional(JsonObject),
     media_type: Type.Optional(Type.String()),
     title: Type.Optional(Type.String()),
     size_bytes: Type.Optional(Type.Integer()),
@@ -52,13 +52,13 @@ export const Image = Type.Object(
 export const Document = Type.Object(
   {
     type: Type.Literal('document'),
-    source: Open,
+    source: JsonObject,
     title: Type.Optional(Type.String()),
     media_type: Type.Optional(Type.String()),
     size_bytes: Type.Optional(Type.Integer()),
     page_count: Type.Optional(Type.Integer({ minimum: 1 })),
     context: Type.Optional(Type.String()),
-    citations: Type.Optional(Open),
+    citations: Type.Optional(JsonObject),
   },
   open,
 )

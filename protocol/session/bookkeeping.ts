@@ -1,5 +1,5 @@
 /** What only the session itself remembers: how a turn is run, which calls are open, which keys were used. */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { TurnExchange } from '../channels/exchange.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
@@ -57,7 +57,7 @@ export interface TurnWork {
     readonly type: 'user' | 'service_account' | 'agent' | 'system'
   }
   readonly definition: TurnDefinition
-  readonly output_schema?: Open
+  readonly output_schema?: JsonObject
   /** Revision before its first frame, and sequence of its input. */
   readonly boundary: number
   readonly after_sequence: number
@@ -84,7 +84,7 @@ export interface TurnWork {
   /** Skills that the model loaded. */
   readonly skills?: readonly string[]
   /** An output that satisfied the schema. */
-  readonly output?: Open
+  readonly output?: JsonObject
   readonly output_source?: 'tool' | 'text'
   readonly ending?: Ending
   /** Calls whose questions are withdrawn for a nudge. */
@@ -132,7 +132,7 @@ export interface NudgeWork {
   readonly delivery: 'current_turn' | 'new_turn'
   readonly after_sequence: number
   readonly woke: boolean
-  readonly metadata?: Open
+  readonly metadata?: JsonObject
   /** For the turn that it becomes if its own ends before. */
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']

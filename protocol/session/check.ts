@@ -1,5 +1,5 @@
 /** What a schema cannot say about what clients send to sessions. Every fault carries its exact path; no fault repeats what was inline. */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { blockTypes, type Block } from './blocks.ts'
 import { limits } from './limits.ts'
@@ -19,17 +19,17 @@ const needs: Readonly<Record<string, readonly string[]>> = {
 }
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 const isText = (value: unknown): value is string => typeof value === 'string'
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether a message is dropped as a whole: it has a block of type `file`, which nobody here can read. */
-export const isDropped = (content: readonly Open[]): boolean =>
+export const isDropped = (content: readonly JsonObject[]): boolean =>
   content.some(({ type }) => type === 'file')
 
 /** Blocks that a person's message may hold. */
 const personal: ReadonlySet<string> = new Set(['text', 'image', 'document', 'input_file'])
 /** Faults of the content of an input. */
-export function checkContent(content: readonly Open[], path: string): FieldError[] {
+export function checkContent(content: readonly JsonObject[], path: string): FieldError[] {
   if (isDropped(content)) return []
   const faults = content.flatMap((block, index) => {
     const at = `${path}[${index}]`
@@ -49,7 +49,7 @@ export function checkContent(content: readonly Open[], path: string): FieldError
     : faults
 }
 
-function checkBlock(block: Open, at: string): FieldError[] {
+function checkBlock(block: JsonObject, at: string): FieldError[] {
   const { type, source } = block
   const texts: Readonly<Record<string, string>> = { text: 'text', thinking: 'thinking' }
   const text = isText(type) ? texts[type] : undefined
@@ -94,7 +94,7 @@ function checkBlock(block: Open, at: string): FieldError[] {
   ]
 }
 
-function checkSource(source: Open, kind: 'image' | 'document', at: string): FieldError[] {
+function checkSource(source: JsonObject, kind: 'image' | 'document', at: string): FieldError[] {
   const { type, media_type, data } = source
   if (!isText(type) || !(sources[kind] as readonly string[]).includes(type))
     return [
@@ -139,20 +139,20 @@ function checkSource(source: Open, kind: 'image' | 'document', at: string): Fiel
     : []
 }
 
-const ingestSource = ({ file_url, file_data, file_id, mime_type }: Open): Open =>
+const ingestSource = ({ file_url, file_data, file_id, mime_type }: JsonObject): JsonObject =>
   isText(file_url)
     ? { type: 'url', url: file_url }
     : isText(file_id)
       ? { type: 'file', file_id }
       : base64Of(String(file_data), mime_type)
-function base64Of(text: string, mime: unknown): Open {
+function base64Of(text: string, mime: unknown): JsonObject {
   const url = /^data:([^;,]+);base64,(.*)$/s.exec(text)
   return url
     ? { type: 'base64', media_type: url[1], data: url[2] }
     : { type: 'base64', media_type: isText(mime) ? mime : 'application/octet-stream', data: text }
 }
 /** Checked blocks in the form they are stored: `input_file` of another dialect becomes a document. */
-export const ingest = (content: readonly Open[]): Block[] =>
+export const ingest = (content: readonly JsonObject[]): Block[] =>
   content.map((block) => {
     if (block['type'] !== 'input_file') return block as Block
     const { type: _, file_url, file_data, file_id, mime_type, filename, ...rest } = block
@@ -165,7 +165,7 @@ export const ingest = (content: readonly Open[]): Block[] =>
   })
 
 /** Faults of metadata. */
-export function checkMetadata(metadata: Open | undefined, path: string): FieldError[] {
+export function checkMetadata(metadata: JsonObject | undefined, path: string): FieldError[] {
   const size = metadata ? bytesOf(JSON.stringify(metadata)) : 0
   return size > limits.metadata
     ? [
@@ -238,7 +238,7 @@ export function checkContext(
 }
 
 /** Faults of the schema of an output. */
-export function checkOutput(schema: Open, path: string): FieldError[] {
+export function checkOutput(schema: JsonObject, path: string): FieldError[] {
   const size = bytesOf(JSON.stringify(schema))
   if (size > limits.output_schema)
     return [
@@ -265,8 +265,8 @@ export function checkOutput(schema: Open, path: string): FieldError[] {
 export function checkAppended(
   messages: readonly {
     readonly role: string
-    readonly content: readonly Open[]
-    readonly metadata?: Open
+    readonly content: readonly JsonObject[]
+    readonly metadata?: JsonObject
   }[],
 ): FieldError[] {
   let open: string[] = []

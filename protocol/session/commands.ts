@@ -2,7 +2,7 @@
 import type { CompactionPolicy } from '../agents.ts'
 import type { SessionSeed } from '../api/sessions.ts'
 import type { ExchangeOpening } from '../channels/exchange.ts'
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Attached, FileFacts } from './attachments.ts'
@@ -59,8 +59,8 @@ export interface TurnOpening {
   readonly content: readonly Block[]
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']
-  readonly output_schema?: Open
-  readonly metadata?: Open
+  readonly output_schema?: JsonObject
+  readonly metadata?: JsonObject
 }
 /** How a turn of a run has ended, as the run is told. */
 export interface TurnReport {
@@ -68,7 +68,7 @@ export interface TurnReport {
   readonly turn_id: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   /** What satisfied the schema; without one `text` is what the agent said last. */
-  readonly output?: Open
+  readonly output?: JsonObject
   readonly text?: string
   readonly error_type?: string
   readonly error?: string

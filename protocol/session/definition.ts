@@ -5,7 +5,7 @@
 import type { EffectiveDefinition, EffectiveSkill } from '../agents/definition.ts'
 import type { InlineConfig } from '../agents/inline.ts'
 import type { Price } from '../agents/models.ts'
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Refusal } from '../errors.ts'
 
 /** Principals that may approve the call of a destructive action: those with a role. */
@@ -20,7 +20,7 @@ export interface GrantedTool {
   /** Dotted name of the action. */
   readonly name: string
   readonly description?: string
-  readonly input_schema?: Open
+  readonly input_schema?: JsonObject
   /** A destructive action is asked of a person each time. */
   readonly annotations: {
     readonly idempotent?: boolean

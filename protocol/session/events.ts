@@ -12,7 +12,7 @@
  * T4. Nothing of a turn follows its terminal `turn.upsert`, but what its withdrawn questions have to say comes before.
  */
 import type { ExchangeOutcome } from '../channels/exchange.ts'
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Interaction } from '../interaction/shapes.ts'
 import type { Patch } from '../patch.ts'
@@ -58,7 +58,7 @@ export const rowIn = ({
 /** `progress`: absent keeps, null removes, an object replaces. */
 export interface BlockPatch {
   readonly status?: string
-  readonly progress?: Open | null
+  readonly progress?: JsonObject | null
   readonly resolved_action?: ResolvedAction
 }
 
@@ -138,7 +138,7 @@ export const isFrame = (event: Event): event is SessionFrame => frameTypes.has(e
 
 /** Apply a patch to a block. */
 export function patchBlock(block: Block, { status, progress, resolved_action }: BlockPatch): Block {
-  const { progress: before, ...rest } = block as Block & { progress?: Open }
+  const { progress: before, ...rest } = block as Block & { progress?: JsonObject }
   const kept = progress === undefined ? before : (progress ?? undefined)
   return {
     ...rest,

@@ -1,6 +1,6 @@
 /** Frames of the two streams of a session, by event name: the transcript stream (version 2) and the numbered stream (version 1). */
 import { Type, type TProperties } from 'typebox'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { Interaction } from '../interaction/shapes.ts'
 import { Block, ResolvedAction } from './blocks.ts'
 import { TranscriptMessage, TranscriptTurn, Usage, Wait } from './shapes.ts'
@@ -24,7 +24,7 @@ export const transcriptFrames = {
     ...place,
     status: Type.Optional(Type.String()),
     progress: Type.Optional(
-      Type.Union([Open, Type.Null()], { description: 'null removes it, absent keeps it' }),
+      Type.Union([JsonObject, Type.Null()], { description: 'null removes it, absent keeps it' }),
     ),
     resolved_action: Type.Optional(ResolvedAction),
   }),
@@ -62,7 +62,7 @@ const said = (event_type: string) =>
     sequence: TranscriptMessage.properties.sequence,
     role: Type.String(),
     content: Type.Array(Block),
-    metadata: Type.Optional(Open),
+    metadata: Type.Optional(JsonObject),
   })
 const nullable = { text: Type.Union([Type.String(), Type.Null()]) }
 
@@ -90,7 +90,7 @@ export const numberedFrames = {
     role: Type.String(),
     entry_type: Type.String(),
     content: Type.Array(Block),
-    metadata: Open,
+    metadata: JsonObject,
     emitted_at: Timestamp,
   }),
   'generation.delta': named('generation.delta', {
@@ -103,7 +103,7 @@ export const numberedFrames = {
     emitted_at: Timestamp,
     worker_id: nullable.text,
     model: nullable.text,
-    delta: Open,
+    delta: JsonObject,
   }),
   'tool.call': named('tool.call', {
     session_id: Type.String(),
@@ -117,7 +117,7 @@ export const numberedFrames = {
     ...turn,
     tool_call_id: Type.String(),
     tool_name: Type.String(),
-    content: Type.Array(Open),
+    content: Type.Array(JsonObject),
     display: Type.String(),
     is_error: Type.Boolean(),
     error: Type.Optional(Type.String({ description: 'Only when is_error is true' })),

@@ -9,7 +9,7 @@
  * P2. Of two publishers of one row the one with the larger `base`, then `born`, counts.
  * P3. Pieces are numbered 1, 2, 3… within (base, born). The content after n pieces is the fold of them with `appendDelta`.
  */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Block } from './blocks.ts'
 
 /** Whose words these are, and who says so. Times are Unix milliseconds. */
@@ -24,7 +24,7 @@ export interface PreviewOf {
 export interface Preview extends PreviewOf {
   readonly n: number
   /** As its worker sent it: `{text}`, `{type: 'thinking', thinking}`, or something that only some clients know. */
-  readonly delta: Open
+  readonly delta: JsonObject
   readonly job_id: string
   /** The run whose step asked for it. */
   readonly run_id?: string
@@ -53,7 +53,7 @@ export interface Appended {
 /** Append a piece; undefined when it adds nothing that a transcript shows. */
 export function appendDelta(
   content: readonly Block[],
-  { text, thinking }: Open,
+  { text, thinking }: JsonObject,
 ): Appended | undefined {
   const added =
     typeof thinking === 'string' ? { thinking } : typeof text === 'string' ? { text } : undefined

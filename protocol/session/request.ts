@@ -1,5 +1,5 @@
 /** What a model is asked: the rows of a session in the form that messages interfaces take, and what a valid answer looks like. */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { Block } from './blocks.ts'
 import type { TurnDefinition } from './definition.ts'
 import type { Usage, TranscriptMessage } from './shapes.ts'
@@ -7,17 +7,17 @@ import type { ShownTool } from './tools.ts'
 
 export interface ModelMessage {
   readonly role: 'user' | 'assistant'
-  readonly content: readonly Open[]
+  readonly content: readonly JsonObject[]
 }
 /** The spec of a generation job. The member named like the brand tells where it came from. */
 export interface GenerationSpec {
-  readonly route: Open
-  readonly request: Open
+  readonly route: JsonObject
+  readonly request: JsonObject
 }
 
 /** A block as a model is shown it: without what only clients are shown. */
-function toModel(block: Block): Open {
-  const { original, ...open } = block as Block & { original?: Open }
+function toModel(block: Block): JsonObject {
+  const { original, ...open } = block as Block & { original?: JsonObject }
   if (original) return original
   if (open.type === 'tool_use') {
     const { status: _, progress: __, resolved_action: ___, ...rest } = open
@@ -114,9 +114,9 @@ export interface Answer {
   readonly stop_reason: string
   readonly usage: Usage
 }
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const known: Readonly<Record<string, (block: Open) => boolean>> = {
+const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   text: ({ text }) => typeof text === 'string',
   thinking: ({ thinking }) => typeof thinking === 'string',
   tool_use: ({ id, name, input }) =>
@@ -125,7 +125,7 @@ const known: Readonly<Record<string, (block: Open) => boolean>> = {
   document: ({ source }) => isObject(source),
 }
 /** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
-const foreign = (original: Open): Block =>
+const foreign = (original: JsonObject): Block =>
   Object.assign(
     original['type'] === 'redacted_thinking'
       ? { type: 'thinking' as const, thinking: '' }
@@ -153,7 +153,7 @@ function usageFault(usage: unknown): string | undefined {
 }
 
 /** Read the result of a generation: `{llm_response}` with a message of an assistant. Gives a sentence when it is none. */
-export function readAnswer(result: Open | undefined): Answer | string {
+export function readAnswer(result: JsonObject | undefined): Answer | string {
   const message = result?.['llm_response']
   if (!isObject(message)) return 'the result has no llm_response'
   const { type, role, content, model, stop_reason, usage } = message
@@ -174,17 +174,17 @@ export function readAnswer(result: Open | undefined): Answer | string {
       known[block['type']]?.(block) === false,
   )
   if (odd >= 0) return `llm_response.content[${odd}] is not a block that a model writes`
-  const blocks = (content as readonly Open[]).map((block) =>
+  const blocks = (content as readonly JsonObject[]).map((block) =>
     Object.hasOwn(known, String(block['type'])) ? (block as Block) : foreign(block),
   )
   return {
     content: blocks,
     model: String(model),
     stop_reason: String(stop_reason),
-    usage: usageOf(usage as Open),
+    usage: usageOf(usage as JsonObject),
   }
 }
-function usageOf(usage: Open): Usage {
+function usageOf(usage: JsonObject): Usage {
   const details = isObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
   const counts = {
     cache_read_input_tokens: countOf(usage['cache_read_input_tokens']),

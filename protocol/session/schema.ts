@@ -2,7 +2,7 @@
  * The part of JSON Schema that outputs of turns are held to: it refers to nothing, so that every model provider takes it.
  * The engine is that of all schemas, `protocol/json-schema/`.
  */
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { schemaFaults } from '../json-schema/schema.ts'
 
@@ -19,7 +19,7 @@ const refused: ReadonlySet<string> = new Set([
   'patternProperties',
   'prefixItems',
 ])
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Faults of the schema of an output. @param path where it stands in the request. */

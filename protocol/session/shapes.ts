@@ -5,7 +5,7 @@
 import { Type, type Static } from 'typebox'
 import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents.ts'
 import { InlineConfig } from '../agents/inline.ts'
-import { Open, Timestamp } from '../common.ts'
+import { JsonObject, Timestamp } from '../common.ts'
 import { Interaction } from '../interaction/shapes.ts'
 import { Block } from './blocks.ts'
 import { Retention } from './retention.ts'
@@ -61,7 +61,7 @@ const session = {
   forked_from_session_id: Type.Optional(Type.String()),
   forked_from_sequence: Type.Optional(Type.Integer()),
   created_by: Type.Optional(Type.String()),
-  metadata: Type.Optional(Open),
+  metadata: Type.Optional(JsonObject),
   created_at: Timestamp,
   updated_at: Timestamp,
 } as const
@@ -124,7 +124,7 @@ const turn = {
   seq: Type.Optional(Type.Integer()),
   error_type: Type.Optional(Type.String()),
   error_message: Type.Optional(Type.String()),
-  output: Type.Optional(Open),
+  output: Type.Optional(JsonObject),
   output_source: Type.Optional(Type.Enum(['tool', 'text'])),
   usage: Type.Optional(Usage),
   created_at: Timestamp,
@@ -177,7 +177,7 @@ export const TranscriptMessage = Type.Object(
     turn_index: orNull(Type.Integer()),
     sequence: orNull(Type.Integer()),
     covers_through_sequence: Type.Optional(Type.Integer()),
-    metadata: Type.Optional(Open),
+    metadata: Type.Optional(JsonObject),
     created_at: Timestamp,
   },
   closed,
@@ -195,7 +195,7 @@ export const SessionMessage = Type.Object(
     sequence: Type.Integer({ minimum: 1 }),
     covers_through_sequence: Type.Optional(Type.Integer()),
     turn_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(Open),
+    metadata: Type.Optional(JsonObject),
     created_at: Timestamp,
   },
   closed,

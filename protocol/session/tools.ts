@@ -5,20 +5,20 @@
  */
 import type { EffectiveSkill } from '../agents/definition.ts'
 import { textSelects } from '../agents/selectors.ts'
-import type { Open } from '../common.ts'
+import type { JsonObject } from '../common.ts'
 import type { GrantedTool, TurnDefinition } from './definition.ts'
 
 /** A tool as a model is shown it. */
 export interface ShownTool {
   readonly name: string
   readonly description?: string
-  readonly input_schema: Open
+  readonly input_schema: JsonObject
 }
 /** The service's own tools. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
 /** What a call means. */
 export type Meaning =
-  | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: Open }
+  | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
   | { readonly kind: 'reserved'; readonly which: Reserved }
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'fault'; readonly text: string }
@@ -30,7 +30,7 @@ const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
   skill: 'invoke_skill',
 })
 
-const anything: Open = { type: 'object', properties: {} }
+const anything: JsonObject = { type: 'object', properties: {} }
 const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
@@ -93,7 +93,7 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
 export function presented(
   definition: TurnDefinition,
   brand: string,
-  output: Open | undefined,
+  output: JsonObject | undefined,
 ): ShownTool[] {
   const names = reservedNames(brand)
   const { skills } = definition
@@ -131,7 +131,7 @@ export function presented(
 const describe = ({ name, description }: EffectiveSkill): string =>
   `- ${name}${description ? `: ${description}` : ''}`
 /** Arguments of the tool that asks people. */
-export const askSchema: Open = {
+export const askSchema: JsonObject = {
   type: 'object',
   required: ['title'],
   additionalProperties: false,
@@ -168,9 +168,9 @@ export const askSchema: Open = {
 export function meaningOf(
   definition: TurnDefinition,
   brand: string,
-  output: Open | undefined,
+  output: JsonObject | undefined,
   name: string,
-  input: Open,
+  input: JsonObject,
 ): Meaning {
   const names = reservedNames(brand)
   if (name === names.ask) return { kind: 'reserved', which: 'ask' }
@@ -190,7 +190,7 @@ export function meaningOf(
   const group = entry.group ?? []
   const { command, args } = input
   const given =
-    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Open) : {}
+    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as JsonObject) : {}
   if (command === 'help') return { kind: 'help', text: help(group, given['command']) }
   const tool = group.find((one) => commandOf(one) === command)
   return tool

@@ -357,7 +357,7 @@ t.test(
     const queue = new QueueStage()
     const repeated = ({ effects }: { effects: readonly Effect[] }): boolean[] =>
       effects.flatMap((effect) =>
-        'push' in effect ? !queue.actor.moot?.(queue.state as never, effect.push) : [],
+        'push' in effect ? !queue.actor.isObsolete?.(queue.state as never, effect.push) : [],
       )
     for (const id of ['job_1', 'job_2', 'job_3', 'job_4']) queue.put(id)
     const done = queue.run('queue.claim', {

@@ -1,6 +1,6 @@
 /** Requests that come while the gateway's own lease is stale. */
 import t from 'tap'
-import { openFreshness } from '../../gateway/fresh.ts'
+import { openLeaseGate } from '../../gateway/lease-gate.ts'
 import type { World } from '../../gateway/ports.ts'
 import { ManualClock } from '../memory.ts'
 
@@ -13,7 +13,7 @@ t.test('they wait together until it is renewed, each for three seconds at most',
     return clock.later(ms, run)
   }
   const world = { fresh: () => it.fresh, later } as unknown as World
-  const becomesFresh = openFreshness(world)
+  const becomesFresh = openLeaseGate(world)
   const told: string[] = []
   const come = (name: string) =>
     void Promise.resolve(becomesFresh()).then((fresh) => told.push(`${name} ${fresh}`))

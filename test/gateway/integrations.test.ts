@@ -5,7 +5,7 @@ import { readEvent } from '../../gateway/integrations/event.ts'
 import { isFrom } from '../../gateway/integrations/signature.ts'
 import { providers } from '../../protocol/integrations.ts'
 import type { ProviderName } from '../../protocol/integrations.ts'
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 
 type Headers = Readonly<Record<string, string>>
 const NOW = Date.parse('2026-01-01T00:00:00Z')
@@ -17,9 +17,9 @@ const from = (
   body: string,
   entries: Readonly<Record<string, string>> = { webhook_secret: SECRET },
 ) => isFrom(provider, { header: among(headers), body }, entries, NOW)
-const read = (provider: ProviderName, headers: Headers, body: Open, text = '{}') =>
+const read = (provider: ProviderName, headers: Headers, body: JsonObject, text = '{}') =>
   readEvent(provider, { header: among(headers), text, body })
-const typeOf = (provider: ProviderName, headers: Headers, body: Open) =>
+const typeOf = (provider: ProviderName, headers: Headers, body: JsonObject) =>
   (read(provider, headers, body) as { event_type?: string }).event_type
 
 t.test('GitHub signs the body', async (t) => {
@@ -65,13 +65,13 @@ t.test('GitLab sends its secret token, or signs with a signing token', async (t)
 })
 
 t.test('the type is provider, resource and verb', async (t) => {
-  const github = (event: string, body: Open = {}) =>
+  const github = (event: string, body: JsonObject = {}) =>
     typeOf('github', { 'x-github-event': event, 'x-github-delivery': 'd' }, body)
   t.equal(github('pull_request', { action: 'opened' }), 'github.pull_request.opened')
   t.equal(github('push'), 'github.push.pushed')
   t.equal(github('delete'), 'github.delete.deleted')
   t.equal(github('something_new'), 'github.something_new.received')
-  const gitlab = (body: Open, event = 'Other Hook') =>
+  const gitlab = (body: JsonObject, event = 'Other Hook') =>
     typeOf('gitlab', { 'x-gitlab-event': event, 'idempotency-key': 'd' }, body)
   t.equal(
     gitlab({ object_kind: 'merge_request', object_attributes: { action: 'open' } }),
@@ -119,8 +119,11 @@ t.test('the event has the body, its repository and the id of the delivery', asyn
 })
 
 t.test('what is missing or has no form of a type is named', async (t) => {
-  const github = (event: string, more: Headers = { 'x-github-delivery': 'd' }, body: Open = {}) =>
-    read('github', { 'x-github-event': event, ...more }, body)
+  const github = (
+    event: string,
+    more: Headers = { 'x-github-delivery': 'd' },
+    body: JsonObject = {},
+  ) => read('github', { 'x-github-event': event, ...more }, body)
   t.strictSame(github(''), { fault: 'the name of the event' })
   t.strictSame(read('github', {}, {}), { fault: 'X-GitHub-Event' })
   t.strictSame(github('push', {}), { fault: 'X-GitHub-Delivery' })

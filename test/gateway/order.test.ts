@@ -1,7 +1,7 @@
 /** The order of waiting work over shards, as the gateway that has the free slots makes it. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Order, PATIENCE, type Decided } from '../../gateway/socket/order.ts'
+import { Order, COLLECT_TIMEOUT_MS, type Decided } from '../../gateway/socket/order.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 interface Job {
@@ -72,7 +72,7 @@ function scene(shards: Record<string, Job[]>) {
       at.slots++
       at.since = at.now
       const answers = sources.map((source) => settled(source, offer(source)))
-      pass(PATIENCE)
+      pass(COLLECT_TIMEOUT_MS)
       await Promise.all(answers)
     },
   }
@@ -91,7 +91,7 @@ t.test('when workers get room the oldest goes first, whichever shard speaks firs
   s.at.since = NOW
   const answers = [s.offer('a'), s.offer('b')]
   t.same(s.at.given, [], 'others may have older work')
-  s.pass(PATIENCE)
+  s.pass(COLLECT_TIMEOUT_MS)
   t.match(await Promise.all(answers), [{ taken: [] }, { taken: ['old'] }])
   s.at.slots = 1
   t.match(s.offer('a'), { taken: ['young'] }, 'nobody is known to have older work')
@@ -117,7 +117,7 @@ t.test(
     gone.offer('b')
     gone.at.slots = 1
     const alone = gone.offer('a')
-    gone.pass(PATIENCE - 1)
+    gone.pass(COLLECT_TIMEOUT_MS - 1)
     t.same(gone.at.given, [])
     gone.pass(1)
     t.match(await alone, { taken: ['new'] }, 'the other shard has found another gateway')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { partiesOf } from '../../gateway/parties.ts'
+import { principalsNamed } from '../../gateway/principals.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { edge, ORG, PRJ } from './given.ts'
 
@@ -15,25 +15,32 @@ t.test(
     )
     const known = await it.directory.organization()
     const root = isRefusal(known) ? '' : String(Object.values(known.keys)[0]?.principal_id)
-    t.same(await partiesOf(it.directory, PRJ, [bot.id, root], 'member_ids'), [
+    t.same(await principalsNamed(it.directory, PRJ, [bot.id, root], 'member_ids'), [
       { id: bot.id, kind: 'service', name: 'bot' },
       { id: root, kind: 'service', name: 'root' },
     ])
-    t.same(await partiesOf(it.directory, PRJ, bot.id, 'owner_id'), [
+    t.same(await principalsNamed(it.directory, PRJ, bot.id, 'owner_id'), [
       { id: bot.id, kind: 'service', name: 'bot' },
     ])
-    t.match(await partiesOf(it.directory, PRJ, [bot.id, far.id, 'constructor'], 'member_ids'), {
-      refused: 'bad_request',
-      details: { fields: [{ field: 'member_ids[1]', actual: far.id }, { field: 'member_ids[2]' }] },
-    })
-    t.match(await partiesOf(it.directory, PRJ, bot.id, 'owner_id', ['user']), {
+    t.match(
+      await principalsNamed(it.directory, PRJ, [bot.id, far.id, 'constructor'], 'member_ids'),
+      {
+        refused: 'bad_request',
+        details: {
+          fields: [{ field: 'member_ids[1]', actual: far.id }, { field: 'member_ids[2]' }],
+        },
+      },
+    )
+    t.match(await principalsNamed(it.directory, PRJ, bot.id, 'owner_id', ['user']), {
       refused: 'bad_request',
       details: { fields: [{ field: 'owner_id' }] },
     })
     it.change(PRJ, 'principal.update', { id: bot.id, state: 'disabled' })
-    t.match(await partiesOf(it.directory, PRJ, [bot.id], 'member_ids'), { refused: 'bad_request' })
+    t.match(await principalsNamed(it.directory, PRJ, [bot.id], 'member_ids'), {
+      refused: 'bad_request',
+    })
     it.fresh = false
-    t.match(await partiesOf(it.directory, PRJ, [bot.id], 'member_ids'), {
+    t.match(await principalsNamed(it.directory, PRJ, [bot.id], 'member_ids'), {
       refused: 'service_unavailable',
     })
   },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import type { Call, Edge } from '../../gateway/call.ts'
 import { prepare } from '../../gateway/prepare.ts'
-import { createLocks } from '../../nodes/locks.ts'
+import { createSecretBox } from '../../nodes/secret-box.ts'
 import { systemRoles } from '../../protocol/access.ts'
 import { api } from '../../protocol/api.ts'
 import { isRefusal } from '../../protocol/errors.ts'
@@ -55,7 +55,7 @@ t.test(
   'a secret is new each time, and a repeat is answered with that of the remembered reply',
   async (t) => {
     const it = edge()
-    const locks = createLocks(Buffer.alloc(32, 7), { bytes: (n) => randomBytes(n) })
+    const locks = createSecretBox(Buffer.alloc(32, 7), { bytes: (n) => randomBytes(n) })
     Object.assign(it.world, locks)
     for (const row of [
       'action.create',

@@ -1,7 +1,7 @@
 /** Many tasks, few timers; each is done in time and once. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Rounds, type Task } from '../../gateway/socket/rounds.ts'
+import { TimerWheel, type Task } from '../../gateway/socket/timer-wheel.ts'
 import { ManualClock } from '../memory.ts'
 
 t.test(
@@ -19,7 +19,7 @@ t.test(
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const clock = new ManualClock()
-        const rounds = new Rounds(clock)
+        const rounds = new TimerWheel(clock)
         const wanted = new Map<number, number>()
         const tasks: Task[] = Array.from({ length: 6 }, (_, n) => ({
           due: () => {
@@ -50,7 +50,7 @@ t.test(
 
 t.test('tasks of one time share a timer, and nobody waits for nobody', (t) => {
   let timers = 0
-  const rounds = new Rounds({
+  const rounds = new TimerWheel({
     now: () => 1000,
     later: () => {
       timers++

@@ -3,7 +3,7 @@
  * asked too late, two gateways, and clients that read slowly, lose their connections and come back elsewhere.
  */
 import { Transcript, type TranscriptFrame } from '../../client/transcript/fold.ts'
-import { sealRevision } from '../../gateway/session/boundary.ts'
+import { sealTranscriptCursor } from '../../gateway/session/transcript-cursor.ts'
 import type { Dialect } from '../../gateway/session/change.ts'
 import { patient } from '../../gateway/session/followed.ts'
 import { SessionFollower } from '../../gateway/session/follower.ts'
@@ -126,7 +126,7 @@ export class Meeting {
     }))
   }
   seal(revision: number): string {
-    return sealRevision({ seal }, PROJECT, SESSION, revision)
+    return sealTranscriptCursor({ seal }, PROJECT, SESSION, revision)
   }
   #later(ms: number, run: () => void): () => void {
     let over = false

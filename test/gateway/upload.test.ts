@@ -3,7 +3,7 @@ import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { boundaryOf, partsOf, type Part } from '../../gateway/multipart.ts'
-import { openRoom } from '../../gateway/room.ts'
+import { createByteSemaphore } from '../../gateway/byte-semaphore.ts'
 import { inspect } from '../../gateway/session/file.ts'
 import { withBytes } from '../../gateway/session/inline.ts'
 import { pagesOf } from '../../gateway/session/pdf.ts'
@@ -171,14 +171,14 @@ t.test('a file is what its bytes say', async (t) => {
 })
 
 t.test('bytes wait for room, in their order', async (t) => {
-  const room = openRoom(100)
-  const [a, b] = [await room.enter(60), await room.enter(40)]
+  const room = createByteSemaphore(100)
+  const [a, b] = [await room.acquire(60), await room.acquire(40)]
   const order: string[] = []
-  const large = room.enter(300).then((leave) => {
+  const large = room.acquire(300).then((leave) => {
     order.push('large')
     return leave
   })
-  const small = room.enter(1).then((leave) => {
+  const small = room.acquire(1).then((leave) => {
     order.push('small')
     return leave
   })

@@ -90,7 +90,7 @@ t.test(
           reply: (state: Count) => ({ shown: state.count }),
         })) as never,
       },
-      again: ((state: Count) => ({ shown: state.count })) as never,
+      replayReply: ((state: Count) => ({ shown: state.count })) as never,
     }
     const world = new ToyWorld(undefined, { ...kinds, run: showing })
     const shard = await world.owner()

@@ -224,7 +224,7 @@ t.test('a message that says nothing any more is not repeated by the next owner',
         { push: { gateway: 'g1', message: { type: 'state', about: event.by } } },
       ]) as never,
     },
-    moot: ((state: { count: number }, { message }: Push) =>
+    isObsolete: ((state: { count: number }, { message }: Push) =>
       message['about'] !== state.count) as never,
   }
   const deps = { ...base, kinds: { ...base.kinds, run } }

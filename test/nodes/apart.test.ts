@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import { NewerRelease } from '../../nodes/host/codec.ts'
-import { serveApart, type ThreadPorts } from '../../nodes/roles/apart.ts'
-import { createCalls } from '../../nodes/roles/calls.ts'
+import { serveViewInThread, type ThreadPorts } from '../../nodes/roles/view-worker.ts'
+import { createThreadRpc } from '../../nodes/roles/thread-rpc.ts'
 import { View, type Message } from '../../views/view.ts'
 import { each, Journal, moved, started, type Answer } from '../views/journal.ts'
 
@@ -69,7 +69,7 @@ function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
     warn: (error) => alarms.push(error),
   }
   const file = join(folder, name, '0.sqlite')
-  const begin = () => serveApart({ file, organization: 'org_a', stale: 1000 }, ports)
+  const begin = () => serveViewInThread({ file, organization: 'org_a', stale: 1000 }, ports)
   return {
     journal,
     timers,
@@ -174,8 +174,8 @@ t.test(
   'calls are answered once: with a value, with what was thrown, or that the other side has ended',
   async (t) => {
     const { port1, port2 } = new MessageChannel()
-    const near = createCalls(port1, {})
-    createCalls(port2, {
+    const near = createThreadRpc(port1, {})
+    createThreadRpc(port2, {
       double: (n: number) => n * 2,
       fail: () => {
         throw new Error('no luck')

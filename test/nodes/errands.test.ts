@@ -1,6 +1,6 @@
 /** The errand of taking somebody out of all channels: what it asks for, and what it does. */
 import t from 'tap'
-import type { Asking } from '../../gateway/equipment.ts'
+import type { CapabilityReader } from '../../gateway/agent-capabilities.ts'
 import { errands } from '../../nodes/executor/errands/errands.ts'
 import type { Handler } from '../../nodes/executor/handler.ts'
 import type { Command } from '../../protocol/entry.ts'
@@ -28,7 +28,7 @@ function handlerOf(
         return expelled(command)
       },
     },
-  } as unknown as Asking
+  } as unknown as CapabilityReader
   const run = (spec: object) =>
     errands(asking).perform({
       project: 'prj_1',

@@ -1,6 +1,6 @@
 /** The world over a real nats-server: what the host relies on holds, also after the server was killed. */
 import t from 'tap'
-import { Fault } from '../../nodes/fault.ts'
+import { StartFault } from '../../nodes/fault.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../../nodes/nats/blobs.ts'
@@ -31,14 +31,14 @@ await Promise.all([provision(one, layout), provision(two, layout)])
 t.test('an installation keeps its layout', async (t) => {
   await provision(one, layout)
   await t.rejects(provision(one, { ...layout, shards: 8 }), {
-    name: 'Fault',
+    name: 'StartFault',
     message: /created with 4 shards.*BATON_SHARDS=4/,
   })
-  await t.rejects(provision(one, { ...layout, partitions: 2 }), Fault)
+  await t.rejects(provision(one, { ...layout, partitions: 2 }), StartFault)
 })
 
 t.test('a folder has one server', async (t) => {
-  await t.rejects(start(0), { name: 'Fault', message: /already running/ })
+  await t.rejects(start(0), { name: 'StartFault', message: /already running/ })
 })
 
 t.test('appends of one shard exclude each other', async (t) => {

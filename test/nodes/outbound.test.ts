@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createLocks } from '../../nodes/locks.ts'
+import { createSecretBox } from '../../nodes/secret-box.ts'
 import {
   AddressRefused,
   createGuard,
@@ -287,14 +287,14 @@ t.test('the signature is the published one', async (t) => {
 t.test('what is locked opens here, whole, and for its context only', async (t) => {
   let count = 0
   const random = { bytes: (length: number) => new Uint8Array(length).fill(++count) }
-  const locks = createLocks(Buffer.alloc(32, 1), random)
+  const locks = createSecretBox(Buffer.alloc(32, 1), random)
   const secret = Buffer.from('0123456789abcdef')
   const locked = locks.lock(secret, 'prj_1')
   t.notOk(locked.includes('0123'))
   t.not(locks.lock(secret, 'prj_1'), locked)
   t.strictSame(Buffer.from(locks.unlock(locked, 'prj_1') ?? []), secret)
   t.equal(locks.unlock(locked, 'prj_2'), undefined)
-  t.equal(createLocks(Buffer.alloc(32, 2), random).unlock(locked, 'prj_1'), undefined)
+  t.equal(createSecretBox(Buffer.alloc(32, 2), random).unlock(locked, 'prj_1'), undefined)
   for (const broken of [
     '',
     'v1.',

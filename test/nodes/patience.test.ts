@@ -1,6 +1,6 @@
 /** Starting while the NATS servers elect: a node waits, says so, and in the end says what to check. */
 import t from 'tap'
-import { Fault } from '../../nodes/fault.ts'
+import { StartFault } from '../../nodes/fault.ts'
 import { patiently } from '../../nodes/nats/provision.ts'
 import { silent } from '../memory.ts'
 
@@ -21,9 +21,9 @@ t.test('what waiting cannot mend is told at once', async (t) => {
   await t.rejects(
     patiently(nats, 'a thing', () => {
       tries++
-      return Promise.reject(new Fault('the layout is another one'))
+      return Promise.reject(new StartFault('the layout is another one'))
     }),
-    { name: 'Fault', message: 'the layout is another one' },
+    { name: 'StartFault', message: 'the layout is another one' },
   )
   t.equal(tries, 1)
 })
@@ -31,6 +31,9 @@ t.test('what waiting cannot mend is told at once', async (t) => {
 t.test('in the end it says what to check', async (t) => {
   await t.rejects(
     patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
-    { name: 'Fault', message: /a thing cannot be set up: no leader\. Check that all NATS servers/ },
+    {
+      name: 'StartFault',
+      message: /a thing cannot be set up: no leader\. Check that all NATS servers/,
+    },
   )
 })

@@ -1,12 +1,12 @@
 /** When the leader of a stream is asked to step down. */
 import t from 'tap'
 import { createNamespace } from '../../nodes/nats/namespace.ts'
-import { createRelief } from '../../nodes/nats/relief.ts'
+import { createLeaderStepDown } from '../../nodes/nats/leader-stepdown.ts'
 
 function given() {
   const asked: string[] = []
   const clock = { now: 0 }
-  const relief = createRelief(
+  const relief = createLeaderStepDown(
     {
       ask: async (subject: string) => {
         asked.push(subject)

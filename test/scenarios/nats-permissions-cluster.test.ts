@@ -83,7 +83,7 @@ t.test('a permission that is taken away is named', async (t) => {
     t.ok(publish.includes(subject))
     await t.rejects(
       start([role], { publish: publish.filter((one) => one !== subject), subscribe }),
-      { name: 'Fault', message: sentence },
+      { name: 'StartFault', message: sentence },
       `${role} without ${subject}`,
     )
   }

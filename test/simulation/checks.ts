@@ -1,6 +1,6 @@
 /** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
 import type { QueueState } from '../../actors/queue/state.ts'
-import { waiting } from '../../actors/queue/line.ts'
+import { waitingJobs } from '../../actors/queue/waiting-jobs.ts'
 import { terminal, type WorkflowRun } from '../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
@@ -8,7 +8,7 @@ import type { Interaction } from '../../protocol/interaction/shapes.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Loop } from '../../protocol/loop/shapes.ts'
 import type { Published } from '../../protocol/sources.ts'
-import { ANEW, cellKey } from '../../nodes/host/cell.ts'
+import { ANEW, cellKey } from '../../nodes/host/actor-instance.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
 import type { Read, Sent } from './records.ts'
@@ -239,7 +239,7 @@ function question(
     name,
     wanted:
       address.kind === 'queue'
-        ? waiting(state as QueueState, 64)
+        ? waitingJobs(state as QueueState, 64)
         : sim.kinds[address.kind].ask?.[name]?.(state as never, undefined as never, 0),
   }
 }

@@ -6,7 +6,7 @@
  */
 import { evolve } from '../../actors/actor.ts'
 import { lastCursor, placed, type Address, type Placed } from '../../protocol/entry.ts'
-import { cellKey } from '../../nodes/host/cell.ts'
+import { cellKey } from '../../nodes/host/actor-instance.ts'
 import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'

@@ -1,5 +1,5 @@
 /** What workers of the simulation make of jobs. As a model: words, or tool calls, by dice of the attempt's own, so that a repeated report says the same. */
-import type { Open } from '../../protocol/common.ts'
+import type { JsonObject } from '../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/session/definition.ts'
 import type { ClaimedJob } from '../../protocol/worker.ts'
 import { fork, type Dice } from './dice.ts'
@@ -27,7 +27,7 @@ export const definitionOf = (dice: Dice): TurnDefinition => ({
     : { strategy: 'disabled', threshold_tokens: 80 },
 })
 
-function use(dice: Dice, index: number): Open {
+function use(dice: Dice, index: number): JsonObject {
   const [id, what] = [`c${index}`, dice.unit()]
   if (what < 0.12)
     return {
@@ -47,7 +47,7 @@ function use(dice: Dice, index: number): Open {
 export function resultOf(
   seed: number,
   { id, kind, agent_turn_id, claim_attempt, lease_token }: ClaimedJob,
-): Open {
+): JsonObject {
   if (kind !== 'llm_generation') return { by: lease_token }
   const dice = fork(seed, `model/${id}/${claim_attempt}`)
   const content =

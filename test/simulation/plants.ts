@@ -7,7 +7,7 @@ import { watched } from '../../actors/run/deliver.ts'
 import type { WorkerState } from '../../actors/worker/worker.ts'
 import type { RunState } from '../../actors/run/state.ts'
 import { Batch } from '../../nodes/host/batch.ts'
-import type { Cell } from '../../nodes/host/cell.ts'
+import type { ActorInstance } from '../../nodes/host/actor-instance.ts'
 import { Effects } from '../../nodes/host/effects.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
 import { Shard } from '../../nodes/host/shard.ts'
@@ -36,7 +36,7 @@ const early: Plant = {
         command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
       const real = submit.call(this, command)
       if (!cell) return real
-      const copy: Cell = {
+      const copy: ActorInstance = {
         ...cell,
         state: structuredClone(cell.state),
         seen: new Map(cell.seen),

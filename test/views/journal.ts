@@ -2,7 +2,7 @@
 import type { Job, LeaseGrant, QueueEvent } from '../../protocol/api/jobs.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../protocol/runs/schema.ts'
-import { timestamp, type Open } from '../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
 import {
   cursorOf,
   type Credential,
@@ -292,10 +292,14 @@ export const registered = (
   )
 
 /** What a view answers, as plain data. */
-export const ask = <T = Answer>(view: View, name: string, input: Open = {}, project = 'prj_a'): T =>
-  view.ask(name, project, input) as T
+export const ask = <T = Answer>(
+  view: View,
+  name: string,
+  input: JsonObject = {},
+  project = 'prj_a',
+): T => view.ask(name, project, input) as T
 export interface Answer {
-  readonly items: readonly Open[]
+  readonly items: readonly JsonObject[]
   readonly position?: readonly (string | number)[]
   readonly refused?: string
 }

@@ -6,16 +6,16 @@
  * is annotated as one that may safely run again: whoever takes the job knows that, and three of its leases may be lost.
  */
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
-import { sizeOf, type Open } from '../../../protocol/common.ts'
+import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
 import { renderText } from '../../../protocol/language/template.ts'
 import { publishedHandle } from '../../../protocol/naming.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { sizes } from '../../../protocol/worker.ts'
 import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
-import type { Fault } from '../ending.ts'
+import type { RunFault } from '../ending.ts'
 import { attemptsOf, failStep } from '../outcome.ts'
 import { specOf } from '../places.ts'
-import { rootsOf } from '../roots.ts'
+import { expressionScope } from '../expression-scope.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
 import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
@@ -27,7 +27,9 @@ export type ActionStep = Extract<Step, { kind: 'action' }>
 /** Ask for the action to be done, and wait for it. */
 export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
-  const parameters = on.state.engine.invoked ? given : (renderText(given, rootsOf(on)) as Open)
+  const parameters = on.state.engine.invoked
+    ? given
+    : (renderText(given, expressionScope(on)) as JsonObject)
   const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
   if (size <= sizes.spec)
     if (publishedHandle(step.config.action_name) === undefined) call(on, step, parameters)
@@ -44,7 +46,7 @@ export function executeAction(on: Draft, step: ActionStep): void {
 }
 
 /** Run the published workflow that the action stands for: its run is a child, whose result is that of the step. */
-function callWorkflow(on: Draft, step: ActionStep, parameters: Open): void {
+function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
   const { key, row } = current(on) ?? {}
   const action = step.config.action_name
   const child = isDeepest(on) ? tooDeep : childOf(on, action, parameters, {})
@@ -60,7 +62,7 @@ function callWorkflow(on: Draft, step: ActionStep, parameters: Open): void {
   startChild(on, child, true, dueOf(on, step), run_id)
 }
 
-function call(on: Draft, step: ActionStep, parameters: Open): void {
+function call(on: Draft, step: ActionStep, parameters: JsonObject): void {
   const at = current(on)
   if (!at?.row) return
   const { key, row } = at
@@ -144,7 +146,7 @@ function jobOf(
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Give up the job or the child run that the current step waits for, if it waits for one: it is stopped, and the step goes on without it. */
-export function abandon(on: Draft, fault: Fault): void {
+export function abandon(on: Draft, fault: RunFault): void {
   const at = current(on)
   const { wait } = placeOf(on)
   if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })

@@ -5,7 +5,7 @@
  *     asked (an executor looks up) → opened (the session has it, and says how it ends) → settled (../turns.ts)
  */
 import type { Job, JobHeader } from '../../../protocol/api/jobs.ts'
-import { parseDuration, type Open } from '../../../protocol/common.ts'
+import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
 import type { TurnWanted } from '../../../protocol/internal.ts'
 import { renderText } from '../../../protocol/language/template.ts'
@@ -23,7 +23,7 @@ import {
 } from '../draft.ts'
 import { failStep } from '../outcome.ts'
 import { stepsAt, waitingAt } from '../places.ts'
-import { rootsOf } from '../roots.ts'
+import { expressionScope } from '../expression-scope.ts'
 import { rowOf, type RunState } from '../state.ts'
 import { suspend } from '../suspend.ts'
 import { dueOf } from './timeout.ts'
@@ -40,7 +40,7 @@ const ATTEMPTS = 10
 /** Ask the agent, and wait for its answer. */
 export function executeAgent(on: Draft, step: AgentStep): void {
   const agent = step.config.agent_id ?? on.state.engine.agent_id
-  const instructions = String(renderText(step.config.instructions, rootsOf(on)))
+  const instructions = String(renderText(step.config.instructions, expressionScope(on)))
   if (agent === undefined)
     return void failStep(
       on,
@@ -72,7 +72,7 @@ export function askAgent(
   step: Step,
   asked: Asked,
   judges?: number,
-  detail?: Open,
+  detail?: JsonObject,
 ): void {
   const { key = '' } = current(on) ?? {}
   const [turn_id, job_id] = [on.cause.mint('turn'), on.cause.mint('job')]
@@ -161,7 +161,7 @@ function sessionFor(
   }
   const { key, row } = current(on) ?? {}
   const roots = {
-    ...rootsOf(on),
+    ...expressionScope(on),
     agent: { id: agent },
     loop: { id: record.loop_id ?? null, name: record.loop_name ?? null },
     source: record.source ?? engine.meta['source'] ?? null,

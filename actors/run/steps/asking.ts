@@ -6,18 +6,21 @@ import { current, emit, tellInteraction, type Draft } from '../draft.ts'
 import { failStep } from '../outcome.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
-import { causeOf } from '../telling.ts'
+import { causeOf } from '../source-events.ts'
 import { dueOf } from './timeout.ts'
 
 /** What is asked. */
-export type Asked = Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'>
+export type InteractionQuestion = Omit<
+  InteractionOpening,
+  'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'
+>
 
 /** Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as they were rendered. */
 export function ask(
   on: Draft,
   step: Step,
   given: readonly unknown[],
-  question: Omit<Asked, 'target_user_ids'>,
+  question: Omit<InteractionQuestion, 'target_user_ids'>,
 ): void {
   const key = current(on)?.key ?? ''
   const targets = [
@@ -31,7 +34,7 @@ export function ask(
     )
     return
   }
-  const asked: Asked = { ...question, target_user_ids: targets }
+  const asked: InteractionQuestion = { ...question, target_user_ids: targets }
   const { kind: protocol, title, expires_at } = asked
   const interaction_id = on.cause.mint('interaction')
   const due = dueOf(on, step)

@@ -6,9 +6,9 @@ import { evaluate } from '../../../protocol/language/expression.ts'
 import { renderNative } from '../../../protocol/language/template.ts'
 import { outputOf, type JoinStep } from '../branches.ts'
 import { current, emit, type Draft } from '../draft.ts'
-import { yieldOf } from '../kept.ts'
+import { yieldOf } from '../branch-state.ts'
 import { completeStep, failStep } from '../outcome.ts'
-import { rootsOf } from '../roots.ts'
+import { expressionScope } from '../expression-scope.ts'
 import type { Join, OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
 import { dueOf } from './timeout.ts'
@@ -78,7 +78,9 @@ function itemsOf(
   { config: { items } }: Extract<JoinStep, { kind: 'for_each' }>,
 ): readonly unknown[] | undefined {
   const list =
-    typeof items === 'string' ? evaluate(items, rootsOf(on)) : renderNative(items, rootsOf(on))
+    typeof items === 'string'
+      ? evaluate(items, expressionScope(on))
+      : renderNative(items, expressionScope(on))
   return Array.isArray(list) ? list : undefined
 }
 const unfinished = (on: Draft, { count }: Join): number[] =>

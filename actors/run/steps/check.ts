@@ -3,17 +3,17 @@
  * asked one after the other, each in a turn of its own. What failed fails the run, is only noted, or is put before people: they
  * let it pass, or end the run.
  */
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import { ExpressionError, predicate } from '../../../protocol/language/expression.ts'
 import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import { current, emit, type AgentWait, type Draft } from '../draft.ts'
-import type { Fault } from '../ending.ts'
+import type { RunFault } from '../ending.ts'
 import { stopped } from '../limits.ts'
 import { completeStep, failStep } from '../outcome.ts'
-import { rootsOf } from '../roots.ts'
-import { aboutOf } from '../telling.ts'
+import { expressionScope } from '../expression-scope.ts'
+import { aboutOf } from '../source-events.ts'
 import { askAgent, scopeOf } from './agent.ts'
 import { ask } from './asking.ts'
 
@@ -21,10 +21,10 @@ import { ask } from './asking.ts'
 export type CheckStep = Extract<Step, { kind: 'check' }>
 type Assertion = CheckStep['config']['checks'][number]
 /** What became of an assertion; `pass` is absent while its judge is still to be asked. */
-type Result = Open & { readonly name: string; readonly pass?: boolean }
+type Result = JsonObject & { readonly name: string; readonly pass?: boolean }
 
 /** What a judge answers. */
-export const VERDICT: Open = {
+export const VERDICT: JsonObject = {
   type: 'object',
   properties: { pass: { type: 'boolean' }, reason: { type: 'string' } },
   required: ['pass', 'reason'],
@@ -35,7 +35,7 @@ const SHOWN = 65_536
 
 /** Assert, and go on, fail or ask. */
 export function executeCheck(on: Draft, step: CheckStep): void {
-  const roots = rootsOf(on)
+  const roots = expressionScope(on)
   goOn(
     on,
     step,
@@ -44,7 +44,10 @@ export function executeCheck(on: Draft, step: CheckStep): void {
   )
 }
 
-function evaluated({ name, kind, expr = '', agent, evidence }: Assertion, roots: Open): Result {
+function evaluated(
+  { name, kind, expr = '', agent, evidence }: Assertion,
+  roots: JsonObject,
+): Result {
   const about = {
     name,
     kind,
@@ -81,7 +84,7 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
       step,
       {
         ...(assertion.agent !== undefined && { agent: assertion.agent }),
-        instructions: questionOf(assertion, rootsOf(on)),
+        instructions: questionOf(assertion, expressionScope(on)),
         session,
       },
       index,
@@ -92,11 +95,11 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
     goOn(on, step, having(results, index, { pass: false, error: error.message }), index + 1)
   }
 }
-const having = (results: readonly Result[], index: number, more: Open): Result[] =>
+const having = (results: readonly Result[], index: number, more: JsonObject): Result[] =>
   results.map((result, i) => (i === index ? { ...result, ...more } : result))
 
 /** What a judge is asked: the author's words, and what the named steps gave. */
-function questionOf({ prompt = '', evidence = [] }: Assertion, roots: Open): string {
+function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject): string {
   const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>
   const shown = evidence.map((id) => {
     const text = JSON.stringify(
@@ -118,7 +121,7 @@ export function judged(
   on: Draft,
   step: CheckStep,
   { judges = 0, turn_id }: AgentWait,
-  came: Open | Fault,
+  came: JsonObject | RunFault,
 ): void {
   const row = current(on)?.row
   const results = (row?.verdict_detail?.['checks'] ?? []) as readonly Result[]
@@ -171,7 +174,7 @@ function openGate(
   gate: NonNullable<CheckStep['config']['gate']>,
   failed: readonly string[],
 ): void {
-  const roots = rootsOf(on)
+  const roots = expressionScope(on)
   const prompt = gate.prompt === undefined ? undefined : String(renderText(gate.prompt, roots))
   ask(on, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
     kind: 'request_approval',
@@ -187,7 +190,7 @@ export function settleGate(
   on: Draft,
   { status, value, responder, interaction_id, comment, reason }: InteractionSettled,
 ): void {
-  const detail = (current(on)?.row?.verdict_detail ?? {}) as Open
+  const detail = (current(on)?.row?.verdict_detail ?? {}) as JsonObject
   const gate = {
     interaction_id,
     status,

@@ -1,18 +1,18 @@
 /** Starting the run of a workflow for a step: below the run of the step, in the same slot, with the definitions of the whole family. */
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildStart } from '../../../protocol/internal.ts'
 import { applyDefaults } from '../../../protocol/language/declared.ts'
-import { own } from '../../../protocol/lookup.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { ChildRequest } from '../../../protocol/loop/events.ts'
 import type { RunSource } from '../../../protocol/loop/run.ts'
 import { current, tellRun, type Draft } from '../draft.ts'
-import type { Fault } from '../ending.ts'
+import type { RunFault } from '../ending.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../suspend.ts'
 
 /** Runs that may be above one: a workflow may start itself, but not without end. */
 const MAX_RUNS_ABOVE = 8
-export const tooDeep: Fault = {
+export const tooDeep: RunFault = {
   error_type: 'too_deep',
   error: `A run may have ${MAX_RUNS_ABOVE} runs above it`,
 }
@@ -26,8 +26,13 @@ export type Child = Pick<ChildStart, 'definition' | 'input' | 'config'>
  * The child of a workflow, or why there is none.
  * @param name by which the definitions of the run know the workflow: what the step calls it.
  */
-export function childOf({ state }: Draft, name: string, input: Open, config: Open): Child | Fault {
-  const definition = own(state.engine.definitions ?? {}, name)
+export function childOf(
+  { state }: Draft,
+  name: string,
+  input: JsonObject,
+  config: JsonObject,
+): Child | RunFault {
+  const definition = getOwn(state.engine.definitions ?? {}, name)
   if (!definition)
     return {
       error_type: 'workflow_not_found',

@@ -2,7 +2,12 @@
  * A step that asks people. The interaction takes the slot of its run: question, answer and the run that waits for it move in
  * one commit. What nobody answers in time, or what is cancelled, fails the step or goes on, as the step says.
  */
-import { parseDuration, parseTimestamp, timestamp, type Open } from '../../../protocol/common.ts'
+import {
+  parseDuration,
+  parseTimestamp,
+  timestamp,
+  type JsonObject,
+} from '../../../protocol/common.ts'
 import { checkPolicy, checkQuestion } from '../../../protocol/interaction/check.ts'
 import type { FieldError } from '../../../protocol/errors.ts'
 import type { Policy, Question } from '../../../protocol/interaction/shapes.ts'
@@ -11,10 +16,10 @@ import type { Roots } from '../../../protocol/language/expression.ts'
 import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import type { Draft } from '../draft.ts'
-import type { Fault } from '../ending.ts'
+import type { RunFault } from '../ending.ts'
 import { completeStep, failStep } from '../outcome.ts'
-import { rootsOf } from '../roots.ts'
-import { ask, type Asked } from './asking.ts'
+import { expressionScope } from '../expression-scope.ts'
+import { ask, type InteractionQuestion } from './asking.ts'
 
 /** The interaction step of the vocabulary. */
 export type InteractionStep = Extract<Step, { kind: 'interaction' }>
@@ -35,8 +40,8 @@ export function executeInteraction(on: Draft, step: InteractionStep): void {
 }
 
 /** What is asked, with every template filled in, or why it cannot be asked. */
-function render(on: Draft, { name, config }: InteractionStep): Asked | Fault {
-  const roots = rootsOf(on)
+function render(on: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
+  const roots = expressionScope(on)
   const text = (source: string | undefined): string | undefined =>
     source === undefined ? undefined : String(renderText(source, roots))
   const targets = idsOf(config.targets, roots)
@@ -74,7 +79,7 @@ function render(on: Draft, { name, config }: InteractionStep): Asked | Fault {
     resolution_policy: policy,
     ...(description !== undefined && { description }),
     ...(spec && { spec }),
-    ...(config.context && { context: renderNative(config.context, roots) as Open }),
+    ...(config.context && { context: renderNative(config.context, roots) as JsonObject }),
     ...(ends !== undefined && { expires_at: timestamp(ends) }),
   }
 }
@@ -130,7 +135,7 @@ export function outputOf({
   responder,
   comment,
   reason,
-}: Parameters<typeof finish>[2]): Open {
+}: Parameters<typeof finish>[2]): JsonObject {
   if (status === 'cancelled') return { status, ...(reason !== undefined && { reason }) }
   return {
     ...(interaction_id !== undefined && { interaction_id }),

@@ -5,7 +5,7 @@
  * A run of a loop lives with its loop, perhaps in another shard: the loop is asked, and answers with the id of the run, or why
  * there is none. Its own rules decide when that run begins.
  */
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -14,10 +14,10 @@ import type { ChildRequest } from '../../../protocol/loop/events.ts'
 import type { Cause, Decision, Tell } from '../../actor.ts'
 import { advance } from '../advance.ts'
 import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
-import type { Fault } from '../ending.ts'
+import type { RunFault } from '../ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../outcome.ts'
 import { waitingAt } from '../places.ts'
-import { rootsOf } from '../roots.ts'
+import { expressionScope } from '../expression-scope.ts'
 import { hasEnded, type Note, type OpenWait, type RunState } from '../state.ts'
 import { suspend } from '../suspend.ts'
 import { childOf, initiativeOf, isDeepest, startChild, tooDeep, type Child } from './child.ts'
@@ -49,7 +49,7 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
     failStep(on, tooDeep, true)
     return
   }
-  const roots = rootsOf(on)
+  const roots = expressionScope(on)
   const { event, config } = step.config
   const due = dueOf(on, step)
   const wait: OpenWait = {
@@ -66,8 +66,8 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
       wait_id: wait.id,
       ...(record.loop_id !== undefined && { loop_id: record.loop_id }),
     },
-    event: event ? (renderNative(event, roots) as Open) : (record.input ?? {}),
-    config: config ? (renderNative(config, roots) as Open) : {},
+    event: event ? (renderNative(event, roots) as JsonObject) : (record.input ?? {}),
+    config: config ? (renderNative(config, roots) as JsonObject) : {},
     depth: (engine.depth ?? 0) + 1,
     ...(engine.chain && { chain: engine.chain }),
     ...(engine.actor && { actor: engine.actor }),
@@ -116,9 +116,9 @@ export function childAnswered(
 function workflowOf(
   on: Draft,
   { config: { workflow_id = '', event, config } }: LoopStep,
-): Child | Fault {
+): Child | RunFault {
   if (isDeepest(on)) return tooDeep
-  const roots = rootsOf(on)
-  const input = event ? (renderNative(event, roots) as Open) : (on.state.record.input ?? {})
-  return childOf(on, workflow_id, input, config ? (renderNative(config, roots) as Open) : {})
+  const roots = expressionScope(on)
+  const input = event ? (renderNative(event, roots) as JsonObject) : (on.state.record.input ?? {})
+  return childOf(on, workflow_id, input, config ? (renderNative(config, roots) as JsonObject) : {})
 }

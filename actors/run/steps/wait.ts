@@ -6,7 +6,7 @@
  * Source events are not kept: the matcher of the project is told of the wait first, and the wait is open when it has answered.
  * Whoever sees it open and publishes then is not missed.
  */
-import { timestamp, type Open } from '../../../protocol/common.ts'
+import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { evaluate, ExpressionError } from '../../../protocol/language/expression.ts'
 import { renderNative, renderText } from '../../../protocol/language/template.ts'
 import type { Step } from '../../../protocol/spec.ts'
@@ -14,11 +14,11 @@ import { current, emit, type Draft } from '../draft.ts'
 import type { Delivered } from '../../../protocol/internal.ts'
 import { fits } from '../../../protocol/matching.ts'
 import { attempting, completeStep, endWait, resumeStep } from '../outcome.ts'
-import { rootsOf, runRoot } from '../roots.ts'
+import { expressionScope, runRoot } from '../expression-scope.ts'
 import { waitingAt } from '../places.ts'
 import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { suspend } from '../suspend.ts'
-import { sourceOf } from '../telling.ts'
+import { sourceOf } from '../source-events.ts'
 import { dueOf } from './timeout.ts'
 
 /** The event step of the vocabulary. */
@@ -29,7 +29,7 @@ type EventWait = Extract<OpenWait, { kind: 'event' }>
 export function executeWait(on: Draft, step: WaitStep): void {
   const key = current(on)?.key ?? ''
   const { event_type, match, source_id, condition } = step.config
-  const roots = rootsOf(on)
+  const roots = expressionScope(on)
   const source = source_id === undefined ? undefined : String(renderText(source_id, roots))
   const wait: EventWait = {
     kind: 'event',
@@ -37,7 +37,7 @@ export function executeWait(on: Draft, step: WaitStep): void {
     id: on.cause.mint('wait'),
     event_type,
     ...(source !== undefined && { source_id: source }),
-    ...(match && { match: renderNative(match, roots) as Open }),
+    ...(match && { match: renderNative(match, roots) as JsonObject }),
     ...(condition !== undefined && { condition }),
   }
   if (!event_type.startsWith('signal.')) {
@@ -68,7 +68,7 @@ function timedOf(on: Draft, step: Step, wait: EventWait): EventWait {
   const due = dueOf(on, step)
   return due === undefined ? wait : { ...wait, due }
 }
-const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait): Open => ({
+const detailsOf = ({ event_type, source_id, match, condition, due }: EventWait): JsonObject => ({
   event_type,
   subject: event_type,
   ...(source_id !== undefined && { source_id }),
@@ -129,7 +129,7 @@ function consume(on: Draft, signal: StoredSignal, step: WaitStep): void {
 
 function take(
   on: Draft,
-  document: { event: Open; meta: Open },
+  document: { event: JsonObject; meta: JsonObject },
   step: WaitStep,
   signal?: string,
 ): void {

@@ -7,7 +7,7 @@ import type { World } from '../../../gateway/ports.ts'
 import { builtinOf, type BuiltinName } from '../../../protocol/action/builtin.ts'
 import type { ActionCall } from '../../../protocol/action/invocation.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { own } from '../../../protocol/lookup.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { ClaimedJob } from '../../../protocol/worker.ts'
 import { callOf } from '../call.ts'
 import { NOT_OURS, type Handler } from '../handler.ts'
@@ -62,7 +62,7 @@ export function builtinActions(service: Service): Handler {
       if (!call) return { status: 'cancelled' }
       const home = await directory.project(project)
       if (isRefusal(home)) return refused(home)
-      const agent = own(home.agents, call.actor.principal_id)
+      const agent = getOwn(home.agents, call.actor.principal_id)
       if (!agent)
         return {
           status: 'failed',

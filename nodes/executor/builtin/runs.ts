@@ -1,14 +1,14 @@
 /** Runs that an agent starts and looks at. The id of a run comes from the job, so a job that is done twice starts one run. */
 import { workflowNamed } from '../../../gateway/prepare.ts'
 import type { WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { act } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
 /** Milliseconds that a published workflow is waited for, and between looks when nothing is heard of it. */
-const PATIENCE = 120_000
+const RESULT_TIMEOUT_MS = 120_000
 const LOOK = 2000
 const over: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -16,7 +16,7 @@ async function begin(
   service: Service,
   called: Called,
   workflow: string,
-  input: Open,
+  input: JsonObject,
 ): Promise<{ readonly run_id: string } | Refusal> {
   const { project, job, call } = called
   const found = await workflowNamed(service, project, workflow, 'workflow')
@@ -49,7 +49,10 @@ const shown = ({ id, status, result: output, error_type, error_message }: Workfl
 
 /** Start one and go on. */
 export const startRun: Does = async (service, called) => {
-  const { workflow, input = {} } = called.call.parameters as { workflow: string; input?: Open }
+  const { workflow, input = {} } = called.call.parameters as {
+    workflow: string
+    input?: JsonObject
+  }
   const begun = await begin(service, called, workflow, input)
   return isRefusal(begun) ? begun : { ...begun, status: 'started' }
 }
@@ -71,7 +74,7 @@ export const callWorkflow =
     const begun = await begin(service, called, handle, call.parameters)
     if (isRefusal(begun)) return begun
     const { run_id } = begun
-    const until = world.now() + PATIENCE
+    const until = world.now() + RESULT_TIMEOUT_MS
     let heard = () => {}
     const deaf = world.live(project, 'run', run_id, () => heard())
     try {

@@ -1,5 +1,5 @@
 /** Errands of actors, as jobs: each is told by its owner when it is handed out, and may be done twice. */
-import type { Asking } from '../../../gateway/equipment.ts'
+import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
 import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Handler } from '../handler.ts'
@@ -10,7 +10,7 @@ import { confirmMembers, leaveChannels } from './leave.ts'
 
 /** Gives the result of an errand, or why it was not done. */
 export type Runs<E extends Errand['errand']> = (
-  asking: Asking,
+  asking: CapabilityReader,
   project: string,
   errand: Extract<Errand, { errand: E }>,
 ) => Promise<Readonly<Record<string, unknown>> | Refusal>
@@ -24,7 +24,7 @@ const table: { readonly [E in Errand['errand']]: Runs<E> } = {
 }
 
 /** The handler of errands. */
-export const errands = (asking: Asking): Handler => ({
+export const errands = (asking: CapabilityReader): Handler => ({
   takes: () => ({}),
   async perform({ project, job }) {
     const errand = job.spec as unknown as Errand

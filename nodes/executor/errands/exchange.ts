@@ -3,8 +3,8 @@
  * was last asked is read, as the agent: what it cannot see as a member of the channel never reaches its model.
  */
 import { agentOf, define } from '../../../gateway/session/definition.ts'
-import { locate } from '../../../gateway/session/place.ts'
-import type { Asking } from '../../../gateway/equipment.ts'
+import { locate } from '../../../gateway/session/session-id.ts'
+import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
 import type { ChannelMessage } from '../../../protocol/channels.ts'
 import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type ProjectDirectory,
 } from '../../../protocol/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
-import { own } from '../../../protocol/lookup.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { Block } from '../../../protocol/session/blocks.ts'
 import type { Runs } from './errands.ts'
 
@@ -24,7 +24,7 @@ const SHOWN = { messages: 50, characters: 60_000 } as const
 
 /** Messages of the talk that the agent was not shown yet, oldest first. In a thread that is new to it, the root and what it said there itself belong to them. */
 async function unheard(
-  { world }: Pick<Asking, 'world'>,
+  { world }: Pick<CapabilityReader, 'world'>,
   project: string,
   { exchange, channel }: Errand,
 ): Promise<readonly ChannelMessage[] | Refusal> {
@@ -73,8 +73,8 @@ const nameIn = (
   { keys }: OrganizationDirectory,
   id: string,
 ): string =>
-  own(agents, id)?.name ??
-  own(principals, id)?.name ??
+  getOwn(agents, id)?.name ??
+  getOwn(principals, id)?.name ??
   Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
   id
 
@@ -122,7 +122,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   )
   const names = Object.fromEntries(
     agents.flatMap((id) =>
-      id !== agent.id && own(home.agents, id) ? [[id, home.agents[id]?.name ?? id]] : [],
+      id !== agent.id && getOwn(home.agents, id) ? [[id, home.agents[id]?.name ?? id]] : [],
     ),
   )
   const { definition } = defined

@@ -1,11 +1,11 @@
 /** Taking a member that is no active principal out of a channel. */
-import type { Asking } from '../../../gateway/equipment.ts'
+import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
 import { activePrincipal, type ProjectDirectory } from '../../../protocol/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { own } from '../../../protocol/lookup.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 
 /** Who is active, read after every change that was acknowledged before the call. */
-export async function principalsNow({ directory }: Asking, project: string) {
+export async function principalsNow({ directory }: CapabilityReader, project: string) {
   const [home, organization] = await Promise.all([
     directory.refreshProject(project),
     directory.organization(),
@@ -17,7 +17,7 @@ export async function principalsNow({ directory }: Asking, project: string) {
 
 /** Expel a member. One that was only disabled stays in direct messages. Done twice, it changes nothing. */
 export async function expel(
-  { world }: Asking,
+  { world }: CapabilityReader,
   project: string,
   home: ProjectDirectory,
   channel_id: string,
@@ -29,7 +29,7 @@ export async function expel(
     id: channel_id,
     command_id: Buffer.from(world.random(16)).toString('hex'),
     name: 'channel.expel',
-    input: { member_id, disabled: own(home.principals, member_id)?.state === 'disabled' },
+    input: { member_id, disabled: getOwn(home.principals, member_id)?.state === 'disabled' },
     origin: {
       at: world.now(),
       principal: { type: 'system', id: 'system' },

@@ -1,7 +1,7 @@
 /** The stream of an answer, put together block by block. A stream that ends without saying why was cut off: its answer is none. */
 import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet } from 'ai'
-import type { Open } from '../../../protocol/common.ts'
-import { Fault } from '../faults.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { ExecutorFault } from '../faults.ts'
 import type { Counts, Delta, Spoken, StopReason } from '../speech.ts'
 
 type Part = TextStreamPart<ToolSet>
@@ -10,7 +10,7 @@ interface Block {
   readonly block: Record<string, unknown>
 }
 
-const isObject = (value: unknown): value is Open =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
   stop: 'end_turn',
@@ -92,7 +92,7 @@ export async function collect(
       }
       case 'tool-call':
         if (!isObject(part.input))
-          throw new Fault(
+          throw new ExecutorFault(
             'invalid_response',
             `The arguments of a call of ${part.toolName} are no JSON object.`,
           )
@@ -115,11 +115,11 @@ export async function collect(
       case 'error':
         throw part.error
       case 'abort':
-        throw new Fault('stopped', 'The generation was stopped.')
+        throw new ExecutorFault('stopped', 'The generation was stopped.')
     }
   }
   if (!end || end.reason === 'error' || (end.reason === 'other' && end.raw === undefined))
-    throw new Fault('invalid_response', 'The answer of the provider was cut off.')
+    throw new ExecutorFault('invalid_response', 'The answer of the provider was cut off.')
   const content = blocks
     .map(({ block }) => clean(block))
     .filter((block) => block['type'] !== 'text' || block['text'] !== '')
@@ -134,7 +134,7 @@ export async function collect(
   }
 }
 /** A redacted block has no text of its own. */
-function clean(block: Record<string, unknown>): Open {
+function clean(block: Record<string, unknown>): JsonObject {
   if (block['type'] !== 'redacted_thinking') return block
   const { thinking: _, ...rest } = block
   return rest

@@ -3,7 +3,7 @@
  * back only to the provider that wrote it: others refuse its signature.
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import type { ModelMessage as Said } from '../../../protocol/session/request.ts'
 
 type AssistantPart = Exclude<AssistantContent, string>[number]
@@ -14,8 +14,8 @@ type Result = Extract<
 >
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const object = (value: unknown): Open =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Open) : {}
+const object = (value: unknown): JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 
 /** Messages, ready to be sent. @param provider whose thinking is sent. */
 export function toMessages(messages: readonly Said[], provider: string): ModelMessage[] {
@@ -38,7 +38,7 @@ export function toMessages(messages: readonly Said[], provider: string): ModelMe
   })
 }
 
-function assistantPart(block: Open, provider: string): AssistantPart[] {
+function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
   const { type } = block
   if (type === 'text')
     return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]
@@ -73,7 +73,7 @@ function assistantPart(block: Open, provider: string): AssistantPart[] {
 }
 
 /** A result as text, which every provider takes. */
-function resultOf(block: Open, tools: ReadonlyMap<string, string>): Result {
+function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result {
   const { content, is_error } = block
   const id = text(block['tool_use_id'])
   const value =
@@ -90,7 +90,7 @@ function resultOf(block: Open, tools: ReadonlyMap<string, string>): Result {
   }
 }
 
-function userPart(block: Open): UserPart[] {
+function userPart(block: JsonObject): UserPart[] {
   const { type } = block
   if (type === 'text')
     return text(block['text']) === '' ? [] : [{ type, text: text(block['text']) }]

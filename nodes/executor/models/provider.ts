@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import type { JSONValue, LanguageModel } from 'ai'
 import type { ProviderAccess } from '../../models.ts'
-import { Fault } from '../faults.ts'
+import { ExecutorFault } from '../faults.ts'
 
 /** The key that a reference means, read anew for every generation, so that a changed one counts at once. Undefined: there is no reference. */
 export async function readKey(
@@ -19,7 +19,10 @@ export async function readKey(
     : await readFile(name, 'utf8').catch(() => undefined)
   const value = found?.trim() ?? ''
   if (value === '')
-    throw new Fault('credentials_unavailable', `The key of the provider ${provider} is not there.`)
+    throw new ExecutorFault(
+      'credentials_unavailable',
+      `The key of the provider ${provider} is not there.`,
+    )
   return value
 }
 
@@ -44,7 +47,7 @@ export async function modelOf(
   }
   // Without a key these would take one from the environment by themselves.
   if (key === undefined)
-    throw new Fault('credentials_unavailable', `The provider ${provider} has no key.`)
+    throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const settings = {
     apiKey: key,
     fetch: straight,

@@ -5,8 +5,8 @@
 import type { ToolSet } from 'ai'
 import type { ProviderAccess } from '../../models.ts'
 import { pauseOf } from '../answer.ts'
-import { failedWith, Fault, faultOfStatus } from '../faults.ts'
-import { answered, type Asked, type ModelRequest, type Speaker } from '../speech.ts'
+import { failedWith, ExecutorFault, faultOfStatus } from '../faults.ts'
+import { answered, type GenerationAttempt, type ModelRequest, type Speaker } from '../speech.ts'
 import { collect } from './collect.ts'
 import { toMessages } from './messages.ts'
 import { modelOf, optionsOf, readKey } from './provider.ts'
@@ -36,7 +36,7 @@ export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Sp
 }
 
 async function speak(
-  { request, provider, model, signal, show }: Asked,
+  { request, provider, model, signal, show }: GenerationAttempt,
   access: ProviderAccess,
   key: string | undefined,
   silence: number,
@@ -77,7 +77,7 @@ async function speak(
       experimental_download: async (wanted) =>
         wanted.map(({ url, isUrlSupportedByModel }) => {
           if (!isUrlSupportedByModel)
-            throw new Fault(
+            throw new ExecutorFault(
               'provider_refused',
               `The model does not read addresses such as ${url.origin}.`,
             )
@@ -87,7 +87,7 @@ async function speak(
     return await collect(fullStream, provider, model, show, moved)
   } catch (error) {
     throw quiet.signal.aborted && !signal.aborted
-      ? new Fault('provider_timeout', `The provider was silent for ${silence / 1000} s.`)
+      ? new ExecutorFault('provider_timeout', `The provider was silent for ${silence / 1000} s.`)
       : error
   } finally {
     clearTimeout(timer)
@@ -100,9 +100,13 @@ const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
 const broken =
   /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
 /** What an error of the library or of the network means. */
-function faultOf(error: unknown, { signal, provider }: Asked, now: number): Fault {
-  if (signal.aborted) return new Fault('stopped', 'The generation was stopped.')
-  if (error instanceof Fault) return error
+function faultOf(
+  error: unknown,
+  { signal, provider }: GenerationAttempt,
+  now: number,
+): ExecutorFault {
+  if (signal.aborted) return new ExecutorFault('stopped', 'The generation was stopped.')
+  if (error instanceof ExecutorFault) return error
   const {
     name = '',
     message = '',
@@ -117,22 +121,22 @@ function faultOf(error: unknown, { signal, provider }: Asked, now: number): Faul
     cause?: unknown
   }
   if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300))
-    return new Fault(
+    return new ExecutorFault(
       faultOfStatus(statusCode),
       `${provider} answered ${statusCode}: ${message}`,
       pauseOf(responseHeaders?.['retry-after'], now),
     )
-  if (cause instanceof Fault) return cause
+  if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
-    return new Fault('invalid_response', `The answer of ${provider} was not understood.`)
+    return new ExecutorFault('invalid_response', `The answer of ${provider} was not understood.`)
   // What a provider says in the middle of its stream comes as it was said.
   if (!(error instanceof Error))
-    return new Fault(
+    return new ExecutorFault(
       'provider_error',
       `${provider} broke off its answer: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
     )
   const reason = cause instanceof Error ? cause.message : message
-  return new Fault(
+  return new ExecutorFault(
     'provider_unreachable',
     `${provider} could not be reached, or the connection was lost: ${reason}`,
   )

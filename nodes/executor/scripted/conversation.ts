@@ -1,5 +1,5 @@
 /** What a script can ask about a conversation: what was said last, where the turn stands, what the tools gave. Only the request decides, so a repeated attempt reads the same. */
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/session/request.ts'
 
 /** A result of a tool. */
@@ -29,7 +29,7 @@ const contentOf = ({ content }: { readonly content?: unknown }): string =>
   typeof content === 'string'
     ? content
     : Array.isArray(content)
-      ? (content as Open[]).map((part) => string(part['text'])).join('')
+      ? (content as JsonObject[]).map((part) => string(part['text'])).join('')
       : ''
 
 /** Read a conversation. */
@@ -41,7 +41,7 @@ export function factsOf(messages: readonly ModelMessage[]): Facts {
       step++
       for (const block of content) {
         if (block['type'] !== 'tool_use') continue
-        const command = (block['input'] as Open | undefined)?.['command']
+        const command = (block['input'] as JsonObject | undefined)?.['command']
         uses.set(string(block['id']), {
           tool: string(block['name']),
           ...(typeof command === 'string' && { command }),

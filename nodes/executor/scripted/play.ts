@@ -2,9 +2,9 @@
  * What a script says to a request. Pure: the same request, attempt and id give the same play, also after the executor died in the
  * middle of the last one.
  */
-import { parseDuration, type Open } from '../../../protocol/common.ts'
+import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/session/tools.ts'
-import { Fault, faultOfStatus } from '../faults.ts'
+import { ExecutorFault, faultOfStatus } from '../faults.ts'
 import type { Counts, Delta, ModelRequest, Spoken } from '../speech.ts'
 import { factsOf, type Facts, type Result } from './conversation.ts'
 import type { Rule, Script, When } from './script.ts'
@@ -17,7 +17,7 @@ export interface Play {
   readonly pace: number
   readonly pieces: readonly Delta[]
   /** Half of the pieces are shown before a connection breaks. */
-  readonly fault?: Fault
+  readonly fault?: ExecutorFault
   readonly message: Spoken
 }
 /** Characters of a piece. */
@@ -36,9 +36,9 @@ export function play(script: Script, request: ModelRequest, attempt: number, id:
   const uses = callsOf(rule).map(([name, args], index) => ({
     type: 'tool_use',
     id: `call_${id}_${index + 1}`,
-    ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope) as Open),
+    ...toolUse(request.tools ?? [], name, fillAll(args ?? {}, scope) as JsonObject),
   }))
-  const content: Open[] = [
+  const content: JsonObject[] = [
     ...(thinking ? [{ type: 'thinking', thinking }] : []),
     ...(said ? [{ type: 'text', text: said }] : []),
     ...uses,
@@ -112,8 +112,8 @@ const callsOf = ({ call }: Rule) =>
 function toolUse(
   tools: readonly ShownTool[],
   name: string,
-  input: Open,
-): { readonly name: string; readonly input: Open } {
+  input: JsonObject,
+): { readonly name: string; readonly input: JsonObject } {
   if (tools.some((tool) => tool.name === name)) return { name, input }
   if (name === 'ask')
     return { name: tools.find((tool) => tool.name.endsWith('_ask_person'))?.name ?? name, input }
@@ -134,18 +134,22 @@ function cut(text: string, size: number): string[] {
   )
 }
 
-function faultOf({ fail }: Rule, attempt: number): Fault | undefined {
+function faultOf({ fail }: Rule, attempt: number): ExecutorFault | undefined {
   if (fail === undefined) return undefined
   const { as, times, retry_after } =
     typeof fail === 'object' ? fail : { as: fail, times: undefined, retry_after: undefined }
   if (times !== undefined && attempt > times) return undefined
   if (typeof as === 'number')
-    return new Fault(faultOfStatus(as), `The script answered ${as}.`, millis(retry_after))
+    return new ExecutorFault(faultOfStatus(as), `The script answered ${as}.`, millis(retry_after))
   if (as === 'timeout')
-    return new Fault('provider_timeout', 'The script was silent.', millis(retry_after))
+    return new ExecutorFault('provider_timeout', 'The script was silent.', millis(retry_after))
   return as === 'disconnect'
-    ? new Fault('provider_unreachable', 'The script broke the connection.', millis(retry_after))
-    : new Fault(
+    ? new ExecutorFault(
+        'provider_unreachable',
+        'The script broke the connection.',
+        millis(retry_after),
+      )
+    : new ExecutorFault(
         'invalid_response',
         'The script wrote what nobody understands.',
         millis(retry_after),
@@ -156,7 +160,7 @@ function faultOf({ fail }: Rule, attempt: number): Fault | undefined {
 const usageOf = (
   { usage }: Rule,
   { system = [], messages }: ModelRequest,
-  content: readonly Open[],
+  content: readonly JsonObject[],
 ): Counts => ({
   input_tokens:
     usage?.input_tokens ??

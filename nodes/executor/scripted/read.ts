@@ -4,7 +4,7 @@ import { readYaml } from '../../../gateway/yaml.ts'
 import { ECHO, Script } from './script.ts'
 
 /** Characters of a script. */
-const LONGEST = 262_144
+const MAX_SCRIPT_LENGTH = 262_144
 const fences = /^```(?:ya?ml)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm
 const begins = /^\s*(?:#.*\n\s*)*script\s*:/
 
@@ -15,7 +15,7 @@ export function readScript(instructions: string): Script | { readonly wrong: str
     ...[...instructions.matchAll(fences)].map(([, inner = '']) => inner),
   ].find((text) => begins.test(text))
   if (source === undefined) return ECHO
-  const read = readYaml(source, LONGEST)
+  const read = readYaml(source, MAX_SCRIPT_LENGTH)
   if ('fault' in read) return { wrong: read.fault }
   const { value } = read
   if (Value.Check(Script, value)) return value.script

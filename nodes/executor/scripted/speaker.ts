@@ -1,5 +1,5 @@
 /** The scripted model as a speaker: plays what the script in the instructions says, in its time. */
-import { failedWith, Fault } from '../faults.ts'
+import { failedWith, ExecutorFault } from '../faults.ts'
 import { answered, type Speaker } from '../speech.ts'
 import { play } from './play.ts'
 import { readScript } from './read.ts'
@@ -21,13 +21,17 @@ export function scriptedSpeaker(later: (ms: number, run: () => void) => () => vo
   return async ({ id, request, attempt, signal, show }) => {
     const script = scriptOf(request.system?.[0]?.text ?? '')
     if ('wrong' in script)
-      return failedWith(new Fault('script_invalid', `The script ${script.wrong}.`), attempt, 0)
+      return failedWith(
+        new ExecutorFault('script_invalid', `The script ${script.wrong}.`),
+        attempt,
+        0,
+      )
     const { delay, pace, pieces, fault, message } = play(script, request, attempt, id)
     await pause(delay)
     for (const [index, piece] of pieces.entries()) {
       if (index > 0) await pause(pace)
       if (signal.aborted)
-        return failedWith(new Fault('stopped', 'The generation was stopped.'), attempt, 0)
+        return failedWith(new ExecutorFault('stopped', 'The generation was stopped.'), attempt, 0)
       show(piece)
     }
     return fault ? failedWith(fault, attempt, 0) : answered(message)

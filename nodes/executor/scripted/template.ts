@@ -3,7 +3,7 @@
  * `{{result.path.to.it}}`, `{{results.0.path}}`. A text that is nothing but one of these keeps the value's type; what is not there is
  * empty.
  */
-import { own } from '../../../protocol/lookup.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { Facts } from './conversation.ts'
 
 /** What a text of a pattern with stars stood for. Linear but for the number of stars; letters match in any case. */
@@ -55,7 +55,7 @@ const at = (scope: Scope, path: string): unknown =>
     .reduce<unknown>(
       (value, name) =>
         typeof value === 'object' && value !== null
-          ? own(value as Record<string, unknown>, name)
+          ? getOwn(value as Record<string, unknown>, name)
           : undefined,
       scope,
     )

@@ -3,7 +3,7 @@ import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
 import { silent } from '../../../actors/events/state.ts'
-import { published } from '../../../gateway/published.ts'
+import { publishIdempotently } from '../../../gateway/publish-idempotently.ts'
 import type { Cause } from '../../../actors/actor.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import {
@@ -67,9 +67,13 @@ class Place {
       between()
       return { ids }
     }
-    return published({ view: view as never, now: () => this.now }, 'prj_1', async (recalled) => ({
-      reply: this.send(key, recalled),
-    }))
+    return publishIdempotently(
+      { view: view as never, now: () => this.now },
+      'prj_1',
+      async (recalled) => ({
+        reply: this.send(key, recalled),
+      }),
+    )
   }
 }
 const idOf = (outcome: Outcome) => ('refused' in outcome ? outcome : (outcome.reply as Published))

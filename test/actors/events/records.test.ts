@@ -4,7 +4,7 @@ import type { AnyActor, Effect } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { run } from '../../../actors/run/run.ts'
-import type { Open } from '../../../protocol/common.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import { shownRun } from '../../../protocol/loop/record.ts'
 import { defaultTriggerLimits, type Publication } from '../../../protocol/sources.ts'
 import { given } from '../../given.ts'
@@ -26,12 +26,12 @@ const published = (effects: readonly Effect[], event_type: string): Publication[
     .filter((publication) => publication.event_type === event_type)
 
 /** `data` of what a webhook is sent of the one event of this type among the effects. */
-function dataOf(effects: readonly Effect[], event_type: string): Open {
+function dataOf(effects: readonly Effect[], event_type: string): JsonObject {
   const [publication, more] = published(effects, event_type)
   if (!publication || more) throw new Error(`not one ${event_type}`)
   const [delivery] = listening.when('source.publish', publication).effects
   if (!delivery || !('tell' in delivery)) throw new Error('no delivery')
-  return (delivery.tell.input as { body: { data: Open } }).body.data
+  return (delivery.tell.input as { body: { data: JsonObject } }).body.data
 }
 
 t.test('of a run that has ended: its record and the payload, no other member', async (t) => {

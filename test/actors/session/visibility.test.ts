@@ -1,7 +1,7 @@
 /** Visibility of sessions of this release and of journals of earlier ones. */
 import t from 'tap'
 import { evolve } from '../../../actors/session/evolve.ts'
-import { standing } from '../../../actors/session/place.ts'
+import { standing } from '../../../actors/session/find-or-create.ts'
 import { unborn } from '../../../actors/session/state.ts'
 import type { Session } from '../../../protocol/session/shapes.ts'
 

@@ -1,0 +1,184 @@
+/**
+ * One connection at a time, kept up: dialled again after a growing pause, at the next address, until told to close or refused
+ * for good.
+ *
+ * Invariants:
+ * L1. `opened`, then frames, then `lost`: nothing of an older socket is heard once a newer one is dialled.
+ * L2. A connection is dropped after 65 s in which nothing came; a ping every 20 s makes a living server answer.
+ * L3. The pauses start again from the shortest only after a registration that lasted.
+ */
+import { WorkerError } from './options.ts'
+import type { Cancel, Clock, Dial, Socket } from './ports.ts'
+
+/** Milliseconds. */
+const lineTiming = {
+  first: 100,
+  last: 10_000,
+  lasting: 5000,
+  ping: 20_000,
+  silence: 65_000,
+  open: 15_000,
+} as const
+
+export interface ReconnectingSocketEvents {
+  /** A socket is open: register. */
+  opened(): void
+  frame(text: string): void
+  /** The open socket is gone; another try is arranged. */
+  lost(reason: string): void
+  /** The service will not accept this worker: no further try is made. */
+  refused(error: WorkerError): void
+}
+interface Call {
+  socket?: Socket
+  open: boolean
+  /** When the worker was registered on it. */
+  registered?: number
+}
+
+export class ReconnectingSocket {
+  readonly #urls: readonly string[]
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #dial: Dial
+  readonly #clock: Clock
+  readonly #events: ReconnectingSocketEvents
+  readonly #log: (line: string) => void
+  readonly #timers = new Map<'again' | 'open' | 'ping' | 'silence', Cancel>()
+  #call: Call | undefined
+  #at = 0
+  #failures = 0
+  #heard = 0
+  #closed = false
+
+  /** @param urls of the socket endpoint, `ws:` or `wss:`. */
+  constructor(
+    urls: readonly string[],
+    headers: Readonly<Record<string, string>>,
+    dial: Dial,
+    clock: Clock,
+    events: ReconnectingSocketEvents,
+    log: (line: string) => void,
+  ) {
+    this.#urls = urls
+    this.#headers = headers
+    this.#dial = dial
+    this.#clock = clock
+    this.#events = events
+    this.#log = log
+  }
+  /** Whether a socket is open. */
+  get open(): boolean {
+    return this.#call?.open ?? false
+  }
+
+  /** Dial now. */
+  dial(): void {
+    if (this.#closed) return
+    const url = this.#urls[this.#at % this.#urls.length] ?? ''
+    const call: Call = { open: false }
+    this.#call = call
+    const mine = () => this.#call === call
+    this.#after('open', lineTiming.open, () => this.#failed('the upgrade was not answered'))
+    call.socket = this.#dial(url, this.#headers, {
+      opened: () => {
+        if (!mine()) return
+        call.open = true
+        this.#cancel('open')
+        this.#heard = this.#clock.now()
+        this.#ping()
+        this.#watch(lineTiming.silence)
+        this.#events.opened()
+      },
+      refused: (status, reason) => {
+        if (mine()) this.#refused(url, status, reason)
+      },
+      frame: (text) => {
+        if (!mine()) return
+        this.#heard = this.#clock.now()
+        this.#events.frame(text)
+      },
+      alive: () => {
+        if (mine()) this.#heard = this.#clock.now()
+      },
+      closed: (code, reason) => {
+        if (mine()) this.#failed(`closed with ${code}${reason === '' ? '' : ` (${reason})`}`)
+      },
+    })
+  }
+  /** Send a text; whether there was a socket to take it. */
+  send(text: string): boolean {
+    if (!this.#call?.open) return false
+    this.#call.socket?.send(text)
+    return true
+  }
+  /** The worker is registered on this connection. */
+  registered(): void {
+    if (this.#call) this.#call.registered = this.#clock.now()
+  }
+  /** Give this connection up and dial again. */
+  drop(reason: string): void {
+    if (this.#call) this.#failed(reason)
+  }
+  /** End, for good, with a close code. */
+  close(code: number): void {
+    this.#closed = true
+    for (const name of [...this.#timers.keys()]) this.#cancel(name)
+    const call = this.#call
+    this.#call = undefined
+    if (call?.open) call.socket?.close(code)
+    else call?.socket?.drop()
+  }
+
+  #refused(url: string, status: number, reason: string): void {
+    const verdict = verdicts[status]
+    if (!verdict)
+      return void this.#failed(
+        `${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`,
+      )
+    this.close(1000)
+    this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`))
+  }
+  #failed(reason: string): void {
+    for (const name of [...this.#timers.keys()]) this.#cancel(name)
+    const call = this.#call
+    this.#call = undefined
+    call?.socket?.drop()
+    this.#at++
+    if (call?.registered !== undefined && this.#clock.now() - call.registered >= lineTiming.lasting)
+      this.#failures = 0
+    const wait =
+      Math.min(lineTiming.last, lineTiming.first * 2 ** Math.min(this.#failures++, 20)) *
+      (0.75 + this.#clock.random() / 2)
+    this.#log(`${reason}; connecting again in ${Math.round(wait)} ms`)
+    this.#after('again', wait, () => this.dial())
+    if (call?.open) this.#events.lost(reason)
+  }
+  #ping(): void {
+    this.#after('ping', lineTiming.ping, () => {
+      this.#call?.socket?.ping()
+      this.#ping()
+    })
+  }
+  #watch(ms: number): void {
+    this.#after('silence', ms, () => {
+      const left = this.#heard + lineTiming.silence - this.#clock.now()
+      if (left > 0) this.#watch(left)
+      else this.#failed(`nothing came for ${lineTiming.silence / 1000} s`)
+    })
+  }
+  #after(name: 'again' | 'open' | 'ping' | 'silence', ms: number, run: () => void): void {
+    this.#cancel(name)
+    this.#timers.set(name, this.#clock.after(ms, run))
+  }
+  #cancel(name: 'again' | 'open' | 'ping' | 'silence'): void {
+    this.#timers.get(name)?.()
+    this.#timers.delete(name)
+  }
+}
+
+/** Answers to the upgrade that no further try will change. */
+const verdicts: Readonly<Record<number, string>> = {
+  401: 'The service does not accept the key: it is missing, unknown, revoked or expired',
+  403: 'The key may not execute work in this project',
+  404: 'There is no such project',
+}

@@ -1,0 +1,47 @@
+/** What a letter says. Plain text: it reads the same everywhere, and nothing in it is loaded from anywhere. */
+import { minuteOf } from '../../gateway/answer/page.ts'
+import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { Notice } from '../host/deps.ts'
+
+/** Where one letter goes. `target`: the person whose answer is wanted, when that is who reads it. */
+export interface Recipient {
+  readonly email: string
+  readonly name?: string
+  readonly target?: string
+}
+
+const prefixes = {
+  requested: '',
+  submitted: 'To review: ',
+  changes_requested: 'Changes wanted: ',
+} as const satisfies Record<Notice['about'], string>
+
+/** Subject and text. @param url the reader's own answer link. */
+export function emailOf(
+  about: Notice['about'],
+  { id, title, description, expires_at, review_feedback }: Interaction,
+  { name }: Recipient,
+  url?: string,
+): { subject: string; text: string } {
+  const until = expires_at === undefined ? '' : ` until ${minuteOf(expires_at)}`
+  const ask =
+    about === 'submitted'
+      ? `This was answered and waits for your review${until}.`
+      : url === undefined
+        ? `This waits for an answer${until}.`
+        : `Answer here${until}:\n${url}\n\nThe link is yours alone and takes one answer. Do not pass it on.`
+  const parts = [
+    ...(name === undefined ? [] : [`Hello ${name},`]),
+    title,
+    ...(description ? [description] : []),
+    ...(about === 'changes_requested' && review_feedback
+      ? [`What should change:\n${review_feedback}`]
+      : []),
+    ask,
+    `(${id})`,
+  ]
+  return {
+    subject: `${prefixes[about]}${title}`.replace(/\s+/g, ' '),
+    text: `${parts.join('\n\n')}\n`,
+  }
+}

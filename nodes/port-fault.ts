@@ -1,0 +1,19 @@
+/** A port that cannot be listened on, as a sentence for the operator. */
+import { createServer } from 'node:net'
+import { StartFault } from './fault.ts'
+
+/** Why an address cannot be listened on, as a sentence with what to do. */
+export const portFault = (host: string, port: number): Promise<StartFault> =>
+  new Promise((told) => {
+    const fault = (code: string | undefined): StartFault =>
+      new StartFault(
+        code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND'
+          ? `${host} is no address of this machine: set BATON_HOST to one of its addresses, or to 0.0.0.0 for all`
+          : code === 'EACCES'
+            ? `This user may not listen on port ${port}: choose one from 1024 with BATON_PORT`
+            : `Port ${port} of ${host} is in use, perhaps by another Baton: stop it, or choose another port with BATON_PORT or --port`,
+      )
+    const probe = createServer()
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => told(fault(code)))
+    probe.listen(port, host, () => void probe.close(() => told(fault(undefined))))
+  })

@@ -1,0 +1,70 @@
+/**
+ * Calls between a thread and the one that started it, in both directions. Values are copied as `postMessage` copies them.
+ *
+ * Invariant: every call is answered once; those that wait when the other side has ended are rejected.
+ */
+import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
+
+type Message =
+  | { readonly call: number; readonly name: string; readonly input: unknown }
+  | { readonly answer: number; readonly value?: unknown; readonly error?: string }
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/** The other side has ended: it will answer nothing. */
+export class ThreadGone extends Error {
+  override readonly name = 'Gone'
+}
+/** What one side does for the other, by name. */
+export type Served = Readonly<Record<string, (input: never) => unknown>>
+export interface ThreadRpc {
+  /** Have the other side do something. Rejects with what it threw, as text, or with `Gone`. @param transfer buffers of the input that are handed over instead of copied. */
+  call(name: string, input?: unknown, transfer?: readonly TransferListItem[]): Promise<unknown>
+  /** The other side has ended. */
+  end(reason: string): void
+}
+
+/** Begin to serve and to call. @param line the own end of it: the thread that was started, or the port of the thread that this is. */
+export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {
+  const waiting = new Map<number, Waiting>()
+  let calls = 0
+  let ended: string | undefined
+  const answer = async ({
+    call,
+    name,
+    input,
+  }: Extract<Message, { call: number }>): Promise<void> => {
+    let message: Message
+    try {
+      message = { answer: call, value: await served[name]?.(input as never) }
+    } catch (error) {
+      message = {
+        answer: call,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      }
+    }
+    line.postMessage(message)
+  }
+  line.on('message', (message: Message) => {
+    if ('call' in message) return void answer(message)
+    const waits = waiting.get(message.answer)
+    waiting.delete(message.answer)
+    if (message.error === undefined) waits?.resolve(message.value)
+    else waits?.reject(new Error(message.error))
+  })
+  return {
+    call: (name, input, transfer = []) =>
+      new Promise((resolve, reject) => {
+        if (ended !== undefined) return reject(new ThreadGone(ended))
+        waiting.set(++calls, { resolve, reject })
+        line.postMessage({ call: calls, name, input } satisfies Message, transfer)
+      }),
+    end: (reason) => {
+      ended = reason
+      for (const { reject } of waiting.values()) reject(new ThreadGone(reason))
+      waiting.clear()
+    },
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * A view in a thread of its own: what SQLite writes and reads takes no time from those who decide and serve. The thread gets
+ * the journal as this process reads it, and is asked over messages.
+ *
+ * Invariants:
+ * A1. A thread that dies loses nothing: its file is what it was, and the one after it goes on from there. Whoever asked
+ *     meanwhile is answered that the view is behind.
+ * A2. What a question may expect was known before it was sent: the end of the journal goes with it.
+ */
+import { Worker } from 'node:worker_threads'
+import { cursorOf } from '../../protocol/entry.ts'
+import { behind } from '../../views/follow.ts'
+import type { Message } from '../../views/view.ts'
+import { NewerRelease } from '../host/codec.ts'
+import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
+import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
+
+/** What the thread is given by the process around it. */
+export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm'> {
+  follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
+  /** The last sequence, when this process is sure to know it. */
+  end(): number | undefined
+  blob(name: string): Promise<Uint8Array | undefined>
+  later(ms: number, run: () => void): () => void
+  /** Its log is left to SQLite. */
+  warn(error: Error): void
+}
+type Told = Pick<Error, 'name' | 'message' | 'stack'>
+
+/** Milliseconds until a thread that died is started again. */
+const AGAIN = 1000
+
+// Made into one file, the program has that of the thread beside it.
+const here = import.meta.filename
+const file = here.endsWith('.mjs')
+  ? here.replace(/mjs$/, 'views.mjs')
+  : new URL('./view-thread.ts', import.meta.url)
+
+const errorOf = ({ name, message, stack }: Told): Error =>
+  Object.assign(name === 'NewerRelease' ? new NewerRelease(message) : new Error(message), {
+    ...(stack !== undefined && { stack }),
+  })
+/** Messages to hand over: each with bytes of its own, because those of one packet share a buffer. */
+const owned = (batch: readonly Message[]): Message[] =>
+  batch.map((message) =>
+    message.data instanceof Uint8Array
+      ? { ...message, data: new Uint8Array(message.data) }
+      : message,
+  )
+
+/** Serve a view in a thread. */
+export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedView {
+  let stopping = false
+  let cancel = () => {}
+  let thread: Worker
+  let calls: ThreadRpc
+  const start = (): void => {
+    let stopFollowing: () => Promise<void> | void = () => {}
+    thread = new Worker(file, { workerData: terms })
+    const { call, end } = (calls = createThreadRpc(thread, {
+      follow: ({ of, from }: { of: number; from: number }) => {
+        stopFollowing = ports.follow(from, async (batch) => {
+          const messages = owned(batch)
+          await call(
+            'batch',
+            { of, messages },
+            messages.map(({ data }) => (data as Uint8Array<ArrayBuffer>).buffer),
+          )
+        })
+      },
+      unfollow: () => stopFollowing(),
+      position: () => ports.position(),
+      blob: (name: string) => ports.blob(name),
+      lag: (messages: number) => ports.lag(messages),
+      alarm: (error: Told) => ports.alarm(errorOf(error)),
+      warn: (error: Told) => ports.warn(errorOf(error)),
+    }))
+    thread.on('error', (error) => ports.alarm(error))
+    thread.on('exit', () => {
+      end('the thread of the view has ended')
+      void stopFollowing()
+      if (!stopping) cancel = ports.later(AGAIN, start)
+    })
+  }
+  start()
+  return {
+    ask: ({ fresh, ...question }) => {
+      const end = fresh === undefined ? ports.end() : undefined
+      const known = fresh ?? (end === undefined ? undefined : cursorOf(end, 0))
+      return calls
+        .call('ask', { ...question, ...(known !== undefined && { fresh: known }) })
+        .catch((error: unknown) => {
+          if (error instanceof ThreadGone) return behind
+          throw error
+        })
+    },
+    position: async () => (await calls.call('position')) as number,
+    stop: async () => {
+      stopping = true
+      cancel()
+      await calls.call('stop').catch(() => {})
+      await thread.terminate()
+    },
+  }
+}
