@@ -8,6 +8,7 @@ import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol
 import type { ChannelEventRecord } from '../protocol/channels.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
+import { endedBySignal, watchdog } from './watchdog.ts'
 
 /** A frame: its cursor (absent on previews), its type and its content. */
 export interface Frame<T> {
@@ -121,7 +122,7 @@ async function* follow<T>(
     const watch = watchdog(silence, signal)
     let reason = 'the server ended the stream'
     try {
-      const answer = await transport.fetch(
+      const answer = await endedBySignal(transport.fetch)(
         `${url}${path}${cursor === undefined ? '' : `?${parameter}=${cursor}`}`,
         {
           headers: { ...transport.headers, accept: 'text/event-stream' },
@@ -205,30 +206,4 @@ const parsed = (
     event?: string
     data: string
   }>
-}
-
-/** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
-function watchdog(
-  ms: number,
-  outer: AbortSignal | undefined,
-): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
-  const mine = new AbortController()
-  let silent = false
-  const bite = () => {
-    silent = true
-    mine.abort()
-  }
-  let timer = setTimeout(bite, ms)
-  return {
-    signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
-    alive: () => {
-      clearTimeout(timer)
-      timer = setTimeout(bite, ms)
-    },
-    silent: () => silent,
-    stop: () => {
-      clearTimeout(timer)
-      mine.abort()
-    },
-  }
 }

@@ -5,6 +5,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/session/shapes.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
+import { endedBySignal, watchdog, type Watchdog } from './watchdog.ts'
 
 export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 
@@ -99,7 +100,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
         `transcript/stream${transcript.cursor === undefined ? '' : `?cursor=${transcript.cursor}`}`,
         'text/event-stream',
       )
-      for await (const { id, frame } of frames(answer, watch.alive)) {
+      for await (const { id, frame } of frames(answer, watch)) {
         const before = transcript.cursor
         transcript.apply(frame, id)
         if (transcript.cursor !== undefined && transcript.cursor !== before)
@@ -150,7 +151,7 @@ async function ask(
   path: string,
   accept: string,
 ): Promise<Response> {
-  const answer = await send(address.now() + path, {
+  const answer = await endedBySignal(send)(address.now() + path, {
     headers: { accept, ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
     ...(signal && { signal }),
   })
@@ -167,12 +168,12 @@ async function ask(
 
 async function* frames(
   { body }: Response,
-  alive: () => void,
+  watch: Watchdog,
 ): AsyncGenerator<{ readonly id?: string; readonly frame: TranscriptFrame }> {
   if (!body) return
   const seen = new TransformStream<string, string>({
     transform: (text, out) => {
-      alive()
+      watch.alive()
       out.enqueue(text)
     },
   })
@@ -188,31 +189,5 @@ async function* frames(
     }
   } finally {
     await reader.cancel().catch(() => {})
-  }
-}
-
-/** Aborts a request when nothing comes for so many milliseconds, or when the caller does. */
-function watchdog(
-  ms: number,
-  outer: AbortSignal | undefined,
-): { readonly signal: AbortSignal; alive(): void; silent(): boolean; stop(): void } {
-  const mine = new AbortController()
-  let silent = false
-  const bite = () => {
-    silent = true
-    mine.abort()
-  }
-  let timer = setTimeout(bite, ms)
-  return {
-    signal: outer ? AbortSignal.any([outer, mine.signal]) : mine.signal,
-    alive: () => {
-      clearTimeout(timer)
-      timer = setTimeout(bite, ms)
-    },
-    silent: () => silent,
-    stop: () => {
-      clearTimeout(timer)
-      mine.abort()
-    },
   }
 }

@@ -11,6 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { settledTurns } from '../../protocol/session/settled.ts'
 import type { Client } from '../client.ts'
 import { followTranscript, readTranscript, Transcript } from '../transcript.ts'
+import { watchdog } from '../watchdog.ts'
 import { Worker } from '../worker.ts'
 import {
   actionsOf,
@@ -142,40 +143,45 @@ async function follow(
     interruptions++
     shown.line(`  (${reason}; the session is followed again from here)`)
   }
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(WITHIN)])
-  for await (const { frame } of followTranscript({
-    url,
-    key,
-    project: at.transport.project,
-    session_id,
-    transcript,
-    signal: limit,
-    forever: true,
-    onReconnect,
-  })) {
-    // Without a frame, pages were read: they bring each row as it is, once.
-    if (!frame)
-      for (const { sequence } of transcript.messages()) if (sequence !== null) heard.push(sequence)
-    if (frame?.event_type === 'message.upsert' && typeof frame['sequence'] === 'number')
-      heard.push(frame['sequence'])
-    lines.show(transcript)
-    for (const { id, kind, status } of transcript.pending()) {
-      if (status !== 'pending' || allowed.has(id) || refused.has(id)) continue
-      if (kind === 'request_approval') {
-        allowed.add(id)
-        await at.interaction.respond({ id, value: true, comment: 'The tour has looked at it.' })
-      } else {
-        refused.add(id)
-        await at.interaction.cancel({
-          id,
-          reason: 'Nobody else is there; go on with what you know.',
-        })
+  const limit = watchdog(WITHIN, signal)
+  try {
+    for await (const { frame } of followTranscript({
+      url,
+      key,
+      project: at.transport.project,
+      session_id,
+      transcript,
+      signal: limit.signal,
+      forever: true,
+      onReconnect,
+    })) {
+      // Without a frame, pages were read: they bring each row as it is, once.
+      if (!frame)
+        for (const { sequence } of transcript.messages())
+          if (sequence !== null) heard.push(sequence)
+      if (frame?.event_type === 'message.upsert' && typeof frame['sequence'] === 'number')
+        heard.push(frame['sequence'])
+      lines.show(transcript)
+      for (const { id, kind, status } of transcript.pending()) {
+        if (status !== 'pending' || allowed.has(id) || refused.has(id)) continue
+        if (kind === 'request_approval') {
+          allowed.add(id)
+          await at.interaction.respond({ id, value: true, comment: 'The tour has looked at it.' })
+        } else {
+          refused.add(id)
+          await at.interaction.cancel({
+            id,
+            reason: 'Nobody else is there; go on with what you know.',
+          })
+        }
       }
+      if (settledTurns.has(transcript.turns.get(turn)?.status ?? '')) break
     }
-    if (settledTurns.has(transcript.turns.get(turn)?.status ?? '')) break
+  } finally {
+    limit.stop()
   }
   signal.throwIfAborted()
-  if (limit.aborted) throw new Error(`the agent did not answer within ${WITHIN / 1000} s`)
+  if (limit.silent()) throw new Error(`the agent did not answer within ${WITHIN / 1000} s`)
   return { transcript, turn, heard, allowed, interruptions }
 }
 

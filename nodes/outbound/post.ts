@@ -5,6 +5,7 @@
 import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import { orAborted, watchdog } from '../../client/watchdog.ts'
 import { AddressRefused, type Guard, type Resolved } from './guard.ts'
 
 export interface Sending {
@@ -69,30 +70,25 @@ export const createPost =
     )
     if (!target || !(accepted(target.protocol) || (plain && target.protocol === 'http:')))
       return wrong
-    const late = AbortSignal.timeout(timeout)
-    const over = AbortSignal.any([signal, late])
+    const watch = watchdog(timeout, signal)
     const why = (error: unknown): Failed => {
       if (signal.aborted) return failure('stopped', 'the call was stopped')
-      if (late.aborted) return failure('timeout', `no answer within ${timeout} ms`)
+      if (watch.silent()) return failure('timeout', `no answer within ${timeout} ms`)
       return failure(
         error instanceof AddressRefused ? 'refused' : 'network',
         error instanceof Error ? error.message : String(error),
       )
     }
     try {
-      const addresses = await Promise.race([guard.check(target.hostname), ended(over)])
+      const addresses = await orAborted(guard.check(target.hostname), watch.signal)
       if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
-      return await exchange(target, sending, addresses, over)
+      return await exchange(target, sending, addresses, watch.signal)
     } catch (error) {
       return why(error)
+    } finally {
+      watch.stop()
     }
   }
-
-const ended = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(new Error('stopped'))
-    else signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
-  })
 
 function exchange(
   target: URL,

@@ -1,5 +1,6 @@
 /** One run of chaos: stack, load, trouble, calm, and then the judgement over what the clients saw. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { linkedAbort } from '../../client/watchdog.ts'
 import { Asker } from './ask.ts'
 import { check, type Violation } from './check.ts'
 import { readFeed, readRuns, readTimeline } from './gather.ts'
@@ -65,8 +66,7 @@ async function live(
   const asker = new Asker(urls, key, now)
   const load = new Load(asker, seed, now)
   const strikes: Strike[] = []
-  const followers = new AbortController()
-  const both = AbortSignal.any([signal, followers.signal])
+  const followers = linkedAbort(signal)
   const asides: string[] = []
   let told = ''
   let last: string | undefined
@@ -79,7 +79,7 @@ async function live(
       key,
       path: '/projects/default/runs/events?since=0',
       first: i,
-      signal: both,
+      signal: followers.signal,
       on: ({ id, type, data }) => {
         if (type !== 'run_updated') return false
         const run = String(data['run_id'])
@@ -105,7 +105,7 @@ async function live(
       key,
       path: `/runs/${run}/events`,
       first: timelines.size,
-      signal: both,
+      signal: followers.signal,
       on: ({ type }) => ['run.completed', 'run.failed', 'run.cancelled'].includes(type),
     })
     timelines.set(run, followed)

@@ -3,6 +3,7 @@
  * as it came: nothing is left out and nothing is put in order, so that holes and repeats stay visible.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { endedBySignal, watchdog } from '../../client/watchdog.ts'
 
 interface SeenFrame {
   readonly id: number
@@ -61,16 +62,15 @@ export function follow({
   async function connection(url: string): Promise<boolean> {
     const [from, before] = [seconds(), followed.frames.length]
     let why = 'it ended'
-    const quiet = new AbortController()
-    const timer = setTimeout(() => quiet.abort(), SILENCE)
+    const watch = watchdog(SILENCE, signal)
     try {
-      const answer = await fetch(`${url}/v1${path}`, {
+      const answer = await endedBySignal(fetch)(`${url}/v1${path}`, {
         headers: {
           authorization: `Bearer ${key}`,
           accept: 'text/event-stream',
           ...(cursor !== '' && { 'last-event-id': cursor }),
         },
-        signal: AbortSignal.any([signal, quiet.signal]),
+        signal: watch.signal,
       })
       if (!answer.ok || !answer.body) {
         why = String(answer.status)
@@ -82,7 +82,7 @@ export function follow({
       followed.joints.push(followed.frames.length)
       const alive = new TransformStream<string, string>({
         transform: (text, out) => {
-          timer.refresh()
+          watch.alive()
           out.enqueue(text)
         },
       })
@@ -105,12 +105,11 @@ export function follow({
       return false
     } catch (error) {
       // Broken, silent or not to be had: the next connection goes on after the cursor.
-      why = signal.aborted ? 'still open' : quiet.signal.aborted ? 'silent' : String(error)
+      why = signal.aborted ? 'still open' : watch.silent() ? 'silent' : String(error)
       return false
     } finally {
       if (followed.frames.length === before) followed.vain.push(`${from} to ${seconds()} s: ${why}`)
-      clearTimeout(timer)
-      quiet.abort()
+      watch.stop()
     }
   }
   const done = (async () => {

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import type { JSONValue, LanguageModel } from 'ai'
+import { endedBySignal } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault } from '../faults.ts'
 
@@ -26,8 +27,10 @@ export async function readKey(
   return value
 }
 
-/** Never follows a redirect. */
-const straight: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' })
+/** Never follows a redirect, and ends when the generation is stopped. */
+const straight: typeof fetch = endedBySignal((input, init) =>
+  fetch(input, { ...init, redirect: 'error' }),
+)
 
 /** A model that can be asked. */
 export async function modelOf(

@@ -3,6 +3,7 @@
  * trying again is up to the queue, so that it survives the executor.
  */
 import type { ToolSet } from 'ai'
+import { watchdog } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { pauseOf } from '../answer.ts'
 import { failedWith, ExecutorFault, faultOfStatus } from '../faults.ts'
@@ -44,12 +45,7 @@ async function speak(
   // The library's only way to keep what it warns of off the console.
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { jsonSchema, streamText, tool } = await import('ai')
-  const quiet = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const moved = () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => quiet.abort(), silence)
-  }
+  const watch = watchdog(silence, signal)
   const tools: ToolSet = Object.fromEntries(
     (request.tools ?? []).map(({ name, description, input_schema }) => [
       name,
@@ -59,7 +55,6 @@ async function speak(
       }),
     ]),
   )
-  moved()
   try {
     const { fullStream } = streamText({
       model: await modelOf(access, model, key),
@@ -69,7 +64,7 @@ async function speak(
       ...(request.max_tokens !== undefined && { maxOutputTokens: request.max_tokens }),
       ...(request.temperature !== undefined && { temperature: request.temperature }),
       maxRetries: 0,
-      abortSignal: AbortSignal.any([signal, quiet.signal]),
+      abortSignal: watch.signal,
       providerOptions: optionsOf(access, request.reasoning_effort),
       // What goes wrong is a part of the stream as well; nothing is printed.
       onError: () => {},
@@ -84,13 +79,13 @@ async function speak(
           return null
         }),
     })
-    return await collect(fullStream, provider, model, show, moved)
+    return await collect(fullStream, provider, model, show, watch.alive)
   } catch (error) {
-    throw quiet.signal.aborted && !signal.aborted
+    throw watch.silent()
       ? new ExecutorFault('provider_timeout', `The provider was silent for ${silence / 1000} s.`)
       : error
   } finally {
-    clearTimeout(timer)
+    watch.stop()
   }
 }
 const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>

@@ -1,4 +1,5 @@
 /** One run of turns under kills: stack, clients, strikes, then the judgement over what the clients saw. */
+import { linkedAbort } from '../../../client/watchdog.ts'
 import { Worker, type Action } from '../../../client/worker.ts'
 import { fork, type Dice } from '../../simulation/dice.ts'
 import { Asker, type Json } from '../ask.ts'
@@ -44,16 +45,10 @@ export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   const began = performance.now()
   const now = () => performance.now() - began
   const worker = workerOf(stack, options.sessions * 2, fork(options.seed, 'work'), now, executions)
-  const following = new AbortController()
+  const following = linkedAbort(options.signal)
   try {
     await worker.start()
-    return await live(
-      options,
-      stack,
-      now,
-      executions,
-      AbortSignal.any([options.signal, following.signal]),
-    )
+    return await live(options, stack, now, executions, following.signal)
   } catch (error) {
     throw options.signal.aborted ? options.signal.reason : error
   } finally {
