@@ -58,10 +58,16 @@ export const limits = {
   /** Elements and texts of a tree. */
   nodes: 10_000,
   /** Characters that the lexer may scan, as `BoundedLexer` estimates them. */
-  work: 10_000_000,
+  work: 20_000_000,
 } as const
 /** A nested block costs an eighth of the whole text: the lexer cuts and joins the remaining lines for each. */
 const BLOCK_SHARE = 8
+/** Each line of a text costs this part of the text: the rule for lists looks at the lines one by one. */
+const TEXT_LINE_SHARE = 32
+/** Each line of a nested block costs this part of the block: the lexer joins the lines one by one. */
+const LINE_SHARE = 8
+/** A run of white space costs this part of the square of its length: some rules try it from each of its positions. */
+const SPACE_SHARE = 16
 
 const element = (
   tag: Tag,
@@ -84,9 +90,12 @@ class BoundedLexer extends Lexer {
   #depth = 0
   #work = 0
 
-  constructor(size: number) {
+  /** @param source the text that will be read. */
+  constructor(source: string) {
     super({ gfm: true, breaks: true, tokenizer: new Tokenizer() })
-    this.#size = size
+    this.#size = source.length
+    this.#work += (source.length * linesOf(source)) / TEXT_LINE_SHARE
+    for (const [run] of source.matchAll(/\s{2,}/g)) this.#work += run.length ** 2 / SPACE_SHARE
   }
   /** Estimated work so far, in characters. */
   get work(): number {
@@ -96,7 +105,9 @@ class BoundedLexer extends Lexer {
   override blockTokens(source: string, tokens?: Token[], clipped?: boolean): Token[]
   override blockTokens(source: string, tokens?: TokensList, clipped?: boolean): TokensList
   override blockTokens(source: string, tokens: Token[] = [], clipped = false): Token[] {
-    this.#work += (this.#depth === 0 ? 0 : this.#size / BLOCK_SHARE) + source.length
+    this.#work += source.length
+    if (this.#depth > 0)
+      this.#work += this.#size / BLOCK_SHARE + (source.length * linesOf(source)) / LINE_SHARE
     if (this.#work > limits.work) throw new LimitExceeded()
     return this.#nested(source, tokens, () => super.blockTokens(source, tokens, clipped))
   }
@@ -116,6 +127,7 @@ class BoundedLexer extends Lexer {
     }
   }
 }
+const linesOf = (text: string): number => text.match(/\n/g)?.length ?? 0
 function asText(source: string, tokens: Token[]): Token[] {
   // A literal text: its character references are not resolved, because nothing else in it is.
   if (source !== '') tokens.push({ type: 'text', raw: source, text: source, escaped: true })
@@ -146,7 +158,7 @@ export function parseMarkdown(source: string): {
       : source.lastIndexOf('\n', limits.characters - 1) + 1 || limits.characters
   const head = source.slice(0, cut)
   const rest = source.slice(cut)
-  const lexer = new BoundedLexer(head.length)
+  const lexer = new BoundedLexer(head)
   let tokens: readonly Token[]
   try {
     tokens = lexer.lex(head)
