@@ -1,9 +1,9 @@
 /** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
-import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/api/access.ts'
-import type { NewSecret } from '../protocol/api/actions.ts'
-import type { Changes } from '../protocol/api/workflows.ts'
+import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/access/rows.ts'
+import type { NewSecret } from '../protocol/actions/rows.ts'
+import type { Changes } from '../protocol/workflows/rows.ts'
 import { parseTimestamp, timestamp, type JsonObject } from '../protocol/common.ts'
-import type { ActionSketch } from '../protocol/directory.ts'
+import type { ActionSketch } from '../protocol/access/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'

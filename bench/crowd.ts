@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { endWithUs } from '../nodes/ending.ts'
+import { endWithUs } from '../nodes/process/ending.ts'
 
 /** What the process says. `counts[n]`: events that were n milliseconds late, the last one for all above. */
 type Told =

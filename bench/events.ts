@@ -20,8 +20,8 @@ import { follow } from './sse.ts'
 import { cell, ms, note, table, whole } from './table.ts'
 import { completedIn, startRun } from './work.ts'
 import { shardOf } from '../protocol/subjects.ts'
-import type { Nats } from '../nodes/nats/connect.ts'
-import type { Watch } from '../protocol/sources.ts'
+import type { Nats } from '../nodes/nats/server/connect.ts'
+import type { Watch } from '../protocol/events/sources.ts'
 
 export const about =
   'Source events per second against 1,000 event triggers with conditions, and from an event to the run that waited for it'

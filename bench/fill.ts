@@ -5,11 +5,11 @@
  * checkpoints that they need not read them, so these runs can be listed, read and followed, but take no commands.
  */
 import { join } from 'node:path'
-import { findServer } from '../nodes/nats/install.ts'
-import type { Nats } from '../nodes/nats/connect.ts'
-import { createJournal } from '../nodes/nats/journal.ts'
-import { startServer } from '../nodes/nats/server.ts'
-import { createSnapshots } from '../nodes/nats/snapshots.ts'
+import { findServer } from '../nodes/nats/server/install.ts'
+import type { Nats } from '../nodes/nats/server/connect.ts'
+import { createJournal } from '../nodes/nats/journal/journal.ts'
+import { startServer } from '../nodes/nats/server/server.ts'
+import { createSnapshots } from '../nodes/nats/journal/snapshots.ts'
 import { slotText } from '../protocol/ids.ts'
 import { startBaton } from './baton.ts'
 import { Http } from './http.ts'

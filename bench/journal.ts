@@ -1,9 +1,9 @@
 /** The journal of a data folder, beside the server that owns it. */
 import { join } from 'node:path'
 import type { Log } from '../gateway/ports.ts'
-import { runningIn } from '../nodes/nats/claim.ts'
-import { connectNats, type Nats } from '../nodes/nats/connect.ts'
-import { createJournal } from '../nodes/nats/journal.ts'
+import { runningIn } from '../nodes/nats/journal/claim.ts'
+import { connectNats, type Nats } from '../nodes/nats/server/connect.ts'
+import { createJournal } from '../nodes/nats/journal/journal.ts'
 import type { Entry } from '../protocol/entry.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }

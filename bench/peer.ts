@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endOnSignals, endWithUs } from '../nodes/ending.ts'
+import { endOnSignals, endWithUs } from '../nodes/process/ending.ts'
 import { load, type Amount, type Work } from './measure.ts'
 import { family } from './processes.ts'
 

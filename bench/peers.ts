@@ -3,7 +3,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { endWithUs } from '../nodes/ending.ts'
+import { endWithUs } from '../nodes/process/ending.ts'
 import type { Amount, Loaded } from './measure.ts'
 
 const folder = join(import.meta.dirname, 'peers')

@@ -85,7 +85,7 @@ const speaksOf = (entry: Entry, id: string): boolean =>
   (entry.kind === 'run' && entry.id === id) ||
   (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))
 
-/** Frames of the project's stream that an event gives, as `views/feed.ts` makes them. */
+/** Frames of the project's stream that an event gives, as `views/tables/runs/feed.ts` makes them. */
 const framesOf = (
   entry: Entry,
   event: Event & {

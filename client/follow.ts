@@ -5,7 +5,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { api, type Api } from '../protocol/api.ts'
 import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/runs/schema.ts'
-import type { ChannelEventRecord } from '../protocol/channels.ts'
+import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'

@@ -3,7 +3,7 @@
  * it ends. Uses `fetch` and nothing else of its surroundings.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { TranscriptSnapshot } from '../protocol/session/shapes.ts'
+import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 import { endedBySignal, watchdog, type Watchdog } from './watchdog.ts'
 

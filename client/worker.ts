@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { routeOf } from '../protocol/contract.ts'
-import { workers } from '../protocol/worker.ts'
+import { workers } from '../protocol/workers/socket.ts'
 import { Core, type Ports } from './worker/core.ts'
 import type { WorkerEnd, WorkerOptions } from './worker/options.ts'
 import { systemClock } from './worker/ports.ts'

@@ -11,7 +11,11 @@
  * D3. A gateway that dies between a change and its answer tells nobody. When one has ended, everything is forgotten: such a
  *     change counts as soon as the others know of the death.
  */
-import type { Definition, OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
+import type {
+  Definition,
+  OrganizationDirectory,
+  ProjectDirectory,
+} from '../protocol/access/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import type { World } from './ports.ts'

@@ -3,10 +3,10 @@
  * not be admitted any more gets no record.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
-import { authorize, enter } from './authorize.ts'
+import { authorize, enter } from './auth/authorize.ts'
 import { operationOf, type Call, type Edge } from './call.ts'
-import { ownAgent, isSelfAccess } from './session/self-access.ts'
-import { sessionReferenceOf } from './session/visibility.ts'
+import { ownAgent, isSelfAccess } from './sessions/self-access.ts'
+import { sessionReferenceOf } from './sessions/visibility.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** The longest that a timer takes, in milliseconds. */

@@ -1,10 +1,10 @@
 /** Answering lists and records from directories: what a query is given, and its pages. */
 import type { Api, RowName } from '../protocol/api.ts'
 import type { Input, Reply } from '../protocol/contract.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../protocol/directory.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { Caller } from './authenticate.ts'
-import { openCursor, sealCursor } from './cursor.ts'
+import type { Caller } from './auth/authenticate.ts'
+import { openCursor, sealCursor } from './http/cursor.ts'
 import type { Directory } from './directory.ts'
 import type { World } from './ports.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'

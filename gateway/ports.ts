@@ -3,8 +3,8 @@ import type { Models } from '../protocol/agents/models.ts'
 import type { Address, Command, FollowedKind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
-import type { Preview, Previewed } from '../protocol/session/previews.ts'
-import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/worker.ts'
+import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
+import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/workers/socket.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */

@@ -6,11 +6,11 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { corsHeaders } from './cors.ts'
-import { hexOf } from './hex.ts'
+import { corsHeaders } from './http/cors.ts'
+import { hexOf } from './http/hex.ts'
 import type { World } from './ports.ts'
-import { Incoming, type RouteFacts } from './request.ts'
-import { Exchange, type Answer } from './respond.ts'
+import { Incoming, type RouteFacts } from './http/request.ts'
+import { Exchange, type Answer } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 type Given = Answer | Refusal | undefined

@@ -8,40 +8,50 @@ import uWS, {
   type TemplatedApp,
   type us_listen_socket,
 } from 'uWebSockets.js'
-import { unauthenticated } from '../protocol/api/unauthenticated.ts'
+import { unauthenticated } from '../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { FORM_LIMIT, showForm, takeForm } from './answer/answer.ts'
-import { openAuthentication } from './authenticate.ts'
+import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
+import { openAuthentication } from './auth/authenticate.ts'
 import { admit, BODY_LIMIT, operationOf, rows, type Call, type Edge, type Routed } from './call.ts'
-import { openChat } from './chat.ts'
+import { openChat } from './pages/chat.ts'
 import { runCommand } from './command.ts'
-import { preflightHeaders } from './cors.ts'
-import { DEVICE_FORM_LIMIT, DEVICE_PAGE, giveDeviceCode, giveDeviceToken } from './device/flow.ts'
-import { showDevice, takeDevice } from './device/page.ts'
+import { preflightHeaders } from './http/cors.ts'
+import {
+  DEVICE_FORM_LIMIT,
+  DEVICE_PAGE,
+  giveDeviceCode,
+  giveDeviceToken,
+} from './auth/device/flow.ts'
+import { showDevice, takeDevice } from './auth/device/page.ts'
 import type { Directory } from './directory.ts'
-import { openDocs } from './docs.ts'
-import { openFollowers } from './followers.ts'
+import { openDocs } from './pages/docs.ts'
+import { openFollowers } from './streams/followers.ts'
 import { openLeaseGate } from './lease-gate.ts'
-import { INTEGRATION_HEADERS, receiveIntegration } from './integrations/receive.ts'
+import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
 import { isMcp, openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
-import { createLimits } from './rate.ts'
-import type { Incoming } from './request.ts'
-import type { Exchange } from './respond.ts'
-import { createByteSemaphore } from './byte-semaphore.ts'
+import { createLimits } from './auth/rate.ts'
+import type { Incoming } from './http/request.ts'
+import type { Exchange } from './http/respond.ts'
+import { createByteSemaphore } from './files/byte-semaphore.ts'
 import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
-import { sendFile } from './session/attach.ts'
-import { openFollowedSessions } from './session/followed.ts'
-import { openSessionVisibility } from './session/visibility.ts'
-import { isSessionStream, runSessionStream, streamed, wantsStream } from './session/stream.ts'
-import { mountWorkerSocket } from './socket/mount.ts'
+import { sendFile } from './sessions/attach.ts'
+import { openFollowedSessions } from './sessions/transcript/followed.ts'
+import { openSessionVisibility } from './sessions/visibility.ts'
+import {
+  isSessionStream,
+  runSessionStream,
+  streamed,
+  wantsStream,
+} from './sessions/transcript/stream.ts'
+import { mountWorkerSocket } from './workers/mount.ts'
 import { andThen } from './maybe-promise.ts'
-import { openStatus } from './status.ts'
-import { runStream, wantsPage } from './stream.ts'
-import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './trigger.ts'
-import { openTouches } from './touch.ts'
+import { openStatus } from './http/status.ts'
+import { runStream, wantsPage } from './streams/stream.ts'
+import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './commands/http-trigger.ts'
+import { openTouches } from './auth/key-last-used.ts'
 
 export interface GatewayOptions {
   /** Milliseconds that requests in flight get when the gateway stops; 10 s by default. */

@@ -3,9 +3,9 @@
  * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
  */
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
-import type { TriggerLimits } from '../protocol/sources.ts'
+import type { TriggerLimits } from '../protocol/events/sources.ts'
 import { availableParallelism } from 'node:os'
-import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/worker.ts'
+import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/socket.ts'
 import {
   byFlag,
   flagOf,
@@ -19,7 +19,7 @@ import {
   type Values,
 } from './config/settings.ts'
 import { natsAccessOf } from './config/nats.ts'
-import type { Access } from './nats/access.ts'
+import type { Access } from './nats/server/access.ts'
 import { closest } from '../client/suggest.ts'
 import { readModels, type ModelSettings } from './models.ts'
 

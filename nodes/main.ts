@@ -11,7 +11,7 @@ import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
 import { readConfig, settingsTable, type Config } from './config.ts'
-import { StartFault } from './fault.ts'
+import { StartFault } from './process/fault.ts'
 import { version } from './version.ts'
 
 const settings = (): string =>

@@ -11,14 +11,14 @@ import type {
 import type { Address, Command, Placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
-import type { Preview, Previewed } from '../protocol/session/previews.ts'
+import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
-import type { GatewayMessage, Offer } from '../protocol/worker.ts'
-import { OwnerProbe } from './owner-probe.ts'
+import type { GatewayMessage, Offer } from '../protocol/workers/socket.ts'
+import { OwnerProbe } from './observe/owner-probe.ts'
 import type { ShardAnswer, ShardMessage } from './host/deps.ts'
-import type { Membership } from './host/membership.ts'
+import type { Membership } from './host/cluster/membership.ts'
 import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
-import { createSecretBox } from './secret-box.ts'
+import { createSecretBox } from './storage/secret-box.ts'
 
 /** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
 export interface WorldParts {

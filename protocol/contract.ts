@@ -3,7 +3,7 @@
  * command line are folds over the table of rows; nothing else describes an endpoint.
  */
 import type { Static, TSchema } from 'typebox'
-import type { Permission } from './access.ts'
+import type { Permission } from './access/schema.ts'
 import type { Additions } from './additions.ts'
 import type { Kind } from './entry.ts'
 import type { Code, FieldError } from './errors.ts'

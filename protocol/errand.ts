@@ -3,12 +3,12 @@
  * actor's shard, enqueued in the commit that wants it, so it is done however often whoever does it dies. Every errand may be
  * done twice. The owner tells what is to be done when asked for `job_spec`.
  */
-import type { Channel } from './channels.ts'
+import type { Channel } from './channels/schema.ts'
 import type { Exchange } from './channels/exchange.ts'
-import type { JobHeader } from './api/jobs.ts'
+import type { JobHeader } from './jobs/rows.ts'
 import type { Kind } from './entry.ts'
 import { timestamp } from './common.ts'
-import type { HeldFiring } from './loop/events.ts'
+import type { HeldFiring } from './loops/events.ts'
 
 /** The queue of errands; each project has one in every shard. */
 export const ERRANDS = '$errands'

@@ -1,9 +1,9 @@
-import type { Action } from './api/actions.ts'
-import type { OrganizationAction } from './api/organization-actions.ts'
-import type { ChannelEventRecord, MessageFacts, Viewer } from './channels.ts'
+import type { Action } from './actions/rows.ts'
+import type { OrganizationAction } from './actions/organization-rows.ts'
+import type { ChannelEventRecord, MessageFacts, Viewer } from './channels/schema.ts'
 import type { Refusal } from './errors.ts'
-import type { MemoryChange } from './memory.ts'
-import type { Spec } from './spec.ts'
+import type { MemoryChange } from './memory/schema.ts'
+import type { Spec } from './workflows/spec.ts'
 
 /** Questions that gateways put to views, besides the query rows. All results are data of one project. */
 export interface ViewQuestions {

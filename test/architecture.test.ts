@@ -43,11 +43,11 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
   [/['"]better-sqlite3['"]/, /^views\//],
-  [/['"]croner['"]/, /^protocol\/schedule\.ts$/],
+  [/['"]croner['"]/, /^protocol\/rules\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
   // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML; the command line writes it.
-  [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/yaml\.ts$/],
+  [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
   // Providers of models are spoken to in one place.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
@@ -138,6 +138,15 @@ const long: Readonly<Record<string, number>> = {
   'test/service.ts': 500,
   'test/views/configuration.test.ts': 450,
 }
+
+/** Product folders are found in one look. */
+const MAX_FILES = 15
+t.test(`every folder of the product has at most ${MAX_FILES} files`, async (t) => {
+  const counts = new Map<string, number>()
+  for (const file of files.filter((name) => !/^(test|bench)\//.test(name)))
+    counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  for (const [folder, count] of counts) t.ok(count <= MAX_FILES, `${folder} has ${count}`)
+})
 
 t.test('every file has at most 400 formatted lines', async (t) => {
   for (const file of files) {

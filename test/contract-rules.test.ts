@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { unauthenticated } from '../protocol/api/unauthenticated.ts'
+import { unauthenticated } from '../protocol/access/unauthenticated-rows.ts'
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
 

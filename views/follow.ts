@@ -10,7 +10,7 @@
  */
 import { sequenceOf, type Envelope } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import { damaged } from './file.ts'
+import { damaged } from './files/file.ts'
 import { JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */

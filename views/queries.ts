@@ -1,14 +1,14 @@
 /** Every question a view answers, by name: the query rows of the API that need history, and what gateways ask to follow. */
-import { exchangeList } from './channel-exchanges.ts'
+import { exchangeList } from './tables/channels/exchanges.ts'
 import { api, type RowName } from '../protocol/api.ts'
-import type { OrganizationAction } from '../protocol/api/organization-actions.ts'
+import type { OrganizationAction } from '../protocol/actions/organization-rows.ts'
 import type { Refusal } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
 import type { Row } from '../protocol/contract.ts'
-import { actionLog } from './actions.ts'
-import { agentGet, agentHome, agentList, type AgentFilters } from './agents.ts'
-import { auditList, type AuditFilters } from './audit.ts'
-import { channelEventPage, channelEvents } from './channel-events.ts'
+import { actionLog } from './tables/actions/actions.ts'
+import { agentGet, agentHome, agentList, type AgentFilters } from './tables/agents/agents.ts'
+import { auditList, type AuditFilters } from './tables/access/audit.ts'
+import { channelEventPage, channelEvents } from './tables/channels/events.ts'
 import {
   access,
   agentsOf,
@@ -18,20 +18,29 @@ import {
   channelsOf,
   memberList,
   type WithViewer,
-} from './channels.ts'
-import { definitionGet, definitionList, skillUsage } from './toolkits.ts'
-import { actionGet, actionList, actionsOf, callable } from './definitions.ts'
-import { feed } from './feed.ts'
-import { invocationList, type InvocationFilters } from './invocations.ts'
-import { jobsById, leases, runJobs } from './jobs.ts'
-import { loopGet, loopList, loopNamed } from './loops.ts'
-import { interactionGet, interactionList, type InteractionFilters } from './interactions.ts'
-import { memoryChanges, memoryEntries, memoryGet, type MemoryFilters } from './memory.ts'
-import { search } from './message-search.ts'
-import { messageFacts, messageGet, messageList } from './messages.ts'
+} from './tables/channels/channels.ts'
+import { definitionGet, definitionList, skillUsage } from './tables/agents/toolkits.ts'
+import { actionGet, actionList, actionsOf, callable } from './tables/actions/definitions.ts'
+import { feed } from './tables/runs/feed.ts'
+import { invocationList, type InvocationFilters } from './tables/actions/invocations.ts'
+import { jobsById, leases, runJobs } from './tables/jobs/jobs.ts'
+import { loopGet, loopList, loopNamed } from './tables/loops/loops.ts'
+import {
+  interactionGet,
+  interactionList,
+  type InteractionFilters,
+} from './tables/interactions/interactions.ts'
+import {
+  memoryChanges,
+  memoryEntries,
+  memoryGet,
+  type MemoryFilters,
+} from './tables/memory/memory.ts'
+import { search } from './tables/channels/message-search.ts'
+import { messageFacts, messageGet, messageList } from './tables/channels/messages.ts'
 import { wants, type Including, type Paging } from './page.ts'
-import { runList, workflowRuns, type RunFilters } from './run-list.ts'
-import { locate, missingRun, runDetail, runOfKey, runRow } from './runs.ts'
+import { runList, workflowRuns, type RunFilters } from './tables/runs/list.ts'
+import { locate, missingRun, runDetail, runOfKey, runRow } from './tables/runs/runs.ts'
 import {
   messagesOfSession,
   messagesOfTurn,
@@ -42,17 +51,22 @@ import {
   sessionList,
   turnGet,
   turnList,
-} from './session-lists.ts'
-import { eventGet, eventList, publishedKeys, type EventFilters } from './source-events.ts'
-import { stepsOf } from './steps.ts'
+} from './tables/sessions/lists.ts'
+import {
+  eventGet,
+  eventList,
+  publishedKeys,
+  type EventFilters,
+} from './tables/events/source-events.ts'
+import { stepsOf } from './tables/runs/steps.ts'
 import type { Store } from './store.ts'
-import { eventPage, timeline } from './timeline.ts'
-import { waitingOfStep } from './waiting.ts'
-import { liveRows, transcriptPage } from './transcript.ts'
-import { deliveryList, webhookGet, webhookList } from './webhooks.ts'
-import { usageList, type UsageFilters } from './usage.ts'
-import { watch, workerList, workerModels } from './workers.ts'
-import { workflowGet, workflowList, workflowVersions } from './workflows.ts'
+import { eventPage, timeline } from './tables/runs/timeline.ts'
+import { waitingOfStep } from './tables/runs/waiting.ts'
+import { liveRows, transcriptPage } from './tables/sessions/transcript.ts'
+import { deliveryList, webhookGet, webhookList } from './tables/webhooks/webhooks.ts'
+import { usageList, type UsageFilters } from './tables/usage/usage.ts'
+import { watch, workerList, workerModels } from './tables/workers/workers.ts'
+import { workflowGet, workflowList, workflowVersions } from './tables/workflows/workflows.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
 
 /** Where and when a question is asked. */

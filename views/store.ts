@@ -7,7 +7,7 @@
  */
 import { CHARACTERS, sizeOf } from './page.ts'
 import type { Database, Statement } from 'better-sqlite3'
-import { FeedTail } from './tail.ts'
+import { FeedTail } from './tables/runs/tail.ts'
 
 /** A value that SQLite stores. */
 export type Value = string | number | null

@@ -14,7 +14,7 @@ import {
   type Publication,
   type SourcesEvent,
   type TriggerLimits,
-} from '../../protocol/sources.ts'
+} from '../../protocol/events/sources.ts'
 import type { SourcesState } from './state.ts'
 
 /** Trees of one generation. */

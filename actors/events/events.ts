@@ -6,7 +6,7 @@
  * E2. Every command is total and may be repeated. What a decision of here tells others is an effect, so it is told at least
  *     once; a loop knows a firing by trigger and event, a run a delivery by its wait, a delivery to a webhook by its own id.
  */
-import type { Named } from '../../protocol/api/events.ts'
+import type { Named } from '../../protocol/events/rows.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
 import type { Delivered } from '../../protocol/internal.ts'
@@ -19,7 +19,7 @@ import type {
   SourceEvent,
   SourcesEvent,
   TriggerLimits,
-} from '../../protocol/sources.ts'
+} from '../../protocol/events/sources.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'

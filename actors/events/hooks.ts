@@ -1,8 +1,8 @@
 /** Webhooks as the publisher of events knows them: which of them an event is for, and what is sent to them. */
 import type { JsonObject } from '../../protocol/common.ts'
-import type { DeliveryOpening } from '../../protocol/delivery.ts'
-import { isInternal } from '../../protocol/event-types.ts'
-import type { SourceEvent } from '../../protocol/sources.ts'
+import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
+import { isInternal } from '../../protocol/events/types.ts'
+import type { SourceEvent } from '../../protocol/events/sources.ts'
 import { reduced } from './reduced.ts'
 import type { SourcesState } from './state.ts'
 

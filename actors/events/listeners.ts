@@ -3,15 +3,19 @@
  * the source that a listener wants, or by the value that it wants to see first. Derived from the state and kept beside it, with compiled conditions.
  *
  * Invariants:
- * L1. It says what `fits` (protocol/matching.ts) says of every listener, however it gets there.
+ * L1. It says what `fits` (protocol/events/matching.ts) says of every listener, however it gets there.
  * L2. It follows the state: whoever changes listeners there changes them here (`add`, `remove`); a new state gets a new one.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { isPrivate } from '../../protocol/event-types.ts'
-import { conditionOf, ExpressionError, type Condition } from '../../protocol/language/expression.ts'
-import { matches, valueAt } from '../../protocol/language/template.ts'
-import { sourcesOf } from '../../protocol/matching.ts'
-import type { Awaited, Publication, Watch } from '../../protocol/sources.ts'
+import { isPrivate } from '../../protocol/events/types.ts'
+import {
+  conditionOf,
+  ExpressionError,
+  type Condition,
+} from '../../protocol/rules/expressions/expression.ts'
+import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
+import { sourcesOf } from '../../protocol/events/matching.ts'
+import type { Awaited, Publication, Watch } from '../../protocol/events/sources.ts'
 import type { SourcesState } from './state.ts'
 
 /** Work that one condition may do for one event: far more than a sensible one does, and still soon over. */

@@ -1,6 +1,6 @@
 /** Publishing: an event is compared with all listeners in the decision that stores it, so who listens before it is stored is never missed. */
 import type { Api } from '../../protocol/api.ts'
-import type { CustomEvent, Named } from '../../protocol/api/events.ts'
+import type { CustomEvent, Named } from '../../protocol/events/rows.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import type {
@@ -10,7 +10,7 @@ import type {
   SourcesEvent,
   TriggerLimits,
   Unsure,
-} from '../../protocol/sources.ts'
+} from '../../protocol/events/sources.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { withinLimits } from './budget.ts'
 import { hooksFor } from './hooks.ts'

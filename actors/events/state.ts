@@ -13,7 +13,7 @@ import type {
   Recalled,
   SourcesEvent,
   Watch,
-} from '../../protocol/sources.ts'
+} from '../../protocol/events/sources.ts'
 import { unspent, type Budget } from './budget.ts'
 
 /** Keys of one generation, and how long it grows, in milliseconds. */
@@ -61,7 +61,7 @@ export const publishedBy = ({ keys }: SourcesState, key: string): string | undef
   getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
 
 /**
- * What is known of a key (K1, K2 of protocol/sources.ts): the id that was published under it, null when none was within a day, undefined
+ * What is known of a key (K1, K2 of protocol/events/sources.ts): the id that was published under it, null when none was within a day, undefined
  * when that is not known.
  */
 export function recall(

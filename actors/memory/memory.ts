@@ -6,7 +6,7 @@
  * M2. The state holds what decides (keys, versions, importance), never content: that is in the journal and in views.
  * M3. There are at most `memoryLimits.entries` entries that are not pinned; the least important, then the longest untouched go first.
  */
-import type { memory as rows } from '../../protocol/api/memory.ts'
+import type { memory as rows } from '../../protocol/memory/rows.ts'
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -20,7 +20,7 @@ import {
   type MemoryEntry,
   type MemoryEvent,
   type SaveMemory,
-} from '../../protocol/memory.ts'
+} from '../../protocol/memory/schema.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'
 
 type Rows = typeof rows

@@ -3,7 +3,7 @@
  * Argument: Redis's `appendfsync`.
  */
 import { Queue, QueueEvents, Worker } from 'bullmq'
-import { freePort } from '../../nodes/nats/server.ts'
+import { freePort } from '../../nodes/nats/server/server.ts'
 import { asked, folderFor, report, startStore } from '../peer.ts'
 
 const {

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Logger, run } from 'graphile-worker'
-import { freePort } from '../../nodes/nats/server.ts'
+import { freePort } from '../../nodes/nats/server/server.ts'
 import { asked, eventually, folderFor, report, startStore } from '../peer.ts'
 
 const {

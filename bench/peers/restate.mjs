@@ -6,7 +6,7 @@ import { connect } from '@restatedev/restate-sdk-clients'
 import { endpoint, service } from '@restatedev/restate-sdk'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { freePort } from '../../nodes/nats/server.ts'
+import { freePort } from '../../nodes/nats/server/server.ts'
 import { asked, eventually, folderFor, report, startStore } from '../peer.ts'
 
 const { amount, steps } = asked()

@@ -1,5 +1,5 @@
 /** The blocks of a message as elements. An element is updated in place while the type of its block stays. */
-import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/session/blocks.ts'
+import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
 import { el, readable, retext } from './dom.ts'
 import { fileView, type ReadFile } from './files/file-view.ts'
 import { MarkdownView } from './markdown-view.ts'

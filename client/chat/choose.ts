@@ -1,5 +1,5 @@
 /** The screens before a session: signing in with a key, and choosing an agent and one of its sessions, or a new one. */
-import type { Agent } from '../../protocol/agents.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
 import { el, timeElement } from './dom.ts'
 import { Refused, type Account } from './service.ts'
 import { nameOf, type Page, type Screen } from './session.ts'

@@ -5,7 +5,7 @@
  * V1. A row keeps its element and its place; only rows whose entry is gone are removed.
  * V2. A row whose entry has not changed is not touched.
  */
-import type { TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { TranscriptTurn } from '../../protocol/sessions/schema.ts'
 import type { Transcript } from '../transcript/fold.ts'
 import { el } from './dom.ts'
 import { entriesOf, type Entry, type Results } from './entries.ts'

@@ -5,10 +5,10 @@
  * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has the key of its final one.
  * N2. New entries are added after or between existing ones: messages, with their questions and ends, never change places.
  */
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
-import type { Block, ToolResultBlock } from '../../protocol/session/blocks.ts'
-import { settledTurns } from '../../protocol/session/settled.ts'
-import type { TranscriptMessage, TranscriptTurn } from '../../protocol/session/shapes.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
+import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
+import type { TranscriptMessage, TranscriptTurn } from '../../protocol/sessions/schema.ts'
 import type { Transcript } from '../transcript/fold.ts'
 
 export type Entry =

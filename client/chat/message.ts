@@ -1,5 +1,5 @@
 /** One message on the page. Invariant: a message that has not changed is not touched. */
-import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { blockView, type BlockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'

@@ -1,5 +1,5 @@
 /** A question to people: a form while it can be answered, then its outcome. Text that was typed stays while the form is open. */
-import type { Interaction, Question } from '../../protocol/interaction/shapes.ts'
+import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import { el, readable } from './dom.ts'
 
 /** Sends an answer. @returns the reason when it is refused. */

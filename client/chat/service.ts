@@ -1,15 +1,15 @@
 /** Calls of the page to the service, signed with the key of the visitor. */
-import type { Agent } from '../../protocol/agents.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
-import type { Attached } from '../../protocol/session/attachments.ts'
-import type { Block } from '../../protocol/session/blocks.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
+import type { Attached } from '../../protocol/sessions/attachments.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type {
   AgentTurn,
   NudgeAck,
   Session,
   SessionMessage,
   TurnAck,
-} from '../../protocol/session/shapes.ts'
+} from '../../protocol/sessions/schema.ts'
 
 /** Who the visitor is, and in which project. */
 export interface Account {

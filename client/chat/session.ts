@@ -2,7 +2,7 @@
  * One session on the page: its conversation, followed live, a field for messages with files, and a button that cancels the turn.
  * The page shows the transcript alone. An action of the visitor is a call; its effect arrives with the transcript.
  */
-import type { Session } from '../../protocol/session/shapes.ts'
+import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
 import { announcer } from './announcements.ts'
 import { Conversation } from './conversation.ts'

@@ -13,7 +13,7 @@ import {
   readValue,
   type Field,
 } from './fields.ts'
-import { clientFor, connected, connectionFlags } from './connection.ts'
+import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
 import { type Format, formats, isFormat, itemsOf, shown } from './output.ts'

@@ -1,7 +1,7 @@
 /** What went wrong, in words that say what to do next. */
 import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
-import { keyFiles } from './connection.ts'
+import { keyFiles } from './connection/connection.ts'
 import { Mistake, type Environment } from './mistake.ts'
 
 interface Field {

@@ -1,6 +1,6 @@
 /** Events of runs and of channels as lines for a person. */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
-import type { ChannelEventRecord } from '../../protocol/channels.ts'
+import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 
 /** Payload members that the line says already, or that only programs want. */
 const silent: ReadonlySet<string> = new Set([

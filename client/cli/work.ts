@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { stockActions } from '../actions.ts'
 import { Worker } from '../worker.ts'
 import type { JobEvent } from '../worker/options.ts'
-import { connectionOf, connected } from './connection.ts'
+import { connectionOf, connected } from './connection/connection.ts'
 import { Mistake } from './mistake.ts'
 import type { Shell } from './shell.ts'
 

@@ -1,5 +1,5 @@
 /** The loop of the tour: a commit or a time starts its runs, a worker looks into the repository, and a run of a commit waits until that commit was reviewed. */
-import type { CreateLoop, loops } from '../../protocol/api/loops.ts'
+import type { CreateLoop, loops } from '../../protocol/loops/rows.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'

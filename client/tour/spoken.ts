@@ -1,5 +1,5 @@
 /** What happens in a session as lines for a person: each thing once, when it is known as a whole. */
-import type { Block } from '../../protocol/session/blocks.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
 const MAX_LINE_LENGTH = 130

@@ -1,8 +1,8 @@
 /** The two workflows of the tour, and how they come to be known to the server: created once, changed when this program has changed. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Workflow } from '../../protocol/api/workflows.ts'
-import type { Spec } from '../../protocol/spec.ts'
+import type { Workflow } from '../../protocol/workflows/rows.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
 import type { Client } from '../client.ts'
 import { BatonError } from '../transport.ts'
 

@@ -7,16 +7,16 @@
  * K2. Whoever applies frames and whoever reads pages comes to the same transcript.
  * K3. Frames of unknown types are passed over; an id on them still moves the cursor.
  */
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
-import { patchBlock, type BlockPatch } from '../../protocol/session/events.ts'
-import type { Block } from '../../protocol/session/blocks.ts'
-import { settledTurns } from '../../protocol/session/settled.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
+import { patchBlock, type BlockPatch } from '../../protocol/sessions/events.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
 import type {
   TranscriptMessage,
   TranscriptSnapshot,
   TranscriptTurn,
   TurnUpsert,
-} from '../../protocol/session/shapes.ts'
+} from '../../protocol/sessions/schema.ts'
 
 /** A frame as it comes: `event_type` and what it carries. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>

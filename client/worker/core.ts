@@ -7,7 +7,7 @@
  *     the same worker.
  * W3. `ended` resolves once, and afterwards nothing runs: no timer, no socket.
  */
-import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
+import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
 import { Claims } from './claims.ts'
 import { Jobs } from './jobs.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'

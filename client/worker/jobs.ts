@@ -7,7 +7,7 @@
  * J3. A job that was told to stop is reported `cancelled`, whatever its handler makes of it.
  */
 import { inspect } from 'node:util'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Action, JobEvent, Parameters } from './options.ts'
 import type { Cancel, Clock } from './ports.ts'
 import { resultOf, type Report } from './reports.ts'

@@ -1,5 +1,5 @@
 /** What a user of the worker library gives and gets. */
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
 /** The parameters of an action, as its step gave them. */
 export type Parameters = Readonly<Record<string, unknown>>

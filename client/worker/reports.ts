@@ -2,8 +2,8 @@
  * Outcomes on their way to the service. Invariant: a report is kept, and sent again after every registration and every 10 s,
  * until it is acknowledged or can never be; the service recognizes the repeats.
  */
-import type { Up } from '../../protocol/worker.ts'
-import { sizes } from '../../protocol/worker.ts'
+import type { Up } from '../../protocol/workers/socket.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
 import type { Cancel, Clock } from './ports.ts'
 
 export type Report = Extract<Up, { type: 'job.report' }>

@@ -1,6 +1,6 @@
 /** Real sockets: the only file that knows the WebSocket library. */
 import WebSocket from 'ws'
-import { sizes } from '../../protocol/worker.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
 import type { Dial } from './ports.ts'
 
 /** Milliseconds an upgrade may take. */

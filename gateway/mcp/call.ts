@@ -5,7 +5,7 @@
  * C1. The row's own permission, checks and limits hold; nothing can be done here that the row would refuse.
  * C2. A request id repeats no call, because clients use ids again. A call with a key is made once: a repeat waits for the same run.
  */
-import { valueFaults } from '../../protocol/json-schema/validate.ts'
+import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import {
@@ -15,14 +15,14 @@ import {
   type McpAnswer,
   type McpResult,
   type RpcId,
-} from '../../protocol/mcp.ts'
-import { ended } from '../actions.ts'
+} from '../../protocol/mcp/messages.ts'
+import { ended } from '../commands/actions.ts'
 import { scopeId, rows, type Call, type Edge } from '../call.ts'
 import { perform } from '../command.ts'
-import { keyOf } from '../idempotency.ts'
+import { keyOf } from '../http/idempotency.ts'
 import { runQuery } from '../query.ts'
-import type { Exchange } from '../respond.ts'
-import { faultsOf as misshapen } from '../validate.ts'
+import type { Exchange } from '../http/respond.ts'
+import { faultsOf as misshapen } from '../http/validate.ts'
 import { labelOf } from './cancel.ts'
 import { followCall, type Waiting } from './follow.ts'
 import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'

@@ -4,8 +4,8 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
-import type { RpcId } from '../../protocol/mcp.ts'
-import { authorize } from '../authorize.ts'
+import type { RpcId } from '../../protocol/mcp/messages.ts'
+import { authorize } from '../auth/authorize.ts'
 import { scopeId, rows, type Call, type Edge } from '../call.ts'
 import { runCommand } from '../command.ts'
 

@@ -3,13 +3,13 @@
  * for the tools it knows, so that one who comes back hears of what changed meanwhile.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { notice } from '../../protocol/mcp.ts'
-import type { Caller } from '../authenticate.ts'
+import { notice } from '../../protocol/mcp/messages.ts'
+import type { Caller } from '../auth/authenticate.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
-import { openCursor, sealCursor } from '../cursor.ts'
+import { openCursor, sealCursor } from '../http/cursor.ts'
 import { guardOf } from '../guard.ts'
-import type { Exchange, Sink } from '../respond.ts'
-import { openStream } from '../sse.ts'
+import type { Exchange, Sink } from '../http/respond.ts'
+import { openStream } from '../streams/sse.ts'
 import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 

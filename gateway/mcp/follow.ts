@@ -9,13 +9,13 @@
  * M3. The number that progress carries grows with every event of the run, also over streams.
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp.ts'
+import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
-import { openCursor, sealCursor, type Binding } from '../cursor.ts'
+import { openCursor, sealCursor, type Binding } from '../http/cursor.ts'
 import { guardOf } from '../guard.ts'
-import type { Exchange, Sink } from '../respond.ts'
-import { openStream } from '../sse.ts'
-import { timelineSource } from '../timeline.ts'
+import type { Exchange, Sink } from '../http/respond.ts'
+import { openStream } from '../streams/sse.ts'
+import { timelineSource } from '../streams/timeline.ts'
 import { progressSpelling, reader } from './progress.ts'
 import { resultOf, type Promised } from './result.ts'
 

@@ -15,12 +15,12 @@ import {
   type McpAnswer,
   type McpMessage,
   type RpcId,
-} from '../../protocol/mcp.ts'
+} from '../../protocol/mcp/messages.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
-import { openCursor, sealCursor } from '../cursor.ts'
-import { hexOf } from '../hex.ts'
-import type { Answer, Exchange, Sink } from '../respond.ts'
-import { faultsOf } from '../validate.ts'
+import { openCursor, sealCursor } from '../http/cursor.ts'
+import { hexOf } from '../http/hex.ts'
+import type { Answer, Exchange, Sink } from '../http/respond.ts'
+import { faultsOf } from '../http/validate.ts'
 import { callTool, resumeCall } from './call.ts'
 import { cancelCall } from './cancel.ts'
 import { knownTools, listen } from './changes.ts'

@@ -1,6 +1,6 @@
 /** The timeline of a run as progress: one line for each event, and what of it is worth telling. */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
-import type { Sink } from '../respond.ts'
+import type { Sink } from '../http/respond.ts'
 
 /** What a line says: the cursor of an event, and what is told of it. */
 interface Line {

@@ -1,9 +1,9 @@
 /** What a call came to, in the words of the protocol: for the model as text, for programs as data, and whose run it was. */
 import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { valueFaults } from '../../protocol/json-schema/validate.ts'
+import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
-import type { McpResult, McpTool } from '../../protocol/mcp.ts'
+import type { McpResult, McpTool } from '../../protocol/mcp/messages.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'

@@ -2,15 +2,15 @@
  * Which tools a caller has: every entry of the catalog that it may call, each done by the row that would do it without the
  * protocol, with that row's permission. Boundary: says what there is and what a call means; performs nothing.
  */
-import { builtinOf } from '../../protocol/action/builtin.ts'
-import type { CatalogEntry } from '../../protocol/api/actions.ts'
+import { builtinOf } from '../../protocol/actions/builtin.ts'
+import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { RowName } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { McpTool } from '../../protocol/mcp.ts'
-import { entriesOf } from '../action-catalog.ts'
-import { authorize } from '../authorize.ts'
-import type { Caller } from '../authenticate.ts'
+import type { McpTool } from '../../protocol/mcp/messages.ts'
+import { entriesOf } from '../queries/action-catalog.ts'
+import { authorize } from '../auth/authorize.ts'
+import type { Caller } from '../auth/authenticate.ts'
 import { rows, type Call } from '../call.ts'
 import type { World } from '../ports.ts'
 

@@ -2,7 +2,7 @@
  * Journals of several partitions are copied one after the other. An actor remembers the last effect it took from each shard; in
  * a copy, that effect must be there too, or its shard would use the same place again and be taken for a repeat.
  */
-import { decode } from '../host/codec.ts'
+import { decode } from '../host/memory/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'
 
 interface Copy {

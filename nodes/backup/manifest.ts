@@ -1,7 +1,7 @@
 /** What a backup says about itself: what is in it, what it was taken from, and how to tell that it is whole. */
 import { createHash } from 'node:crypto'
-import { StartFault } from '../fault.ts'
-import type { Copied } from '../nats/copy.ts'
+import { StartFault } from '../process/fault.ts'
+import type { Copied } from '../nats/journal/copy.ts'
 import type { ArchiveReader, Written } from './archive.ts'
 
 /** One stream of the backup. */

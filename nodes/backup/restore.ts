@@ -8,14 +8,19 @@
  * R3. Sequences stay what they were, so cursors that clients hold, and effects that actors remember, mean the same.
  */
 import { names } from '../../protocol/subjects.ts'
-import { StartFault } from '../fault.ts'
-import type { Installation } from '../installation.ts'
+import { StartFault } from '../process/fault.ts'
+import type { Installation } from '../storage/installation.ts'
 import type { Registry } from '../host/ports.ts'
-import type { Nats } from '../nats/connect.ts'
-import { baseStreams, deleteStream, dropSnapshotObjects, restoreStream } from '../nats/copy.ts'
+import type { Nats } from '../nats/server/connect.ts'
+import {
+  baseStreams,
+  deleteStream,
+  dropSnapshotObjects,
+  restoreStream,
+} from '../nats/journal/copy.ts'
 import { codeOf, codes, sentence } from '../nats/failures.ts'
-import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/provision.ts'
-import { createRegistry } from '../nats/registry.ts'
+import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/server/provision.ts'
+import { createRegistry } from '../nats/journal/registry.ts'
 import { readArchive } from './archive.ts'
 import type { Progress } from './backup.ts'
 import { readManifest, textOf, verify, type Manifest, type StreamCopy } from './manifest.ts'

@@ -50,7 +50,7 @@ function shared(files) {
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, loader) {
-  const finder = [`--import=${loader}`, join(root, 'nodes/nats/install.ts')]
+  const finder = [`--import=${loader}`, join(root, 'nodes/nats/server/install.ts')]
   const server = spawnSync(process.execPath, finder, {
     cwd: root,
     encoding: 'utf8',

@@ -1,7 +1,7 @@
 /** `baton chaos --turns`: turns of agents with tools, during which shard nodes, gateways and executors are killed; then the question whether a promise was broken. */
 import { fileURLToPath } from 'node:url'
-import { StartFault } from '../fault.ts'
-import { findServer } from '../nats/install.ts'
+import { StartFault } from '../process/fault.ts'
+import { findServer } from '../nats/server/install.ts'
 
 const module = fileURLToPath(new URL('../../test/chaos/turns/run.ts', import.meta.url))
 interface Turns {

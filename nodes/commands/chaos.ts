@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { StartFault } from '../fault.ts'
-import { findServer } from '../nats/install.ts'
+import { StartFault } from '../process/fault.ts'
+import { findServer } from '../nats/server/install.ts'
 import { runTurnChaos } from './chaos-turns.ts'
 
 const at = (file: string) => fileURLToPath(new URL(`../../test/chaos/${file}`, import.meta.url))

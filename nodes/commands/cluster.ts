@@ -6,12 +6,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { newOwnerKey } from '../installation.ts'
-import { createLog } from '../log.ts'
-import { createIdentity, seedFile } from '../nats/identity.ts'
-import { findServer } from '../nats/install.ts'
-import { freePort, startServer, type Server } from '../nats/server.ts'
-import { privateFolder, writePrivate } from '../private.ts'
+import { newOwnerKey } from '../storage/installation.ts'
+import { createLog } from '../observe/log.ts'
+import { createIdentity, seedFile } from '../nats/server/identity.ts'
+import { findServer } from '../nats/server/install.ts'
+import { freePort, startServer, type Server } from '../nats/server/server.ts'
+import { privateFolder, writePrivate } from '../storage/private.ts'
 import { startNodeProcess, type Child } from './child.ts'
 
 interface Member {

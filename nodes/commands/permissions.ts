@@ -1,13 +1,13 @@
 /** `baton nats-permissions`: the permissions of a NATS user, for the configuration of nats-server. */
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { StartFault } from '../fault.ts'
+import { StartFault } from '../process/fault.ts'
 import {
   accountRoles,
   configurationOf,
   permissionsOf,
   type AccountRole,
-} from '../nats/permissions.ts'
+} from '../nats/server/permissions.ts'
 
 interface Given {
   readonly roles: string

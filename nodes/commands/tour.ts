@@ -1,13 +1,18 @@
 /** `baton tour`: against a running server, else one is started for it. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { addressesOf, isLoopback, keyFiles, serverOf } from '../../client/cli/connection.ts'
+import {
+  addressesOf,
+  isLoopback,
+  keyFiles,
+  serverOf,
+} from '../../client/cli/connection/connection.ts'
 import { runTour } from '../../client/tour/tour.ts'
 import { readConfig } from '../config.ts'
-import { StartFault } from '../fault.ts'
-import { createLog } from '../log.ts'
-import { findServer } from '../nats/install.ts'
-import { startServer } from '../nats/server.ts'
+import { StartFault } from '../process/fault.ts'
+import { createLog } from '../observe/log.ts'
+import { findServer } from '../nats/server/install.ts'
+import { startServer } from '../nats/server/server.ts'
 import { startNode } from '../node.ts'
 
 /** Owner keys of servers that were started here; they are sent to this machine only. */

@@ -1,5 +1,5 @@
 /** The settings that say how NATS servers are reached, as one value. */
-import type { Access } from '../nats/access.ts'
+import type { Access } from '../nats/server/access.ts'
 import type { Values } from './settings.ts'
 
 /** How the servers are reached, without their addresses; a text says which settings do not go together. */

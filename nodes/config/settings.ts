@@ -1,7 +1,7 @@
 /** The table of settings: names, defaults, meanings, checks. A node that wants another setting adds a row here. */
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
-import { defaultTriggerLimits } from '../../protocol/sources.ts'
-import { defaultTiming, type WorkerTiming } from '../../protocol/worker.ts'
+import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
+import { defaultTiming, type WorkerTiming } from '../../protocol/workers/socket.ts'
 import {
   address,
   any,

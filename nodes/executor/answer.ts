@@ -1,10 +1,10 @@
 /** What the answer of an HTTP action means: the result of a call, or why it failed and whether another attempt may help. */
 import type { JsonObject } from '../../protocol/common.ts'
-import { checkContext } from '../../protocol/session/check.ts'
-import type { AppContext } from '../../protocol/session/context.ts'
+import { checkContext } from '../../protocol/sessions/check.ts'
+import type { AppContext } from '../../protocol/sessions/turns/context.ts'
 import type { Failed, Received } from '../outbound/post.ts'
-import { sizes } from '../../protocol/worker.ts'
-import { unsafe } from '../../gateway/validate.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
+import { unsafe } from '../../gateway/http/validate.ts'
 import type { Outcome } from './handler.ts'
 
 /** Characters of an answer that a failure tells. */

@@ -1,8 +1,8 @@
 /** What whoever wants a job done says about the call. */
 import type { World } from '../../gateway/ports.ts'
-import type { ActionCall } from '../../protocol/action/invocation.ts'
+import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { Refusal } from '../../protocol/errors.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
 /** The call that a job is for: known to the session whose turn makes it, else to the run. Null: nobody waits for it any more. A refusal: nobody could be asked. */
 export async function callOf(

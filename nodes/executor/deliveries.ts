@@ -4,15 +4,15 @@
  */
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import { mayRead } from '../../gateway/session/reader.ts'
-import { SIGNING_KEY, type FoundSecret } from '../../protocol/api/secrets.ts'
-import type { KeptWebhook } from '../../protocol/api/webhooks.ts'
+import { mayRead } from '../../gateway/sessions/reader.ts'
+import { SIGNING_KEY, type FoundSecret } from '../../protocol/access/secret-rows.ts'
+import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
 import {
   pauseAfter,
   type AttemptOutcome,
   type DeliveryCommands,
   type DeliveryOpening,
-} from '../../protocol/delivery.ts'
+} from '../../protocol/webhooks/delivery.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'

@@ -12,7 +12,7 @@ import { isRefusal, errors } from '../../protocol/errors.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Address } from '../../protocol/entry.ts'
-import { queueOfLease } from '../../protocol/lease.ts'
+import { queueOfLease } from '../../protocol/jobs/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import {
@@ -21,7 +21,7 @@ import {
   type GatewayMessage,
   type Offer,
   type Taking,
-} from '../../protocol/worker.ts'
+} from '../../protocol/workers/socket.ts'
 import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {

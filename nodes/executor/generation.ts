@@ -3,10 +3,10 @@
  * worker routes are never taken.
  */
 import { isAllowed, findModel, reads, type Models } from '../../protocol/agents/models.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Files, Log } from '../../gateway/ports.ts'
-import { refersToFiles, withBytes } from '../../gateway/session/inline.ts'
-import { limits } from '../../protocol/session/limits.ts'
+import { refersToFiles, withBytes } from '../../gateway/sessions/inline.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
 import { failedWith, ExecutorFault } from './faults.ts'
 import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'

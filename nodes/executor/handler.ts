@@ -2,10 +2,10 @@
  * What an executor can do, as a table: one handler for each kind of job. Boundary: an executor takes jobs, keeps their leases
  * and reports; a handler knows which jobs are the service's own and how they are done.
  */
-import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { JobReport, Take } from '../../protocol/internal.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 /** A job under a lease. */

@@ -3,21 +3,21 @@
  * looked up for every attempt; delivery id and Idempotency-Key stay those of the job.
  */
 import type { Directory } from '../../gateway/directory.ts'
-import { REPEATABLE_LOSSES } from '../../protocol/directory.ts'
+import { REPEATABLE_LOSSES } from '../../protocol/access/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import { knownAction } from '../../gateway/socket/served.ts'
+import { knownAction } from '../../gateway/workers/served.ts'
 import { andThen } from '../../gateway/maybe-promise.ts'
 import {
   deliveryIdOf,
   type ActionCall,
   type InvocationFacts,
-} from '../../protocol/action/invocation.ts'
-import type { KeptAction } from '../../protocol/api/actions.ts'
-import type { KeptOrganizationAction } from '../../protocol/api/organization-actions.ts'
+} from '../../protocol/actions/invocation.ts'
+import type { KeptAction } from '../../protocol/actions/rows.ts'
+import type { KeptOrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { UrlParts } from '../../protocol/masked-url.ts'
 import { secretRef } from '../../protocol/naming.ts'
-import { sizes, type ClaimedJob } from '../../protocol/worker.ts'
+import { sizes, type ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Post } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'

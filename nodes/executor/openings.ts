@@ -2,8 +2,8 @@
  * Looking up what a turn of a run runs with: the agent, its session, its tools, its memory. The run is told, and opens the turn; a
  * job that is done twice tells it twice, and the run hears the first.
  */
-import { turnFor } from '../../gateway/session/opening.ts'
-import type { CapabilityReader } from '../../gateway/agent-capabilities.ts'
+import { turnFor } from '../../gateway/sessions/turn-opening.ts'
+import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'

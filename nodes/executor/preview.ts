@@ -2,8 +2,8 @@
  * Pieces of answers on their way to whoever follows the session. Best effort: never stored, never repeated; what counts is the
  * answer. Pieces that come quickly are sent together.
  */
-import type { Previews } from '../../gateway/session/previews.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { Previews } from '../../gateway/sessions/transcript/previews.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Delta } from './speech.ts'
 
 /** The pieces of one attempt. */

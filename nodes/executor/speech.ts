@@ -3,8 +3,8 @@
  * knows what a turn is; one generation is one answer, and whoever reads it runs the tools.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import type { ModelMessage } from '../../protocol/session/request.ts'
-import type { ShownTool } from '../../protocol/session/tools.ts'
+import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
+import type { ShownTool } from '../../protocol/sessions/turns/tools.ts'
 import type { Outcome } from './handler.ts'
 
 /** The request of a generation job, as the session wrote it. */

@@ -3,10 +3,10 @@ import type { AnyActor } from '../../actors/actor.ts'
 import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
-import type { WorkerTiming } from '../../protocol/worker.ts'
+import type { WorkerTiming } from '../../protocol/workers/socket.ts'
 import type { Quarantine } from './quarantine.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
-import type { Recent } from './recent.ts'
+import type { Recent } from './memory/recent.ts'
 
 /** The world of the shard host. */
 export interface HostDeps {

@@ -3,9 +3,9 @@
  * live node should have. One record per shard, changed by compare-and-set only.
  */
 import { Quarantine } from './quarantine.ts'
-import { NewerRelease } from './codec.ts'
+import { NewerRelease } from './memory/codec.ts'
 import type { HostDeps } from './deps.ts'
-import { assignment, type Membership } from './membership.ts'
+import { assignment, type Membership } from './cluster/membership.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 

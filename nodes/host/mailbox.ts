@@ -6,8 +6,8 @@
  * M1. Messages to one actor keep their order.
  * M2. A task runs when everything that came before it was taken.
  */
-import { cellKey } from './actor-instance.ts'
-import type { ActorCache } from './actor-cache.ts'
+import { cellKey } from './memory/actor-instance.ts'
+import type { ActorCache } from './memory/actor-cache.ts'
 import { actorOf, reject, type MailboxMessage } from './mailbox-message.ts'
 
 /** Messages of one batch, and how many are looked at to find them. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
-import { StartFault } from '../fault.ts'
+import { StartFault } from '../process/fault.ts'
 import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
 

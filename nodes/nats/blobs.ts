@@ -3,7 +3,7 @@ import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './server/connect.ts'
 
 /** Subject of what is known of a value, as object stores of NATS spell it (nats-architecture-and-design, ADR-20). */
 const aboutOf = (bucket: string, name: string): string =>

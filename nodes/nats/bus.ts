@@ -12,10 +12,10 @@
  */
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './server/connect.ts'
 import { isNoResponders, isUnanswered, sentence } from './failures.ts'
 import { createListeners, type Listener } from './listeners.ts'
-import { Overdue, type Limited } from './overdue.ts'
+import { Overdue, type Limited } from './journal/overdue.ts'
 
 /** Groups that have been served by the publisher's own process. */
 const SERVED = 'Baton-Served'

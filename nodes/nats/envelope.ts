@@ -5,7 +5,7 @@
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { crc32 } from 'node:zlib'
 import type { Stored } from '../host/ports.ts'
-import { EXPECTED } from './publish.ts'
+import { EXPECTED } from './journal/publish.ts'
 
 const CHECKSUM = 'Baton-Crc'
 const MESSAGE_ID = 'Nats-Msg-Id'

@@ -6,7 +6,7 @@ import {
   RequestError,
   TimeoutError,
 } from '@nats-io/transport-node'
-import { StartFault } from '../fault.ts'
+import { StartFault } from '../process/fault.ts'
 
 /** The connection was lost before the answer came. */
 export class Disconnected extends Error {

@@ -10,10 +10,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
-import type { Nats } from './connect.ts'
+import type { Nats } from './server/connect.ts'
 import { DamagedEnvelope, opened } from './envelope.ts'
 import { sentence } from './failures.ts'
-import { pull, type Pulling } from './pull.ts'
+import { pull, type Pulling } from './journal/pull.ts'
 
 const AHEAD = 512
 /** Milliseconds between two looks at the stream's position. */

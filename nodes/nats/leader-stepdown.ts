@@ -6,7 +6,7 @@
  * whoever leads next knows nothing of them, so the leader is asked to step down.
  */
 import { Empty } from '@nats-io/transport-node'
-import { QUESTION, type Nats } from './connect.ts'
+import { QUESTION, type Nats } from './server/connect.ts'
 import { sentence } from './failures.ts'
 
 /** How often, and for how many milliseconds, a subject must have been refused without a pause of `PAUSE`; and milliseconds between two requests to one stream. */

@@ -21,8 +21,8 @@ import {
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { Disconnected, sentence } from './failures.ts'
-import type { Namespace } from './namespace.ts'
-import { Overdue, type Limited } from './overdue.ts'
+import type { Namespace } from './server/namespace.ts'
+import { Overdue, type Limited } from './journal/overdue.ts'
 
 export interface RequestMux {
   /**

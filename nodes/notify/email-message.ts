@@ -1,6 +1,6 @@
 /** What a letter says. Plain text: it reads the same everywhere, and nothing in it is loaded from anywhere. */
-import { minuteOf } from '../../gateway/answer/page.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import { minuteOf } from '../../gateway/pages/answer/page.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
 /** Where one letter goes. `target`: the person whose answer is wanted, when that is who reads it. */

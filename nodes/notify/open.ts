@@ -1,6 +1,6 @@
 /** The ways that the settings name for telling people outside the service. */
 import type { World } from '../../gateway/ports.ts'
-import type { Reached } from '../../protocol/directory.ts'
+import type { Reached } from '../../protocol/access/directory.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'

@@ -4,7 +4,7 @@
  */
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
 type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 'hash'>

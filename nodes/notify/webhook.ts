@@ -4,11 +4,11 @@
  * `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
-import { linkToken } from '../../gateway/answer/token.ts'
+import { linkToken } from '../../gateway/pages/answer/token.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
-import { linkable, reviewersOf, roundOf } from '../../protocol/interaction/resolve.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import { linkable, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 import type { Channel } from './notifier.ts'
 

@@ -1,9 +1,9 @@
 /** The role executor: what the service does itself, with the handlers that this release has. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
-import { openPreviews } from '../../gateway/session/previews.ts'
+import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
 import { subjects } from '../../protocol/subjects.ts'
-import type { GatewayMessage, Offer } from '../../protocol/worker.ts'
+import type { GatewayMessage, Offer } from '../../protocol/workers/socket.ts'
 import { deliveries } from '../executor/deliveries.ts'
 import { errands } from '../executor/errands/errands.ts'
 import { startExecutor, type Executor } from '../executor/executor.ts'

@@ -2,7 +2,7 @@
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
 import { sweepPieces } from '../nats/blobs.ts'
-import type { Nats } from '../nats/connect.ts'
+import type { Nats } from '../nats/server/connect.ts'
 
 /** Milliseconds: until the first time, between two, and that a piece must be old. */
 const FIRST = 120_000

@@ -4,8 +4,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Message } from '../../views/view.ts'
-import { decode } from '../host/codec.ts'
-import { startLogs } from '../../views/logs.ts'
+import { decode } from '../host/memory/codec.ts'
+import { startLogs } from '../../views/files/logs.ts'
 import { createThreadRpc } from './thread-rpc.ts'
 import { serveView, type Question, type ViewPorts, type ViewTerms } from './view.ts'
 

@@ -1,7 +1,7 @@
 /** One view with its follower and its file, wherever it runs: in a node's own thread, or in one of its own. */
 import type { Envelope } from '../../protocol/entry.ts'
 import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
-import type { Logs } from '../../views/logs.ts'
+import type { Logs } from '../../views/files/logs.ts'
 import { View } from '../../views/view.ts'
 
 /** A view that is served. */

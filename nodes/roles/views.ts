@@ -1,13 +1,13 @@
 /** The view role: one SQLite file per partition, fed by the journal, asked over the bus. */
 import { join } from 'node:path'
 import { subjects } from '../../protocol/subjects.ts'
-import { startLogs, type Logs } from '../../views/logs.ts'
+import { startLogs, type Logs } from '../../views/files/logs.ts'
 import type { Log } from '../../gateway/ports.ts'
-import { decode, NewerRelease } from '../host/codec.ts'
+import { decode, NewerRelease } from '../host/memory/codec.ts'
 import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
-import type { Recent } from '../host/recent.ts'
-import type { Metrics } from '../metrics.ts'
-import { privateFiles } from '../private.ts'
+import type { Recent } from '../host/memory/recent.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { privateFiles } from '../storage/private.ts'
 import { serveViewInThread } from './view-worker.ts'
 import { serveView, type Question, type ServedView, type ViewTerms } from './view.ts'
 

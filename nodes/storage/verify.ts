@@ -11,7 +11,7 @@
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock, Journal } from '../host/ports.ts'
-import type { Scan } from '../nats/scan.ts'
+import type { Scan } from '../nats/journal/scan.ts'
 
 const DAY_MS = 86_400_000
 const STEP_MS = 10_000

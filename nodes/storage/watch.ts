@@ -11,7 +11,7 @@
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'
 import type { Clock, Journal } from '../host/ports.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { DiskUse } from './disk.ts'
 
 /** The embedded NATS server, as far as its disk is concerned. */

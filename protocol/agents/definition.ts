@@ -8,11 +8,11 @@ import type {
   MemoryContext,
   ModelRoute,
   ThinkingEffort,
-} from '../agents.ts'
-import { providerOf } from '../agents.ts'
+} from './schema.ts'
+import { providerOf } from './schema.ts'
 import type { FieldError } from '../errors.ts'
-import type { Skill } from '../skills.ts'
-import type { Selector, Toolkit } from '../toolkits.ts'
+import type { Skill } from '../skills/schema.ts'
+import type { Selector, Toolkit } from '../toolkits/schema.ts'
 import type { InlineConfig } from './inline.ts'
 import {
   atMost,

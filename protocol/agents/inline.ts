@@ -1,9 +1,9 @@
 /** The definition that a request brings along: each field that is set replaces the agent's, lists as a whole. */
 import { Type, type Static } from 'typebox'
-import { agentLimits, MemoryContext, ThinkingEffort } from '../agents.ts'
+import { agentLimits, MemoryContext, ThinkingEffort } from './schema.ts'
 import { Closed } from '../common.ts'
-import { skillLimits } from '../skills.ts'
-import { toolkitLimits } from '../toolkits.ts'
+import { skillLimits } from '../skills/schema.ts'
+import { toolkitLimits } from '../toolkits/schema.ts'
 
 export const InlineToolkit = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),

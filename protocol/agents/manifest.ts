@@ -1,8 +1,8 @@
 /** Which tools an agent has, and why something that it was given is none: what its toolkits and skills come to with the catalog as it is. */
 import { Type, type Static } from 'typebox'
-import { CatalogEntry } from '../api/actions.ts'
-import type { Skill } from '../skills.ts'
-import type { Toolkit } from '../toolkits.ts'
+import { CatalogEntry } from '../actions/rows.ts'
+import type { Skill } from '../skills/schema.ts'
+import type { Toolkit } from '../toolkits/schema.ts'
 import { allowedBy, resolveSelectors, selects, textSelects } from './selectors.ts'
 
 export const Warning = Type.Object({

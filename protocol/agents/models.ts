@@ -1,6 +1,6 @@
 /** The models that the service itself can speak to, and how a text of a request finds one of them. Secrets are not part of it. */
 import { Type, type Static } from 'typebox'
-import { providerOf, type ThinkingEffort } from '../agents.ts'
+import { providerOf, type ThinkingEffort } from './schema.ts'
 
 export const CatalogModel = Type.Object({
   id: Type.String(),

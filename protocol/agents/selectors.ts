@@ -2,7 +2,7 @@
  * Which actions a selector names. Everything here is a pure function over what the catalog lists, so that the edge, a turn
  * and a test ask the same question.
  */
-import type { Selector } from '../toolkits.ts'
+import type { Selector } from '../toolkits/schema.ts'
 
 /** What of a catalog entry decides whether a selector names it. */
 export interface Named {

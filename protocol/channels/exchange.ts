@@ -16,10 +16,10 @@
 import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { Block } from '../session/blocks.ts'
-import type { Ending, TurnWork } from '../session/bookkeeping.ts'
-import type { Place } from '../session/commands.ts'
-import type { TurnDefinition } from '../session/definition.ts'
+import type { Block } from '../sessions/turns/blocks.ts'
+import type { Ending, TurnWork } from '../sessions/bookkeeping.ts'
+import type { Place } from '../sessions/commands.ts'
+import type { TurnDefinition } from '../sessions/turns/definition.ts'
 import type { RunCommands } from '../internal.ts'
 
 /** Messages of agents in a thread without one of a person between them, at most, as far as agents wake agents. */

@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document: a fold over the table of rows. JSON Schema is what the rows are written in, so nothing is
  * described twice.
  */
-import { FormError, unauthenticated, type Unauthenticated } from '../api/unauthenticated.ts'
+import { FormError, unauthenticated, type Unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
 import { routeOf, type Row } from '../contract.ts'
 import { errors, type Code } from '../errors.ts'

@@ -1,12 +1,12 @@
 /** The frames of each stream of the table: by row name, then by event name. */
 import { Type, type TSchema } from 'typebox'
 import type { RowName } from '../api.ts'
-import { ChannelEventRecord } from '../channels.ts'
+import { ChannelEventRecord } from '../channels/schema.ts'
 import { JsonObject, Timestamp } from '../common.ts'
-import { McpAnswer, McpMessage } from '../mcp.ts'
+import { McpAnswer, McpMessage } from '../mcp/messages.ts'
 import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
-import { numberedFrames, transcriptFrames } from '../session/frames.ts'
+import { numberedFrames, transcriptFrames } from '../sessions/transcript/frames.ts'
 
 /** Says that entries between two cursors are no longer kept. */
 const StreamReset = Type.Object({

@@ -1,9 +1,9 @@
 /** Events of runs: what the journal keeps, and what of it the timeline shows. */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { RunRecord } from '../loop/record.ts'
+import type { RunRecord } from '../loops/record.ts'
 import type { Patch } from '../patch.ts'
-import type { Spec } from '../spec.ts'
+import type { Spec } from '../workflows/spec.ts'
 import type { RunEventRecord, RunStep } from './schema.ts'
 
 /** Event types that belong to the timeline of a run; the others are its private bookkeeping. */

@@ -2,9 +2,9 @@
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
 import { JsonObject, Timestamp } from '../common.ts'
-import { LoopRun, runStatuses } from '../loop/run.ts'
-import { Spec } from '../spec.ts'
-import { WaitingOn } from '../api/waiting.ts'
+import { LoopRun, runStatuses } from '../loops/run.ts'
+import { Spec } from '../workflows/spec.ts'
+import { WaitingOn } from './waiting.ts'
 
 /** Statuses that never change again, unless a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])

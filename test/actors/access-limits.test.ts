@@ -1,8 +1,8 @@
 /** A project and the organization keep a bounded number of keys, tokens and principals. */
 import t from 'tap'
-import { organizationActor } from '../../actors/organization/organization.ts'
-import { projectActor } from '../../actors/project/project.ts'
-import { systemRoles } from '../../protocol/access.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import { systemRoles } from '../../protocol/access/schema.ts'
 import { given, type Outcome } from '../given.ts'
 
 const holds = [...systemRoles.Owner]

@@ -1,6 +1,6 @@
 /** Devices that ask to sign in: how long a request lives, who may answer it, and what its device is told. */
 import t from 'tap'
-import { organizationActor } from '../../actors/organization/organization.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
 import type { Principal } from '../../protocol/entry.ts'
 import { played } from './played.ts'
 

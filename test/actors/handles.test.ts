@@ -1,8 +1,8 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { organizationActor } from '../../actors/organization/organization.ts'
-import { projectActor } from '../../actors/project/project.ts'
-import type { ProjectDirectory } from '../../protocol/directory.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
 import { played, type Played } from './played.ts'
 
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'

@@ -1,10 +1,10 @@
 /** A queue on a stage, and jobs for it. */
-import { queueActor } from '../../actors/queue/queue.ts'
-import type { QueueState } from '../../actors/queue/state.ts'
-import type { Job, JobHeader, LeaseGrant } from '../../protocol/api/jobs.ts'
+import { queueActor } from '../../actors/jobs/queue.ts'
+import type { QueueState } from '../../actors/jobs/state.ts'
+import type { Job, JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { QueueCommands } from '../../protocol/internal.ts'
-import { defaultTiming } from '../../protocol/worker.ts'
+import { defaultTiming } from '../../protocol/workers/socket.ts'
 import { Stage, type Done } from './stage.ts'
 
 const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({

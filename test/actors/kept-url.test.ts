@@ -1,8 +1,8 @@
 /** Addresses of actions and webhooks with sealed queries: what events, answers and senders have of them. */
 import t from 'tap'
 import type { AnyActor } from '../../actors/actor.ts'
-import { organizationActor } from '../../actors/organization/organization.ts'
-import { projectActor } from '../../actors/project/project.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
+import { projectActor } from '../../actors/projects/project.ts'
 import { given, type Outcome, type Scene } from '../given.ts'
 
 const part = (text: string) => ({ sealed: `s ${text}`, digest: `d ${text}` })

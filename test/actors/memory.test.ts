@@ -4,7 +4,7 @@ import t from 'tap'
 import type { AnyActor } from '../../actors/actor.ts'
 import { memory, type MemoryState } from '../../actors/memory/memory.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { memoryLimits, type MemoryChange, type MemoryEntry } from '../../protocol/memory.ts'
+import { memoryLimits, type MemoryChange, type MemoryEntry } from '../../protocol/memory/schema.ts'
 import { given, START } from '../given.ts'
 
 const actor = memory as unknown as AnyActor

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { add, inOrder, moved, removeAt, type Order } from '../../actors/queue/heap.ts'
-import { emptyRing, isEmpty, join, leave, member, toBack, turns } from '../../actors/queue/ring.ts'
+import { add, inOrder, moved, removeAt, type Order } from '../../actors/jobs/heap.ts'
+import { emptyRing, isEmpty, join, leave, member, toBack, turns } from '../../actors/jobs/ring.ts'
 
 interface Items {
   readonly weight: Map<string, number>

@@ -1,10 +1,10 @@
 /** The life of an organization action's secrets, told over time. */
 import t from 'tap'
-import { organizationActor } from '../../actors/organization/organization.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
 import type {
   KeptOrganizationAction,
   OrganizationAction,
-} from '../../protocol/api/organization-actions.ts'
+} from '../../protocol/actions/organization-rows.ts'
 import { given, START, type Scene } from '../given.ts'
 
 const actor = organizationActor({ brand: 'Acme' }) as never

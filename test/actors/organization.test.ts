@@ -1,6 +1,6 @@
 import t from 'tap'
-import { organizationActor } from '../../actors/organization/organization.ts'
-import type { OrganizationDirectory } from '../../protocol/directory.ts'
+import { organizationActor } from '../../actors/projects/organization/organization.ts'
+import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { slotOf } from '../../protocol/ids.ts'
 import { played, START, type Played } from './played.ts'
 

@@ -1,8 +1,8 @@
 /** Whoever is shut out of a project leaves its channels: the errand of taking them out is part of the commit that shuts them out. */
 import t from 'tap'
 import type { AnyActor } from '../../actors/actor.ts'
-import { projectActor } from '../../actors/project/project.ts'
-import { permissions } from '../../protocol/access.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import { permissions } from '../../protocol/access/schema.ts'
 import { given, typesOf } from '../given.ts'
 
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor

@@ -1,7 +1,7 @@
 /** Places of the organization: loops of several projects, messages that arrive in order but late, and a limit that is kept. */
 import fc from 'fast-check'
 import t from 'tap'
-import { planActor } from '../../actors/plan/plan.ts'
+import { planActor } from '../../actors/loops/plan/plan.ts'
 import type { AnyActor, Effect } from '../../actors/actor.ts'
 import { ORGANIZATION, Yard } from './loop/yard.ts'
 import { played } from './played.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { projectActor } from '../../actors/project/project.ts'
-import { permissions } from '../../protocol/access.ts'
-import type { ProjectDirectory } from '../../protocol/directory.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import { permissions } from '../../protocol/access/schema.ts'
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
 import { played, START } from './played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Effect } from '../../actors/actor.ts'
-import type { LeaseGrant } from '../../protocol/api/jobs.ts'
+import type { LeaseGrant } from '../../protocol/jobs/rows.ts'
 import { QueueStage, told } from './jobs.ts'
 import { types } from './stage.ts'
 

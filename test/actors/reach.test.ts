@@ -1,8 +1,8 @@
 /** Where people can be reached: whoever is asked, by name or through a role, and can be written to. */
 import t from 'tap'
-import { projectActor } from '../../actors/project/project.ts'
-import { permissions } from '../../protocol/access.ts'
-import type { Reached } from '../../protocol/directory.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import { permissions } from '../../protocol/access/schema.ts'
+import type { Reached } from '../../protocol/access/directory.ts'
 import { played } from './played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

@@ -1,11 +1,11 @@
 /** Roles, assignments and principals in any order of commands, against sets: what everybody may do is always the union of the roles they have. */
 import fc from 'fast-check'
 import t from 'tap'
-import { projectActor } from '../../actors/project/project.ts'
-import type { ProjectState } from '../../actors/project/state.ts'
-import { permissions, systemRoles } from '../../protocol/access.ts'
-import type { ProjectDirectory } from '../../protocol/directory.ts'
-import { allows, grantedBy } from '../../protocol/roles.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import type { ProjectState } from '../../actors/projects/state.ts'
+import { permissions, systemRoles } from '../../protocol/access/schema.ts'
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
+import { allows, grantedBy } from '../../protocol/access/roles.ts'
 import { given, type Scene } from '../given.ts'
 
 const actor = projectActor({ brand: 'Service' })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { projectActor } from '../../actors/project/project.ts'
-import { permissions, systemRoles } from '../../protocol/access.ts'
-import type { ProjectDirectory } from '../../protocol/directory.ts'
+import { projectActor } from '../../actors/projects/project.ts'
+import { permissions, systemRoles } from '../../protocol/access/schema.ts'
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
 import { given, START, typesOf, type Outcome } from '../given.ts'
 
 const actor = projectActor({ brand: 'Service' })

@@ -1,9 +1,9 @@
 /** Webhooks and secrets of a project, and who is told of an event because of them. */
-import { defaultTriggerLimits } from '../../protocol/sources.ts'
+import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import t from 'tap'
 import { eventsActor } from '../../actors/events/events.ts'
 import type { SourcesState } from '../../actors/events/state.ts'
-import { projectActor } from '../../actors/project/project.ts'
+import { projectActor } from '../../actors/projects/project.ts'
 import type { AnyActor } from '../../actors/actor.ts'
 import { given, type Scene } from '../given.ts'
 

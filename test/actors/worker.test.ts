@@ -1,7 +1,7 @@
 import t from 'tap'
-import { workerActor, type WorkerState } from '../../actors/worker/worker.ts'
+import { workerActor, type WorkerState } from '../../actors/workers/worker.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
-import { defaultTiming } from '../../protocol/worker.ts'
+import { defaultTiming } from '../../protocol/workers/socket.ts'
 import { Stage, types } from './stage.ts'
 
 type Drain = {

@@ -1,5 +1,5 @@
 /** The NATS users of a chaos run in operator mode: one for each role of node, and one for the run itself. */
-import { permissionsOf } from '../../nodes/nats/permissions.ts'
+import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
 import { createOperatorAccount } from '../nodes/operator.ts'
 import type { Role } from './stack.ts'
 

@@ -2,8 +2,8 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { connectionOf } from '../../client/cli/connection.ts'
-import { profileFile, readProfiles, saveProfile } from '../../client/cli/profiles.ts'
+import { connectionOf } from '../../client/cli/connection/connection.ts'
+import { profileFile, readProfiles, saveProfile } from '../../client/cli/connection/profiles.ts'
 
 const files = { 'root.key': 'bat_root\n' }
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { client } from '../../client/client.ts'
 import { channelLine } from '../../client/cli/timeline.ts'
 import { followChannel } from '../../client/follow.ts'
-import type { ChannelEventRecord } from '../../protocol/channels.ts'
+import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import { service } from '../service.ts'
 
 const s = await service()

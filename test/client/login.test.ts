@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
 import t, { type Test } from 'tap'
-import { addLogin } from '../../client/cli/login.ts'
-import { readProfiles, saveProfile } from '../../client/cli/profiles.ts'
+import { addLogin } from '../../client/cli/connection/login.ts'
+import { readProfiles, saveProfile } from '../../client/cli/connection/profiles.ts'
 
 type Reply = readonly [status: number, body?: object]
 /** The command line with a server that gives these answers, one after the other. */

@@ -2,7 +2,7 @@
 import { Worker } from '../../client/worker.ts'
 import type { JobEvent, WorkerOptions, WorkerState } from '../../client/worker/options.ts'
 import type { Clock, Dial, SocketEvents } from '../../client/worker/ports.ts'
-import type { ClaimedJob, Down, Up } from '../../protocol/worker.ts'
+import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
 
 class ManualClock implements Clock {
   #now = 0

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { authorize, enter } from '../../gateway/authorize.ts'
-import type { Caller } from '../../gateway/authenticate.ts'
-import { newKey, parseAuthorization } from '../../gateway/keys.ts'
+import { authorize, enter } from '../../gateway/auth/authorize.ts'
+import type { Caller } from '../../gateway/auth/authenticate.ts'
+import { newKey, parseAuthorization } from '../../gateway/auth/keys.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import { grantedBy } from '../../protocol/roles.ts'
+import { grantedBy } from '../../protocol/access/roles.ts'
 import { bearer, edge, ORG, PRJ, type TestEdge } from './given.ts'
 
 const caller = async (it: TestEdge, key: string): Promise<Caller> => {

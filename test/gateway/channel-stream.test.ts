@@ -1,9 +1,9 @@
 /** A stream of a channel gives its client everything up to the event that takes the sight of it away, and nothing after. */
 import fc from 'fast-check'
 import t from 'tap'
-import { watched } from '../../gateway/channel-stream.ts'
-import type { Sink } from '../../gateway/respond.ts'
-import { frame } from '../../gateway/sse.ts'
+import { watched } from '../../gateway/streams/channel-stream.ts'
+import type { Sink } from '../../gateway/http/respond.ts'
+import { frame } from '../../gateway/streams/sse.ts'
 
 /** A sink that keeps what was written until it is ended. */
 function kept(): Sink & { readonly frames: string[] } {

@@ -1,7 +1,7 @@
 /** What turns begin with is read once for as long as the configuration stays the one that is known, and anew when it does not. */
 import t from 'tap'
 import type { Edge } from '../../gateway/call.ts'
-import { agentOf } from '../../gateway/session/definition.ts'
+import { agentOf } from '../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 
 /** An edge that knows one project with one agent; counts how often its owner is asked. */

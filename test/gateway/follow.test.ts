@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Follower, type Page } from '../../gateway/follow.ts'
-import type { Sink } from '../../gateway/respond.ts'
+import { Follower, type Page } from '../../gateway/streams/follow.ts'
+import type { Sink } from '../../gateway/http/respond.ts'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
 
 /** Items of a page; and of one for who is behind. */

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { Dialect } from '../../gateway/session/change.ts'
-import { openPreviews } from '../../gateway/session/previews.ts'
-import { SessionFollower } from '../../gateway/session/follower.ts'
-import { LiveRows } from '../../gateway/session/live.ts'
-import { numberedDialect } from '../../gateway/session/v1.ts'
-import type { SessionEvent } from '../../protocol/session/events.ts'
-import type { TranscriptPage } from '../../protocol/session/pages.ts'
-import type { TranscriptMessage, TurnUpsert } from '../../protocol/session/shapes.ts'
+import type { Dialect } from '../../gateway/sessions/transcript/change.ts'
+import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
+import { SessionFollower } from '../../gateway/sessions/transcript/follower.ts'
+import { LiveRows } from '../../gateway/sessions/transcript/live.ts'
+import { numberedDialect } from '../../gateway/sessions/transcript/v1.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import type { TranscriptPage } from '../../protocol/sessions/transcript/pages.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../protocol/sessions/schema.ts'
 
 const row = (id: string, sequence: number | null): TranscriptMessage => ({
   id,

@@ -1,6 +1,6 @@
 /** How frames of workers are read. */
 import t from 'tap'
-import { readFrame } from '../../gateway/socket/frames.ts'
+import { readFrame } from '../../gateway/workers/frames.ts'
 
 const lease = { job_id: 'job_1', lease_token: 'lt_1' }
 const report = { type: 'job.report', message_id: 'm', ...lease }

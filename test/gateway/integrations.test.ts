@@ -1,10 +1,10 @@
 /** Webhooks of providers: which are authentic, and which source event each is. */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
-import { readEvent } from '../../gateway/integrations/event.ts'
-import { isFrom } from '../../gateway/integrations/signature.ts'
-import { providers } from '../../protocol/integrations.ts'
-import type { ProviderName } from '../../protocol/integrations.ts'
+import { readEvent } from '../../gateway/commands/integrations/event.ts'
+import { isFrom } from '../../gateway/commands/integrations/signature.ts'
+import { providers } from '../../protocol/events/integrations.ts'
+import type { ProviderName } from '../../protocol/events/integrations.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 
 type Headers = Readonly<Record<string, string>>

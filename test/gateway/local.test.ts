@@ -1,5 +1,5 @@
 import t from 'tap'
-import { localQueries } from '../../gateway/local.ts'
+import { localQueries } from '../../gateway/queries/local.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { bearer, edge, ORG, PRJ, type TestEdge } from './given.ts'
 

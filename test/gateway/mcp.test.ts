@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { shownNames } from '../../gateway/mcp/tools.ts'
 import { progressSpelling, reader } from '../../gateway/mcp/progress.ts'
-import { checkMessage } from '../../protocol/mcp.ts'
+import { checkMessage } from '../../protocol/mcp/messages.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 const shown = (...names: string[]): string[] => [...shownNames(names, hash).values()]

@@ -1,9 +1,9 @@
 /** Office files as what they say. */
 import fc from 'fast-check'
 import t from 'tap'
-import { inspect } from '../../gateway/session/file.ts'
-import { markdownOf } from '../../gateway/session/office.ts'
-import { openArchive, type Archive } from '../../gateway/session/zip.ts'
+import { inspect } from '../../gateway/files/file.ts'
+import { markdownOf } from '../../gateway/files/office.ts'
+import { openArchive, type Archive } from '../../gateway/files/zip.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { zip } from './office.ts'
 

@@ -1,7 +1,7 @@
 /** The order of waiting work over shards, as the gateway that has the free slots makes it. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Order, COLLECT_TIMEOUT_MS, type Decided } from '../../gateway/socket/order.ts'
+import { Order, COLLECT_TIMEOUT_MS, type Decided } from '../../gateway/workers/jobs/order.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 interface Job {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { principalsNamed } from '../../gateway/principals.ts'
+import { principalsNamed } from '../../gateway/auth/principals.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { edge, ORG, PRJ } from './given.ts'
 

@@ -1,8 +1,8 @@
 /** The publisher of what a model says: which pieces count, and how many. */
 import t from 'tap'
-import { spell } from '../../gateway/session/change.ts'
-import { openPreviews } from '../../gateway/session/previews.ts'
-import type { Preview, Previewed } from '../../protocol/session/previews.ts'
+import { spell } from '../../gateway/sessions/transcript/change.ts'
+import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
+import type { Preview, Previewed } from '../../protocol/sessions/transcript/previews.ts'
 
 const WIDE = '\u2028'
 

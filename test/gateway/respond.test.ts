@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import t from 'tap'
 import uWS from 'uWebSockets.js'
-import { Exchange } from '../../gateway/respond.ts'
+import { Exchange } from '../../gateway/http/respond.ts'
 
 /** The body of a chunked answer (RFC 9112, 7.1); undefined when a length does not say where the next one is. */
 function unchunked(answer: string): string | undefined {

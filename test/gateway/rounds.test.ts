@@ -1,7 +1,7 @@
 /** Many tasks, few timers; each is done in time and once. */
 import fc from 'fast-check'
 import t from 'tap'
-import { TimerWheel, type Task } from '../../gateway/socket/timer-wheel.ts'
+import { TimerWheel, type Task } from '../../gateway/workers/timer-wheel.ts'
 import { ManualClock } from '../memory.ts'
 
 t.test(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { eligible, wantsOf } from '../../gateway/socket/eligible.ts'
-import { sizes } from '../../protocol/worker.ts'
+import { eligible, wantsOf } from '../../gateway/workers/jobs/eligible.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
 import { hand, header, leased, PROJECT, scene, sessionOf, settle } from './workers.ts'
 
 const claim = (message_id: string, available_slots = 4, more = {}) => ({

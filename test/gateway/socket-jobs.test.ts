@@ -1,7 +1,7 @@
 import t from 'tap'
 import { refuse } from '../../protocol/errors.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { sizes } from '../../protocol/worker.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
 import { hand, header, leased, PROJECT, scene, sessionOf, settle, type Scene } from './workers.ts'
 
 const job = header(1)

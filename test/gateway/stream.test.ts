@@ -3,7 +3,7 @@ import type { Placed } from '../../protocol/entry.ts'
 import { timelineRecord, type RunEvent } from '../../protocol/runs/events.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { refuse } from '../../protocol/errors.ts'
-import type { Preview } from '../../protocol/session/previews.ts'
+import type { Preview } from '../../protocol/sessions/transcript/previews.ts'
 import { gateway, home, RUN, until, type TestGateway } from './edge-world.ts'
 
 /** A run's journal and its view: `publish` is what arrives live. */

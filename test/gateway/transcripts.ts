@@ -3,15 +3,15 @@
  * asked too late, two gateways, and clients that read slowly, lose their connections and come back elsewhere.
  */
 import { Transcript, type TranscriptFrame } from '../../client/transcript/fold.ts'
-import { sealTranscriptCursor } from '../../gateway/session/transcript-cursor.ts'
-import type { Dialect } from '../../gateway/session/change.ts'
-import { patient } from '../../gateway/session/followed.ts'
-import { SessionFollower } from '../../gateway/session/follower.ts'
-import { openPreviews } from '../../gateway/session/previews.ts'
-import { snapshot } from '../../gateway/session/snapshot.ts'
-import { numberedDialect } from '../../gateway/session/v1.ts'
-import { transcriptDialect } from '../../gateway/session/v2.ts'
-import type { Sink } from '../../gateway/respond.ts'
+import { sealTranscriptCursor } from '../../gateway/sessions/transcript/transcript-cursor.ts'
+import type { Dialect } from '../../gateway/sessions/transcript/change.ts'
+import { patient } from '../../gateway/sessions/transcript/followed.ts'
+import { SessionFollower } from '../../gateway/sessions/transcript/follower.ts'
+import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
+import { snapshot } from '../../gateway/sessions/transcript/snapshot.ts'
+import { numberedDialect } from '../../gateway/sessions/transcript/v1.ts'
+import { transcriptDialect } from '../../gateway/sessions/transcript/v2.ts'
+import type { Sink } from '../../gateway/http/respond.ts'
 import {
   cursorOf,
   lastCursor,
@@ -21,9 +21,9 @@ import {
   type Placed,
 } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
-import type { TranscriptQuestion } from '../../protocol/session/pages.ts'
-import type { Preview, Previewed } from '../../protocol/session/previews.ts'
-import type { TranscriptSnapshot } from '../../protocol/session/shapes.ts'
+import type { TranscriptQuestion } from '../../protocol/sessions/transcript/pages.ts'
+import type { Preview, Previewed } from '../../protocol/sessions/transcript/previews.ts'
+import type { TranscriptSnapshot } from '../../protocol/sessions/schema.ts'
 import { View } from '../../views/view.ts'
 import { Story } from '../actors/session/story.ts'
 import { seal } from './given.ts'

@@ -2,13 +2,13 @@
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { boundaryOf, partsOf, type Part } from '../../gateway/multipart.ts'
-import { createByteSemaphore } from '../../gateway/byte-semaphore.ts'
-import { inspect } from '../../gateway/session/file.ts'
-import { withBytes } from '../../gateway/session/inline.ts'
-import { pagesOf } from '../../gateway/session/pdf.ts'
+import { boundaryOf, partsOf, type Part } from '../../gateway/files/multipart.ts'
+import { createByteSemaphore } from '../../gateway/files/byte-semaphore.ts'
+import { inspect } from '../../gateway/files/file.ts'
+import { withBytes } from '../../gateway/sessions/inline.ts'
+import { pagesOf } from '../../gateway/files/pdf.ts'
 import { isRefusal } from '../../protocol/errors.ts'
-import { limits } from '../../protocol/session/limits.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
 
 const form = (
   parts: readonly { name: string; filename?: string; bytes: Buffer }[],

@@ -1,17 +1,22 @@
 /** A world for the worker socket: a clock that tests turn, actors that tests script, and workers that record what they are sent. */
 import { createHash } from 'node:crypto'
 import type { Outcome, World } from '../../gateway/ports.ts'
-import type { Connection } from '../../gateway/socket/connection.ts'
-import type { Grant } from '../../gateway/socket/edge.ts'
-import { openHub, type Hub } from '../../gateway/socket/hub.ts'
-import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { Connection } from '../../gateway/workers/connection.ts'
+import type { Grant } from '../../gateway/workers/edge.ts'
+import { openHub, type Hub } from '../../gateway/workers/hub.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { Command } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../protocol/ids.ts'
 import type { GrantedLease } from '../../protocol/internal.ts'
-import { leaseToken } from '../../protocol/lease.ts'
+import { leaseToken } from '../../protocol/jobs/lease.ts'
 import { offerCapability, subjects } from '../../protocol/subjects.ts'
-import { defaultTiming, type ClaimedJob, type Offer, type Taking } from '../../protocol/worker.ts'
+import {
+  defaultTiming,
+  type ClaimedJob,
+  type Offer,
+  type Taking,
+} from '../../protocol/workers/socket.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 

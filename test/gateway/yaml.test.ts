@@ -1,6 +1,6 @@
 /** YAML of users: what is read, and documents made to exhaust the parser. */
 import t from 'tap'
-import { readYaml } from '../../gateway/yaml.ts'
+import { readYaml } from '../../gateway/files/yaml.ts'
 
 const read = (text: string) => readYaml(text, 262_144)
 

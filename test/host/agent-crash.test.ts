@@ -4,10 +4,10 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../actors/kinds.ts'
-import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { Kind } from '../../protocol/entry.ts'
 import { makeId } from '../../protocol/ids.ts'
-import { defaultTiming } from '../../protocol/worker.ts'
+import { defaultTiming } from '../../protocol/workers/socket.ts'
 import { definition, message, say, use } from '../actors/session/story.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
 import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'

@@ -1,8 +1,8 @@
 /** Work that somebody in the owner's own process takes is claimed in the commit that brings it, and handed over behind it. */
 import t from 'tap'
-import { queueActor } from '../../actors/queue/queue.ts'
+import { queueActor } from '../../actors/jobs/queue.ts'
 import type { Command, Entry } from '../../protocol/entry.ts'
-import { defaultTiming, type Offer, type Taking } from '../../protocol/worker.ts'
+import { defaultTiming, type Offer, type Taking } from '../../protocol/workers/socket.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
 import { ToyWorld } from './toy.ts'
 

@@ -1,7 +1,7 @@
 /** Large entries as they are sent to followers. */
 import fc from 'fast-check'
 import t from 'tap'
-import { piecesOf } from '../../nodes/host/announce.ts'
+import { piecesOf } from '../../nodes/host/effects/announce.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 
 const entryOf = (texts: readonly string[]): Placed => ({

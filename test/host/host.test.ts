@@ -1,7 +1,7 @@
 /** Which shards a node takes, and which it leaves to others, when the registry has forgotten whose they are; and what becomes of a shard with an actor that breaks. */
 import t from 'tap'
 import { Host } from '../../nodes/host/host.ts'
-import { Membership } from '../../nodes/host/membership.ts'
+import { Membership } from '../../nodes/host/cluster/membership.ts'
 import type { Registry } from '../../nodes/host/ports.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { MemoryRegistry } from '../memory.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { assignment, Membership, type Member } from '../../nodes/host/membership.ts'
+import { assignment, Membership, type Member } from '../../nodes/host/cluster/membership.ts'
 import { ManualClock, MemoryRegistry, settleAll } from '../memory.ts'
 
 const node = (id: string): Member => ({ id, roles: ['shards'] })

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Registry } from '../../nodes/host/ports.ts'
-import { Membership } from '../../nodes/host/membership.ts'
-import { claimNodeId, type Instance, type Presence } from '../../nodes/host/node-id.ts'
+import { Membership } from '../../nodes/host/cluster/membership.ts'
+import { claimNodeId, type Instance, type Presence } from '../../nodes/host/cluster/node-id.ts'
 import { ManualClock, MemoryRegistry, settleAll } from '../memory.ts'
 
 const instance = (name: string): Instance => ({ instance: name, process: `process of ${name}` })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Recent } from '../../nodes/host/recent.ts'
+import { Recent } from '../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from './toy.ts'
 
 t.test('an envelope is given once, and the oldest make room', (t) => {

@@ -4,10 +4,10 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../actors/kinds.ts'
-import type { SessionState } from '../../actors/session/state.ts'
+import type { SessionState } from '../../actors/sessions/state.ts'
 import { makeId } from '../../protocol/ids.ts'
-import type { JobHeader } from '../../protocol/api/jobs.ts'
-import { defaultTiming } from '../../protocol/worker.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { defaultTiming } from '../../protocol/workers/socket.ts'
 import { definition, message, say, tool, use } from '../actors/session/story.ts'
 import { MemoryBus, settleAll } from '../memory.ts'
 import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'

@@ -1,6 +1,6 @@
 /** What another release has stored: an envelope that cannot be read ends the node, snapshots that cannot be read are made anew. */
 import t from 'tap'
-import { NewerRelease } from '../../nodes/host/codec.ts'
+import { NewerRelease } from '../../nodes/host/memory/codec.ts'
 import { command, reply, runId, ToyWorld } from './toy.ts'
 
 const raised = (data: Uint8Array): Uint8Array =>

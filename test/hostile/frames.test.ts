@@ -1,7 +1,7 @@
 /** Every frame of the worker socket in every wrong form and order: answered or closed as documented, and no job lost. */
 import fc from 'fast-check'
 import t from 'tap'
-import { closeCodes, up } from '../../protocol/worker.ts'
+import { closeCodes, up } from '../../protocol/workers/socket.ts'
 import { acting } from '../scenarios/given.ts'
 import { hasty, open, runOf, seen, start, until } from '../scenarios/sockets.ts'
 import { service, type TestWorker } from '../service.ts'

@@ -8,7 +8,7 @@ import {
   systemRoleNames,
   systemRoles,
   type SystemRole,
-} from '../../protocol/access.ts'
+} from '../../protocol/access/schema.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service } from '../service.ts'
 import { openClient, type Answered } from './ask.ts'

@@ -16,11 +16,11 @@
  * What differs from run to run, ids and times, is left out. A workflow that cannot be saved shows its faults below `workflow`.
  */
 import { Compile } from 'typebox/compile'
-import { explain } from '../../gateway/explain.ts'
+import { explain } from '../../gateway/http/explain.ts'
 import { timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
 import { parseDuration } from '../../protocol/common.ts'
-import type { Definition } from '../../protocol/directory.ts'
-import { checkSpec, Spec } from '../../protocol/spec.ts'
+import type { Definition } from '../../protocol/access/directory.ts'
+import { checkSpec, Spec } from '../../protocol/workflows/spec.ts'
 import { World } from './world.ts'
 
 const HIDDEN: ReadonlySet<string> = new Set([

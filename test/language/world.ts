@@ -4,16 +4,16 @@
  * Nothing here knows what a step means.
  */
 import { evolve, type AnyActor, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
-import { run } from '../../actors/run/run.ts'
-import { placesOf, type RunState } from '../../actors/run/state.ts'
+import { run } from '../../actors/runs/run.ts'
+import { placesOf, type RunState } from '../../actors/runs/state.ts'
 import { watching } from '../actors/run/story.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
-import type { Definition } from '../../protocol/directory.ts'
-import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { Definition } from '../../protocol/access/directory.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
-import type { Spec } from '../../protocol/spec.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
 
 /** 2026-01-01T00:00:00.000Z */
 const START = 1_767_225_600_000

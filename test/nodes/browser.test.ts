@@ -1,6 +1,6 @@
 /** The modules that browsers get: all that are reached, nothing else, and nothing that a browser has not. */
 import t from 'tap'
-import { CHAT } from '../../gateway/chat.ts'
+import { CHAT } from '../../gateway/pages/chat.ts'
 import { browserModules } from '../../nodes/browser.ts'
 
 t.test('the chat page reaches what it needs, and only that', async (t) => {
@@ -9,7 +9,7 @@ t.test('the chat page reaches what it needs, and only that', async (t) => {
   t.equal(addresses[0], '/modules/client/chat/main.ts', 'the one that begins comes first')
   for (const address of [
     '/modules/client/transcript/fold.ts',
-    '/modules/protocol/session/settled.ts',
+    '/modules/protocol/sessions/settled.ts',
     '/modules/packages/eventsource-parser/dist/stream.js',
     '/modules/packages/marked/lib/marked.esm.js',
   ])
@@ -17,7 +17,7 @@ t.test('the chat page reaches what it needs, and only that', async (t) => {
   t.strictSame(
     addresses.filter(
       (address) =>
-        !/^\/modules\/(client\/(chat\/|transcript)|protocol\/session\/|packages\/(eventsource-parser|marked)\/)/.test(
+        !/^\/modules\/(client\/(chat\/|transcript|watchdog\.ts)|protocol\/sessions\/|packages\/(eventsource-parser|marked)\/)/.test(
           address,
         ),
     ),

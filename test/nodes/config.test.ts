@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../nodes/config.ts'
-import { mirrorsOfList, mirrorsOfSources } from '../../nodes/nats/debian.ts'
+import { mirrorsOfList, mirrorsOfSources } from '../../nodes/nats/server/debian.ts'
 import { matches } from '../../nodes/nats/listeners.ts'
-import { createLog } from '../../nodes/log.ts'
-import { createMetrics } from '../../nodes/metrics.ts'
-import { compareVersions, isAccepted, versionIn } from '../../nodes/nats/version.ts'
+import { createLog } from '../../nodes/observe/log.ts'
+import { createMetrics } from '../../nodes/observe/metrics.ts'
+import { compareVersions, isAccepted, versionIn } from '../../nodes/nats/server/version.ts'
 
 const config = (env: Record<string, string> = {}, ...argv: string[]): Config => {
   const read = readConfig(env, argv)

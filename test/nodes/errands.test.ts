@@ -1,6 +1,6 @@
 /** The errand of taking somebody out of all channels: what it asks for, and what it does. */
 import t from 'tap'
-import type { CapabilityReader } from '../../gateway/agent-capabilities.ts'
+import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'
 import { errands } from '../../nodes/executor/errands/errands.ts'
 import type { Handler } from '../../nodes/executor/handler.ts'
 import type { Command } from '../../protocol/entry.ts'

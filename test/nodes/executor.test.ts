@@ -5,11 +5,16 @@ import { startExecutor } from '../../nodes/executor/executor.ts'
 import { NOT_OURS, type Handler, type Outcome } from '../../nodes/executor/handler.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { World } from '../../gateway/ports.ts'
-import type { JobHeader } from '../../protocol/api/jobs.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { makeId } from '../../protocol/ids.ts'
-import { leaseToken } from '../../protocol/lease.ts'
-import { defaultTiming, type ClaimedJob, type Offer, type Taking } from '../../protocol/worker.ts'
+import { leaseToken } from '../../protocol/jobs/lease.ts'
+import {
+  defaultTiming,
+  type ClaimedJob,
+  type Offer,
+  type Taking,
+} from '../../protocol/workers/socket.ts'
 
 const jobId = (n: number) => makeId('job', n, new Uint8Array(9).fill(n), n)
 const header = (n: number): JobHeader => ({

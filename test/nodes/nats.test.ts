@@ -1,14 +1,14 @@
 /** The world over a real nats-server: what the host relies on holds, also after the server was killed. */
 import t from 'tap'
-import { StartFault } from '../../nodes/fault.ts'
+import { StartFault } from '../../nodes/process/fault.ts'
 import type { Stored } from '../../nodes/host/ports.ts'
 import { names } from '../../protocol/subjects.ts'
 import { createBlobs } from '../../nodes/nats/blobs.ts'
 import { createBus } from '../../nodes/nats/bus.ts'
-import { createJournal } from '../../nodes/nats/journal.ts'
-import { ensureCluster, provision } from '../../nodes/nats/provision.ts'
-import { createRegistry } from '../../nodes/nats/registry.ts'
-import { createSnapshots } from '../../nodes/nats/snapshots.ts'
+import { createJournal } from '../../nodes/nats/journal/journal.ts'
+import { ensureCluster, provision } from '../../nodes/nats/server/provision.ts'
+import { createRegistry } from '../../nodes/nats/journal/registry.ts'
+import { createSnapshots } from '../../nodes/nats/journal/snapshots.ts'
 import { startStore } from './store.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -11,9 +11,9 @@ import {
   encodeUser,
   fmtCreds,
 } from '@nats-io/jwt'
-import { findServer } from '../../nodes/nats/install.ts'
-import { ANSWER_SECONDS, type Permissions } from '../../nodes/nats/permissions.ts'
-import { startServer, type Server } from '../../nodes/nats/server.ts'
+import { findServer } from '../../nodes/nats/server/install.ts'
+import { ANSWER_SECONDS, type Permissions } from '../../nodes/nats/server/permissions.ts'
+import { startServer, type Server } from '../../nodes/nats/server/server.ts'
 
 export interface OperatorAccount {
   /** What the configuration of each server has in place of its users (`ServerOptions.authorization`). */

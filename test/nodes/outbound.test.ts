@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createSecretBox } from '../../nodes/secret-box.ts'
+import { createSecretBox } from '../../nodes/storage/secret-box.ts'
 import {
   AddressRefused,
   createGuard,

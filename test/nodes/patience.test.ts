@@ -1,7 +1,7 @@
 /** Starting while the NATS servers elect: a node waits, says so, and in the end says what to check. */
 import t from 'tap'
-import { StartFault } from '../../nodes/fault.ts'
-import { patiently } from '../../nodes/nats/provision.ts'
+import { StartFault } from '../../nodes/process/fault.ts'
+import { patiently } from '../../nodes/nats/server/provision.ts'
 import { silent } from '../memory.ts'
 
 const nats = { log: silent }

@@ -1,6 +1,6 @@
 /** When the leader of a stream is asked to step down. */
 import t from 'tap'
-import { createNamespace } from '../../nodes/nats/namespace.ts'
+import { createNamespace } from '../../nodes/nats/server/namespace.ts'
 import { createLeaderStepDown } from '../../nodes/nats/leader-stepdown.ts'
 
 function given() {

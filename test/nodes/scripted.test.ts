@@ -8,7 +8,7 @@ import { fill, fillAll, scopeOf, starsIn } from '../../nodes/executor/scripted/t
 import { scriptedSpeaker } from '../../nodes/executor/scripted/speaker.ts'
 import type { Script } from '../../nodes/executor/scripted/script.ts'
 import type { Delta, ModelRequest } from '../../nodes/executor/speech.ts'
-import type { ModelMessage } from '../../protocol/session/request.ts'
+import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 
 type Open = Record<string, unknown>
 const person = (...said: string[]): ModelMessage => ({

@@ -1,7 +1,7 @@
 /** Checks of a workflow when it is authored, and the defaults of a start. */
 import t from 'tap'
-import { applyDefaults } from '../../protocol/language/declared.ts'
-import { checkSpec, type Spec, type Step } from '../../protocol/spec.ts'
+import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
+import { checkSpec, type Spec, type Step } from '../../protocol/workflows/spec.ts'
 
 const action = (parameters: Record<string, unknown> = {}, more: Partial<Step> = {}) =>
   ({ kind: 'action', config: { action_name: 'send', parameters }, ...more }) as Step

@@ -1,7 +1,7 @@
 /** The definition of a turn: every layer, every order, the ceiling over all; and which actions a selector names. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Agent } from '../../protocol/agents.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
 import {
   effectiveDefinition,
   type EffectiveDefinition,
@@ -17,8 +17,8 @@ import {
   textSelects,
   type Named,
 } from '../../protocol/agents/selectors.ts'
-import type { Skill } from '../../protocol/skills.ts'
-import type { Selector, Toolkit } from '../../protocol/toolkits.ts'
+import type { Skill } from '../../protocol/skills/schema.ts'
+import type { Selector, Toolkit } from '../../protocol/toolkits/schema.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const agentWith = (more: Partial<Agent> = {}): Agent => ({

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Check } from 'typebox/schema'
-import { formats } from '../../protocol/json-schema/formats.ts'
-import { schemaFaults } from '../../protocol/json-schema/schema.ts'
-import { checkValue, valueFaults } from '../../protocol/json-schema/validate.ts'
+import { formats } from '../../protocol/rules/json-schema/formats.ts'
+import { schemaFaults } from '../../protocol/rules/json-schema/schema.ts'
+import { checkValue, valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 
 const faultsOf = (schema: unknown, value: unknown) => valueFaults(schema, value, 'input')
 

@@ -7,14 +7,14 @@ import {
   ExpressionError,
   predicate,
   type Roots,
-} from '../../protocol/language/expression.ts'
+} from '../../protocol/rules/expressions/expression.ts'
 import {
   checkTemplate,
   hasTemplate,
   matches,
   renderNative,
   renderText,
-} from '../../protocol/language/template.ts'
+} from '../../protocol/rules/expressions/template.ts'
 
 const input = {
   n: 2,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { leaseToken, queueOfLease } from '../../protocol/lease.ts'
+import { leaseToken, queueOfLease } from '../../protocol/jobs/lease.ts'
 
 t.test('a lease token names its queue, whatever the queue is called', async (t) => {
   for (const queue of ['default', 'mail.eu', 'a=b', 'größe ✓', '', '=', 'x'.repeat(256)]) {

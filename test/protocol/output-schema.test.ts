@@ -1,8 +1,8 @@
 /** The part of JSON Schema that outputs are held to: what is enforced, and what is refused because it is not. */
 import t from 'tap'
-import { checkOutput } from '../../protocol/session/check.ts'
-import { limits } from '../../protocol/session/limits.ts'
-import { valueFaults } from '../../protocol/json-schema/validate.ts'
+import { checkOutput } from '../../protocol/sessions/check.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 
 type Open = Record<string, unknown>
 const fits = (schema: Open, value: unknown): boolean =>

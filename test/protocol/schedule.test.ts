@@ -1,7 +1,7 @@
 /** Schedules against another calculation: two years minute by minute, in zones whose clocks change by an hour and by half an hour. */
 import fc from 'fast-check'
 import t from 'tap'
-import { latestFire, nextFire, scheduleFault, SHORTEST } from '../../protocol/schedule.ts'
+import { latestFire, nextFire, scheduleFault, SHORTEST } from '../../protocol/rules/schedule.ts'
 
 const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)

@@ -1,7 +1,7 @@
 /** Records one request and its answer for every operation, from a real service. */
-import { DEVICE_GRANT, unauthenticated } from '../../protocol/api/unauthenticated.ts'
+import { DEVICE_GRANT, unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../../protocol/contract.ts'
-import { integrationSecret } from '../../protocol/integrations.ts'
+import { integrationSecret } from '../../protocol/events/integrations.ts'
 import type { Example, Examples } from '../../protocol/openapi/examples.ts'
 import { accepted, deviceForm, waitingDevice } from '../hostile/people.ts'
 import { filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'

@@ -5,7 +5,7 @@ import {
   systemRoleNames,
   systemRoles,
   organizationOnly,
-} from '../../protocol/access.ts'
+} from '../../protocol/access/schema.ts'
 import { api, type RowName } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { service } from '../service.ts'

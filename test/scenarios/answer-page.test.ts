@@ -5,7 +5,7 @@
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
-import { DEVICE_GRANT } from '../../protocol/api/unauthenticated.ts'
+import { DEVICE_GRANT } from '../../protocol/access/unauthenticated-rows.ts'
 import { deviceForm, waitingDevice } from '../hostile/people.ts'
 import { service } from '../service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from './browser.ts'

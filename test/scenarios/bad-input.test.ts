@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { api } from '../../protocol/api.ts'
-import { faultsOf } from '../../gateway/validate.ts'
+import { faultsOf } from '../../gateway/http/validate.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import { service, type Raw } from '../service.ts'
 import { fieldsOf, instant, listOf } from './given.ts'

@@ -1,9 +1,9 @@
 /** NATS servers for scenarios: one, or several that form a cluster. */
 import { join } from 'node:path'
-import type { Access } from '../../nodes/nats/access.ts'
-import { createIdentity } from '../../nodes/nats/identity.ts'
-import { findServer } from '../../nodes/nats/install.ts'
-import { freePort, startServer, type Server } from '../../nodes/nats/server.ts'
+import type { Access } from '../../nodes/nats/server/access.ts'
+import { createIdentity } from '../../nodes/nats/server/identity.ts'
+import { findServer } from '../../nodes/nats/server/install.ts'
+import { freePort, startServer, type Server } from '../../nodes/nats/server/server.ts'
 
 /** How servers of one cluster are reached. */
 export const accessTo = (servers: readonly Server[]): Access => ({

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
 import t from 'tap'
-import { addLogin } from '../../client/cli/login.ts'
-import { readProfiles } from '../../client/cli/profiles.ts'
+import { addLogin } from '../../client/cli/connection/login.ts'
+import { readProfiles } from '../../client/cli/connection/profiles.ts'
 import { service } from '../service.ts'
 import { listOf } from './given.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { unauthenticated } from '../../protocol/api/unauthenticated.ts'
+import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { openapi } from '../../protocol/openapi/document.ts'

@@ -11,8 +11,12 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { program } from '../../nodes/commands/child.ts'
 import { readConfig } from '../../nodes/config.ts'
-import { accountRoles, configurationOf, permissionsOf } from '../../nodes/nats/permissions.ts'
-import { freePort } from '../../nodes/nats/server.ts'
+import {
+  accountRoles,
+  configurationOf,
+  permissionsOf,
+} from '../../nodes/nats/server/permissions.ts'
+import { freePort } from '../../nodes/nats/server/server.ts'
 import { startNode, type RunningNode } from '../../nodes/node.ts'
 import { silent } from '../memory.ts'
 import { createAuthority, whyNoCertificates } from '../nodes/certificates.ts'

@@ -7,8 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../nodes/config.ts'
-import { findServer } from '../../nodes/nats/install.ts'
-import { permissionsOf, type AccountRole, type Permissions } from '../../nodes/nats/permissions.ts'
+import { findServer } from '../../nodes/nats/server/install.ts'
+import {
+  permissionsOf,
+  type AccountRole,
+  type Permissions,
+} from '../../nodes/nats/server/permissions.ts'
 import { startNode, type RunningNode } from '../../nodes/node.ts'
 import { loopback } from '../chaos/net.ts'
 import { runChaos } from '../chaos/run.ts'

@@ -11,14 +11,14 @@ import type { Log } from '../../gateway/ports.ts'
 import { takeBackup } from '../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../nodes/backup/restore.ts'
 import { readConfig } from '../../nodes/config.ts'
-import { connectNats } from '../../nodes/nats/connect.ts'
-import { baseStreams, deleteStream } from '../../nodes/nats/copy.ts'
+import { connectNats } from '../../nodes/nats/server/connect.ts'
+import { baseStreams, deleteStream } from '../../nodes/nats/journal/copy.ts'
 import {
   accountRoles,
   permissionsOf,
   type AccountRole,
   type Permissions,
-} from '../../nodes/nats/permissions.ts'
+} from '../../nodes/nats/server/permissions.ts'
 import { startNode, type RunningNode } from '../../nodes/node.ts'
 import { silent } from '../memory.ts'
 import { startOperatorMode } from '../nodes/operator.ts'

@@ -16,8 +16,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { keptSeed } from '../../nodes/nats/identity.ts'
-import { privateFiles, privateFolder, writePrivate } from '../../nodes/private.ts'
+import { keptSeed } from '../../nodes/nats/server/identity.ts'
+import { privateFiles, privateFolder, writePrivate } from '../../nodes/storage/private.ts'
 import { service } from '../service.ts'
 import { listOf, waiting } from './given.ts'
 

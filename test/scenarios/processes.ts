@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startNodeProcess, type Child } from '../../nodes/commands/child.ts'
-import { createIdentity } from '../../nodes/nats/identity.ts'
-import { findServer } from '../../nodes/nats/install.ts'
-import { freePort, startServer } from '../../nodes/nats/server.ts'
+import { createIdentity } from '../../nodes/nats/server/identity.ts'
+import { findServer } from '../../nodes/nats/server/install.ts'
+import { freePort, startServer } from '../../nodes/nats/server/server.ts'
 
 /** A process that can be killed without warning. */
 interface Killable {

@@ -4,7 +4,7 @@
  */
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
-import { connectNats } from '../../nodes/nats/connect.ts'
+import { connectNats } from '../../nodes/nats/server/connect.ts'
 import { silent } from '../memory.ts'
 import { service } from '../service.ts'
 import { fieldsOf, listOf, until } from './given.ts'

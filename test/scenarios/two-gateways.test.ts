@@ -1,5 +1,5 @@
 import t from 'tap'
-import { assignment, type Member } from '../../nodes/host/membership.ts'
+import { assignment, type Member } from '../../nodes/host/cluster/membership.ts'
 import { service } from '../service.ts'
 import { ask, beat, jobOf, runOf, seen, start, story, until, type Received } from './sockets.ts'
 

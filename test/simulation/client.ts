@@ -5,14 +5,14 @@
 import type { Outcome } from '../../gateway/ports.ts'
 import type { Address, Command } from '../../protocol/entry.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
-import type { RunState } from '../../actors/run/state.ts'
-import type { InteractionState } from '../../actors/interaction/state.ts'
+import type { RunState } from '../../actors/runs/state.ts'
+import type { InteractionState } from '../../actors/interactions/state.ts'
 import { Follower } from './follower.ts'
 import type { Past } from './history.ts'
 import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'
 import { people, signals, specOf } from './specs.ts'
-import type { Spec } from '../../protocol/spec.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
 
 /** Milliseconds a client waits for an answer before it turns to another gateway. */
 const PATIENCE = 9000

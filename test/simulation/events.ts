@@ -3,14 +3,14 @@
  * it was published, a key publishes once, no wait is shown as open before the matcher knows of it, and none is left that an event
  * was for.
  */
-import { placesOf, type RunState } from '../../actors/run/state.ts'
+import { placesOf, type RunState } from '../../actors/runs/state.ts'
 import type { SourcesState } from '../../actors/events/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Placed } from '../../protocol/entry.ts'
-import { ExpressionError } from '../../protocol/language/expression.ts'
-import { fits } from '../../protocol/matching.ts'
-import type { Awaited, SourcesEvent, Watch } from '../../protocol/sources.ts'
+import { ExpressionError } from '../../protocol/rules/expressions/expression.ts'
+import { fits } from '../../protocol/events/matching.ts'
+import type { Awaited, SourcesEvent, Watch } from '../../protocol/events/sources.ts'
 import type { Past } from './history.ts'
 import type { LoopRules } from './loops.ts'
 import type { Simulation } from './simulation.ts'

@@ -2,13 +2,13 @@
  * What must hold for questions to people, in the order of the journal: each is asked once, nobody answers twice in a round,
  * it ends once and stays as it ended; and a run that waits for an answer waits for one that can still come.
  */
-import type { RunState } from '../../actors/run/state.ts'
-import type { InteractionState } from '../../actors/interaction/state.ts'
+import type { RunState } from '../../actors/runs/state.ts'
+import type { InteractionState } from '../../actors/interactions/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { Placed } from '../../protocol/entry.ts'
-import type { InteractionEvent } from '../../protocol/interaction/events.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { InteractionEvent } from '../../protocol/interactions/events.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Past } from './history.ts'
 import type { Simulation } from './simulation.ts'
 

@@ -1,5 +1,5 @@
 /** What must hold for the leases of jobs, in the order of the journal. */
-import type { QueueEvent } from '../../protocol/api/jobs.ts'
+import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { Placed } from '../../protocol/entry.ts'
 import type { Simulation } from './simulation.ts'
 

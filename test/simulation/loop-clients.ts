@@ -1,8 +1,8 @@
 /** Clients of loops: they save a few, start runs of them, pause them and let them go on. In the end their projects are deleted. */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { makeId, slotOf } from '../../protocol/ids.ts'
-import type { Trigger } from '../../protocol/loop/shapes.ts'
-import type { Step } from '../../protocol/spec.ts'
+import type { Trigger } from '../../protocol/loops/schema.ts'
+import type { Step } from '../../protocol/workflows/spec.ts'
 import { fork, type Dice } from './dice.ts'
 import type { Simulation } from './simulation.ts'
 

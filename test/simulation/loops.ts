@@ -3,17 +3,17 @@
  * twice or out of order; as many runs are under way as the loop, the trigger and the organization allow; nothing starts while the loop
  * is paused. At rest everybody knows the same: loops, runs, places, projects and the matcher of events.
  */
-import { ruleOf } from '../../actors/loop/admit.ts'
-import type { LoopState } from '../../actors/loop/state.ts'
+import { ruleOf } from '../../actors/loops/admit.ts'
+import type { LoopState } from '../../actors/loops/state.ts'
 import type { SourcesState } from '../../actors/events/state.ts'
-import type { ProjectState } from '../../actors/project/state.ts'
-import type { RunState } from '../../actors/run/state.ts'
+import type { ProjectState } from '../../actors/projects/state.ts'
+import type { RunState } from '../../actors/runs/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Placed } from '../../protocol/entry.ts'
-import type { LoopEvent } from '../../protocol/loop/events.ts'
-import type { Wanting } from '../../protocol/loop/places.ts'
-import type { Loop } from '../../protocol/loop/shapes.ts'
+import type { LoopEvent } from '../../protocol/loops/events.ts'
+import type { Wanting } from '../../protocol/loops/places.ts'
+import type { Loop } from '../../protocol/loops/schema.ts'
 import type { Past } from './history.ts'
 import type { Simulation } from './simulation.ts'
 

@@ -7,8 +7,8 @@
  * M3. Dying can be set to happen at a coming call to the outside, before or after the call has taken effect.
  */
 import { Host } from '../../nodes/host/host.ts'
-import { Membership } from '../../nodes/host/membership.ts'
-import { createNeighbours, listenAs } from '../../nodes/host/neighbours.ts'
+import { Membership } from '../../nodes/host/cluster/membership.ts'
+import { createNeighbours, listenAs } from '../../nodes/host/cluster/neighbours.ts'
 import type { HostDeps } from '../../nodes/host/deps.ts'
 import type { Blobs, Clock } from '../../nodes/host/ports.ts'
 import { createWorld } from '../../nodes/world.ts'

@@ -1,7 +1,7 @@
 /** What workers of the simulation make of jobs. As a model: words, or tool calls, by dice of the attempt's own, so that a repeated report says the same. */
 import type { JsonObject } from '../../protocol/common.ts'
-import type { GrantedTool, TurnDefinition } from '../../protocol/session/definition.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import { fork, type Dice } from './dice.ts'
 
 const tools: readonly GrantedTool[] = [

@@ -1,8 +1,8 @@
 /** Whether everything that could move has moved. */
-import type { LoopState } from '../../actors/loop/state.ts'
-import type { WorkerState } from '../../actors/worker/worker.ts'
-import type { QueueState } from '../../actors/queue/state.ts'
-import { isAsked, type RunState } from '../../actors/run/state.ts'
+import type { LoopState } from '../../actors/loops/state.ts'
+import type { WorkerState } from '../../actors/workers/worker.ts'
+import type { QueueState } from '../../actors/jobs/state.ts'
+import { isAsked, type RunState } from '../../actors/runs/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { unsettledInteraction } from './interactions.ts'
 import type { Added, Ledger } from './ledger.ts'

@@ -3,12 +3,12 @@
  * that starts one turn, calls that are made and answered once with what their job gave, nudges that are delivered once; and at
  * rest no turn that could move.
  */
-import type { SessionState } from '../../actors/session/state.ts'
-import type { QueueEvent } from '../../protocol/api/jobs.ts'
+import type { SessionState } from '../../actors/sessions/state.ts'
+import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { Command, Placed } from '../../protocol/entry.ts'
-import { isFrame, type SessionEvent } from '../../protocol/session/events.ts'
-import { settledTurns } from '../../protocol/session/settled.ts'
-import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+import { isFrame, type SessionEvent } from '../../protocol/sessions/events.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
+import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import type { Past } from './history.ts'
 import { interactionOf } from './interactions.ts'
 import type { Simulation } from './simulation.ts'

@@ -1,5 +1,5 @@
 /** Small workflows of every kind of step, made by chance. */
-import type { Spec, Step } from '../../protocol/spec.ts'
+import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import type { Dice } from './dice.ts'
 
 /** Who is asked, and who reviews. */

@@ -1,5 +1,5 @@
 /** Clients that talk to agents: they send messages, some of them twice, nudge, cancel and answer what agents ask. Dice of their own, and not in every seed. */
-import type { SessionState } from '../../actors/session/state.ts'
+import type { SessionState } from '../../actors/sessions/state.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { fork, type Dice } from './dice.ts'
 import { Follower } from './follower.ts'

@@ -1,7 +1,7 @@
 /** A worker process: connects through some gateway, does jobs, and, when the seed says so, misbehaves in every way we know. */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../protocol/internal.ts'
-import type { ClaimedJob } from '../../protocol/worker.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Machine } from './machine.ts'
 import { resultOf } from './model.ts'
 import type { Simulation } from './simulation.ts'

@@ -1,6 +1,6 @@
 /** Records of calls of actions, as the view makes them. */
 import t from 'tap'
-import { summaryOf } from '../../views/invocations.ts'
+import { summaryOf } from '../../views/tables/actions/invocations.ts'
 
 t.test('the summary of a result is an object, also of one that is cut', async (t) => {
   t.strictSame(summaryOf({ sent: 3 }), { sent: 3 })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Job, QueueEvent } from '../../protocol/api/jobs.ts'
-import { takes } from '../../views/waiting.ts'
+import type { Job, QueueEvent } from '../../protocol/jobs/rows.ts'
+import { takes } from '../../views/tables/runs/waiting.ts'
 import { View } from '../../views/view.ts'
 import {
   ask,

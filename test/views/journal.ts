@@ -1,5 +1,5 @@
 /** Journals written by hand: commits of a few entries, with the sequences and predecessors a shard host would give them. */
-import type { Job, LeaseGrant, QueueEvent } from '../../protocol/api/jobs.ts'
+import type { Job, LeaseGrant, QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../protocol/runs/schema.ts'
 import { timestamp, type JsonObject } from '../../protocol/common.ts'
@@ -13,8 +13,8 @@ import {
   type Principal,
 } from '../../protocol/entry.ts'
 import type { Patch } from '../../protocol/patch.ts'
-import type { Spec } from '../../protocol/spec.ts'
-import type { Registration } from '../../protocol/worker.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
+import type { Registration } from '../../protocol/workers/socket.ts'
 import type { Message, View } from '../../views/view.ts'
 
 export const T0 = Date.UTC(2031, 1, 3, 4, 5, 6)

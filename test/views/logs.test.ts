@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { startLogs } from '../../views/logs.ts'
+import { startLogs } from '../../views/files/logs.ts'
 
 const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number =>

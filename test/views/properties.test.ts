@@ -1,8 +1,8 @@
 /** What holds for every journal, however it is cut, repeated or continued while it is read. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { InteractionEvent } from '../../protocol/interaction/events.ts'
-import type { Interaction } from '../../protocol/interaction/shapes.ts'
+import type { InteractionEvent } from '../../protocol/interactions/events.ts'
+import type { Interaction } from '../../protocol/interactions/schema.ts'
 import { View } from '../../views/view.ts'
 import {
   ask,

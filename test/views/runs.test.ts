@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
-import { planRuns } from '../../views/run-list.ts'
+import { planRuns } from '../../views/tables/runs/list.ts'
 import { View } from '../../views/view.ts'
 import {
   ask,
@@ -23,7 +23,7 @@ import {
   type Draft,
 } from './journal.ts'
 import Database from 'better-sqlite3'
-import { migrate } from '../../views/migrate.ts'
+import { migrate } from '../../views/files/migrate.ts'
 
 const viewOf = (...drafts: readonly Draft[]): View => {
   const journal = new Journal()

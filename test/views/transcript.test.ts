@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { SessionEvent } from '../../protocol/session/events.ts'
-import type { TranscriptPage } from '../../protocol/session/pages.ts'
-import type { TranscriptMessage } from '../../protocol/session/shapes.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import type { TranscriptPage } from '../../protocol/sessions/transcript/pages.ts'
+import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { View } from '../../views/view.ts'
 import { at, Journal, type Draft } from './journal.ts'
 

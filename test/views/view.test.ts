@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
-import { SCHEMA_VERSION } from '../../views/migrate.ts'
+import { SCHEMA_VERSION } from '../../views/files/migrate.ts'
 import { View } from '../../views/view.ts'
 import { ask, each, event, Journal, moved, run, started } from './journal.ts'
 

@@ -1,5 +1,5 @@
 /** Files of messages as data: what a block refers to, and how it is described. Pure. */
-import type { Block } from '../../../protocol/session/blocks.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { linkTarget } from '../markdown.ts'
 
 /** Types of images that browsers decode and the service stores. */

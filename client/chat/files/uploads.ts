@@ -4,8 +4,8 @@
  *
  * Invariant: a file that is not sent is erased from the session when it is removed or the screen is left.
  */
-import type { Block } from '../../../protocol/session/blocks.ts'
-import type { Attached } from '../../../protocol/session/attachments.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import type { Attached } from '../../../protocol/sessions/attachments.ts'
 import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 

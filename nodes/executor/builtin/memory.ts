@@ -1,6 +1,6 @@
 /** An agent's own memory: remembering, recalling, forgetting. */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { MemoryEntry } from '../../../protocol/memory.ts'
+import type { MemoryEntry } from '../../../protocol/memory/schema.ts'
 import { act } from './act.ts'
 import type { Called, Does } from './builtin.ts'
 

@@ -1,5 +1,5 @@
 /** Errands of actors, as jobs: each is told by its owner when it is handed out, and may be done twice. */
-import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
+import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Handler } from '../handler.ts'

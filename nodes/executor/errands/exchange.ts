@@ -2,19 +2,19 @@
  * Beginning the turn of an exchange: its session is found, the definition of the turn resolved, and what was said since the agent
  * was last asked is read, as the agent: what it cannot see as a member of the channel never reaches its model.
  */
-import { agentOf, define } from '../../../gateway/session/definition.ts'
-import { locate } from '../../../gateway/session/session-id.ts'
-import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
-import type { ChannelMessage } from '../../../protocol/channels.ts'
+import { agentOf, define } from '../../../gateway/sessions/definition.ts'
+import { locate } from '../../../gateway/sessions/session-id.ts'
+import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
+import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import {
   activePrincipal,
   type OrganizationDirectory,
   type ProjectDirectory,
-} from '../../../protocol/directory.ts'
+} from '../../../protocol/access/directory.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import type { Block } from '../../../protocol/session/blocks.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]

@@ -1,6 +1,6 @@
 /** Taking a member that is no active principal out of a channel. */
-import type { CapabilityReader } from '../../../gateway/agent-capabilities.ts'
-import { activePrincipal, type ProjectDirectory } from '../../../protocol/directory.ts'
+import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
+import { activePrincipal, type ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 

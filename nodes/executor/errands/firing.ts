@@ -1,7 +1,7 @@
 /** Firing a trigger for an event of a private session, if the last editor of the loop may read the session. */
-import { mayRead } from '../../../gateway/session/reader.ts'
+import { mayRead } from '../../../gateway/sessions/reader.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { Firing, SourceEvent } from '../../../protocol/sources.ts'
+import type { Firing, SourceEvent } from '../../../protocol/events/sources.ts'
 import type { Runs } from './errands.ts'
 
 /** Done twice, it fires once: the loop knows a firing by trigger and event. */

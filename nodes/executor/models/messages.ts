@@ -4,7 +4,7 @@
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
-import type { ModelMessage as Said } from '../../../protocol/session/request.ts'
+import type { ModelMessage as Said } from '../../../protocol/sessions/turns/request.ts'
 
 type AssistantPart = Exclude<AssistantContent, string>[number]
 type UserPart = Exclude<UserContent, string>[number]

@@ -1,6 +1,6 @@
 /** What a script can ask about a conversation: what was said last, where the turn stands, what the tools gave. Only the request decides, so a repeated attempt reads the same. */
 import type { JsonObject } from '../../../protocol/common.ts'
-import type { ModelMessage } from '../../../protocol/session/request.ts'
+import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 
 /** A result of a tool. */
 export interface Result {

@@ -3,7 +3,7 @@
  * middle of the last one.
  */
 import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
-import type { ShownTool } from '../../../protocol/session/tools.ts'
+import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
 import { ExecutorFault, faultOfStatus } from '../faults.ts'
 import type { Counts, Delta, ModelRequest, Spoken } from '../speech.ts'
 import { factsOf, type Facts, type Result } from './conversation.ts'

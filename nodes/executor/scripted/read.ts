@@ -1,6 +1,6 @@
 /** Finding and reading the script in the instructions of an agent: all of them, or the first fenced block that is one. */
 import { Value } from 'typebox/value'
-import { readYaml } from '../../../gateway/yaml.ts'
+import { readYaml } from '../../../gateway/files/yaml.ts'
 import { ECHO, Script } from './script.ts'
 
 /** Characters of a script. */

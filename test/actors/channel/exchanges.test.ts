@@ -1,10 +1,10 @@
 /** Agents in a channel: whom a message wakes, and what becomes of an exchange. */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { channelActor } from '../../../actors/channel/channel.ts'
-import type { ChannelState } from '../../../actors/channel/state.ts'
+import { channelActor } from '../../../actors/channels/channel.ts'
+import type { ChannelState } from '../../../actors/channels/state.ts'
 import { STREAK, type Exchange } from '../../../protocol/channels/exchange.ts'
-import type { ChannelMessage } from '../../../protocol/channels.ts'
+import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import type { Outcome } from '../../given.ts'
 import { typesOf } from '../../given.ts'
 import { by, CHANNEL, member, opened } from './story.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../../protocol/channels.ts'
+import { limits } from '../../../protocol/channels/schema.ts'
 import { START } from '../../given.ts'
 import { by, CHANNEL, member, opened } from './story.ts'
 

@@ -5,13 +5,13 @@
 import * as fc from 'fast-check'
 import t from 'tap'
 import { fold } from '../../../actors/actor.ts'
-import type { ChannelState } from '../../../actors/channel/state.ts'
+import type { ChannelState } from '../../../actors/channels/state.ts'
 import type {
   ChannelEvent,
   ChannelMember,
   ChannelMessage,
   MessageFacts,
-} from '../../../protocol/channels.ts'
+} from '../../../protocol/channels/schema.ts'
 import { View } from '../../../views/view.ts'
 import { Journal, T0 } from '../../views/journal.ts'
 import { actor, by, CHANNEL, member, opened, settings } from './story.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { channelName } from '../../../actors/channel/name.ts'
+import { channelName } from '../../../actors/channels/name.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { given, START, typesOf } from '../../given.ts'
 import { by, CHANNEL, member, opened, settings } from './story.ts'

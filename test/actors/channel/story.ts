@@ -1,8 +1,8 @@
 /** Channels as stories tell them: opened, joined, written to. */
-import { channelActor } from '../../../actors/channel/channel.ts'
-import type { ChannelState } from '../../../actors/channel/state.ts'
+import { channelActor } from '../../../actors/channels/channel.ts'
+import type { ChannelState } from '../../../actors/channels/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
-import type { ChannelMember, ChannelSettings } from '../../../protocol/channels.ts'
+import type { ChannelMember, ChannelSettings } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { given, START, type Outcome } from '../../given.ts'
 

@@ -1,14 +1,14 @@
 /** A delivery, arm by arm: what an attempt is, what counts, and when it is over. */
 import t from 'tap'
-import { deliveryActor } from '../../../actors/delivery/delivery.ts'
-import type { DeliveryRecord } from '../../../protocol/api/webhooks.ts'
+import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
+import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import {
   ATTEMPTS,
   PROMPT,
   pauseAfter,
   type AttemptOutcome,
   type DeliveryOpening,
-} from '../../../protocol/delivery.ts'
+} from '../../../protocol/webhooks/delivery.ts'
 import { given, START, typesOf, type Scene } from '../../given.ts'
 
 interface State {

@@ -1,9 +1,13 @@
 /** Any order of attempts, losses, repeats and late news: a delivery keeps its promises, and comes to an end. */
 import fc from 'fast-check'
 import t from 'tap'
-import { deliveryActor } from '../../../actors/delivery/delivery.ts'
-import type { DeliveryRecord } from '../../../protocol/api/webhooks.ts'
-import { ATTEMPTS, type AttemptOutcome, type DeliveryOpening } from '../../../protocol/delivery.ts'
+import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
+import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
+import {
+  ATTEMPTS,
+  type AttemptOutcome,
+  type DeliveryOpening,
+} from '../../../protocol/webhooks/delivery.ts'
 import { given, type Outcome, type Scene } from '../../given.ts'
 
 interface State {

@@ -4,7 +4,12 @@ import fc from 'fast-check'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
-import type { Chain, Overrun, Publication, TriggerLimits } from '../../../protocol/sources.ts'
+import type {
+  Chain,
+  Overrun,
+  Publication,
+  TriggerLimits,
+} from '../../../protocol/events/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
 type Fires = Readonly<Record<string, readonly string[]>>

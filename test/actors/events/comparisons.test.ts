@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Listeners } from '../../../actors/events/listeners.ts'
 import { silent } from '../../../actors/events/state.ts'
-import type { Publication, Watch } from '../../../protocol/sources.ts'
+import type { Publication, Watch } from '../../../protocol/events/sources.ts'
 
 const said = (more: Partial<Publication> = {}): Publication => ({
   event_type: 'order.paid',

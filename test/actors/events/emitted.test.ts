@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Effect } from '../../../actors/actor.ts'
-import { run } from '../../../actors/run/run.ts'
+import { run } from '../../../actors/runs/run.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
-import { eventCatalog } from '../../../protocol/event-catalog.ts'
-import { emittedTypes } from '../../../protocol/event-types.ts'
-import type { Publication } from '../../../protocol/sources.ts'
+import { eventCatalog } from '../../../protocol/events/catalog.ts'
+import { emittedTypes } from '../../../protocol/events/types.ts'
+import type { Publication } from '../../../protocol/events/sources.ts'
 import { answer, asked } from '../interaction/story.ts'
 import { Yard } from '../loop/yard.ts'
 import { begun } from '../session/story.ts'
@@ -50,7 +50,7 @@ const ofSessions = publishedBy(begun('hi').last?.effects)
 
 /** What is published outside actors, by file. */
 const atTheEdge: Readonly<Record<string, string>> = {
-  'gateway/trigger.ts': 'http_trigger.received',
+  'gateway/commands/http-trigger.ts': 'http_trigger.received',
   'nodes/mail/listener.ts': 'email.received',
 }
 const source = (file: string): string => readFileSync(file, 'utf8')

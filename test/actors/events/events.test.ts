@@ -10,7 +10,7 @@ import {
   type Publication,
   type Watch,
   defaultTriggerLimits,
-} from '../../../protocol/sources.ts'
+} from '../../../protocol/events/sources.ts'
 import { given, START, type Scene } from '../../given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor

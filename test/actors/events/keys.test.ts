@@ -3,7 +3,7 @@ import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
 import { silent } from '../../../actors/events/state.ts'
-import { publishIdempotently } from '../../../gateway/publish-idempotently.ts'
+import { publishIdempotently } from '../../../gateway/commands/publish-idempotently.ts'
 import type { Cause } from '../../../actors/actor.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import {
@@ -11,7 +11,7 @@ import {
   type Published,
   type Recalled,
   type SourcesEvent,
-} from '../../../protocol/sources.ts'
+} from '../../../protocol/events/sources.ts'
 import { START } from '../../given.ts'
 
 const actor = eventsActor(defaultTriggerLimits)

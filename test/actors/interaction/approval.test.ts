@@ -1,7 +1,7 @@
 /** Approvals that the service demands, and questions whose targets do not exist. */
 import t from 'tap'
-import { interactionActor } from '../../../actors/interaction/interaction.ts'
-import type { InteractionState } from '../../../actors/interaction/state.ts'
+import { interactionActor } from '../../../actors/interactions/interaction.ts'
+import type { InteractionState } from '../../../actors/interactions/state.ts'
 import { given, START } from '../../given.ts'
 
 const asked = (more: object = {}) =>

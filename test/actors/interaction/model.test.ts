@@ -1,7 +1,7 @@
 /** Any order of answers, repeats, strangers, cancellations and time: one outcome, the model's, and the run that waits is told of it once. */
 import fc from 'fast-check'
 import t from 'tap'
-import { outcomeOf, satisfied } from '../../../protocol/interaction/resolve.ts'
+import { outcomeOf, satisfied } from '../../../protocol/interactions/resolve.ts'
 import { START } from '../../given.ts'
 import { asked, by, record, type After, type Asked } from './story.ts'
 

@@ -1,7 +1,7 @@
 /** Short words for stories about interactions. */
-import type { InteractionState } from '../../../actors/interaction/state.ts'
-import { interactionActor } from '../../../actors/interaction/interaction.ts'
-import type { Interaction } from '../../../protocol/interaction/shapes.ts'
+import type { InteractionState } from '../../../actors/interactions/state.ts'
+import { interactionActor } from '../../../actors/interactions/interaction.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { given, type Outcome, type Scene } from '../../given.ts'
 
 export type Asked = Scene<InteractionState>

@@ -1,8 +1,8 @@
 /** Admission against a model: starts, ends and changes of the rules in any order. */
 import fc from 'fast-check'
 import t from 'tap'
-import { ruleOf } from '../../../actors/loop/admit.ts'
-import type { ConcurrencyPolicy } from '../../../protocol/loop/shapes.ts'
+import { ruleOf } from '../../../actors/loops/admit.ts'
+import type { ConcurrencyPolicy } from '../../../protocol/loops/schema.ts'
 import { Yard } from './yard.ts'
 
 const policies: ConcurrencyPolicy[] = ['allow', 'queue', 'skip', 'replace']

@@ -1,6 +1,6 @@
 /** Chains of loops that start each other through events: what a run knows of them, and how a loop is paused. */
 import t from 'tap'
-import { MAX_CHAIN_DEPTH } from '../../../protocol/sources.ts'
+import { MAX_CHAIN_DEPTH } from '../../../protocol/events/sources.ts'
 import { ORGANIZATION, Yard } from './yard.ts'
 
 const made = (more: Record<string, unknown>): Yard => {

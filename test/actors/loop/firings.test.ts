@@ -1,6 +1,6 @@
 /** Firings for events of private sessions: held, looked up under the last editor, and fired only while that is the last editor. */
 import t from 'tap'
-import type { HeldFiring } from '../../../protocol/loop/events.ts'
+import type { HeldFiring } from '../../../protocol/loops/events.ts'
 import { Yard } from './yard.ts'
 
 const made = (): Yard => {

@@ -1,7 +1,7 @@
 /** The arms of a loop that its admission model does not reach: times, firings, budgets, handles. */
 import t from 'tap'
-import { triggerHandle } from '../../../actors/trigger/handle.ts'
-import { MAX_CHAIN_DEPTH } from '../../../protocol/sources.ts'
+import { triggerHandle } from '../../../actors/loops/http-trigger/handle.ts'
+import { MAX_CHAIN_DEPTH } from '../../../protocol/events/sources.ts'
 import { given } from '../../given.ts'
 import { ORGANIZATION, START, Yard } from './yard.ts'
 

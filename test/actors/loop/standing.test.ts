@@ -1,6 +1,6 @@
 /** What a project knows of its loops: an action that is called stays, and loops end with their project. */
 import t from 'tap'
-import { projectActor } from '../../../actors/project/project.ts'
+import { projectActor } from '../../../actors/projects/project.ts'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { played } from '../played.ts'

@@ -1,5 +1,5 @@
 /** A loop with the least of its runs around it: who was told what, and a script that ends them. */
-import { loopActor } from '../../../actors/loop/loop.ts'
+import { loopActor } from '../../../actors/loops/loop.ts'
 import {
   evolve,
   type AnyActor,
@@ -7,10 +7,10 @@ import {
   type Decided,
   type Effect,
 } from '../../../actors/actor.ts'
-import type { LoopState } from '../../../actors/loop/state.ts'
-import type { LoopEvent } from '../../../protocol/loop/events.ts'
+import type { LoopState } from '../../../actors/loops/state.ts'
+import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { Chain } from '../../../protocol/sources.ts'
+import type { Chain } from '../../../protocol/events/sources.ts'
 import { makeId } from '../../../protocol/ids.ts'
 
 export const ORGANIZATION = 'org_1'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { run } from '../../../actors/run/run.ts'
-import { sizes } from '../../../protocol/worker.ts'
+import { run } from '../../../actors/runs/run.ts'
+import { sizes } from '../../../protocol/workers/socket.ts'
 import { START, typesOf } from '../../given.ts'
 import { action, failed, payload, record, settle, sleep, started, step } from './story.ts'
 

@@ -1,7 +1,7 @@
 /** Steps and checks that ask an agent: what is looked up, what the session is told, and what becomes of the step. */
 import t from 'tap'
-import type { RunState } from '../../../actors/run/state.ts'
-import type { Spec, Step } from '../../../protocol/spec.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
+import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { definition } from '../session/story.ts'
 import type { Outcome, Scene } from '../../given.ts'
 import { action, payload, record, sleep, started, step } from './story.ts'

@@ -1,6 +1,6 @@
 /** What a run that pays an agent does when its budget is spent. */
 import t from 'tap'
-import type { Step } from '../../../protocol/spec.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
 import { definition } from '../session/story.ts'
 import { payload, record, started } from './story.ts'
 

@@ -1,7 +1,7 @@
 /** Source events: who is given one, and how an index of what runs wait for is kept. */
 import t from 'tap'
 import { waitChange, type RunEvent } from '../../../protocol/runs/events.ts'
-import type { Step } from '../../../protocol/spec.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
 import { START, typesOf } from '../../given.ts'
 import { open, record, started, step, wait, type After } from './story.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { MAX_ASKED } from '../../../actors/run/interactions.ts'
-import type { Step } from '../../../protocol/spec.ts'
+import { MAX_ASKED } from '../../../actors/runs/inbound/interactions.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
 import { START, typesOf } from '../../given.ts'
 import { action, payload, record, sleep, started, step, wait } from './story.ts'
 

@@ -1,8 +1,8 @@
 /** A step over very many items: no decision is large, and the last one costs what the first did. */
 import t from 'tap'
 import { evolve, type AnyActor, type Cause, type Decided } from '../../../actors/actor.ts'
-import { run } from '../../../actors/run/run.ts'
-import { placesOf, type RunState } from '../../../actors/run/state.ts'
+import { run } from '../../../actors/runs/run.ts'
+import { placesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { prefixes } from '../../../protocol/ids.ts'
 

@@ -1,9 +1,9 @@
 /** Runs of loops: waiting for their turn, spending, being recovered. */
 import t from 'tap'
-import type { RunState } from '../../../actors/run/state.ts'
-import { run } from '../../../actors/run/run.ts'
-import type { LoopRun } from '../../../protocol/loop/run.ts'
-import type { Spec, Step } from '../../../protocol/spec.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
+import { run } from '../../../actors/runs/run.ts'
+import type { LoopRun } from '../../../protocol/loops/run.ts'
+import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { given, typesOf, type Outcome } from '../../given.ts'
 import { action, payload, settle, wait } from './story.ts'
 

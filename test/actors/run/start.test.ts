@@ -1,6 +1,6 @@
 import t from 'tap'
-import { run } from '../../../actors/run/run.ts'
-import type { RunState } from '../../../actors/run/state.ts'
+import { run } from '../../../actors/runs/run.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
 import { given, START, typesOf } from '../../given.ts'
 import { action, payload, record, settle, sleep, started, step, wait } from './story.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { cleanupPrefix, prefixBelow } from '../../../actors/run/places.ts'
-import type { Spec, Step } from '../../../protocol/spec.ts'
+import { cleanupPrefix, prefixBelow } from '../../../actors/runs/engine/places.ts'
+import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 
 const nap = (id: string): Step => ({ id, kind: 'sleep', config: { duration: '0' } })
 const branching = (id: string): Step =>

@@ -1,9 +1,9 @@
 /** Short words for stories about runs. */
-import { isAsked, placesOf, type RunState } from '../../../actors/run/state.ts'
-import { run } from '../../../actors/run/run.ts'
+import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { run } from '../../../actors/runs/run.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
-import type { Spec, Step } from '../../../protocol/spec.ts'
+import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { given, type Outcome, type Scene } from '../../given.ts'
 
 export type Run = Scene<RunState>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MAX_STORED } from '../../../actors/run/signal.ts'
+import { MAX_STORED } from '../../../actors/runs/commands/signal.ts'
 import { START, typesOf } from '../../given.ts'
 import { action, payload, record, settle, sleep, started, step, wait } from './story.ts'
 

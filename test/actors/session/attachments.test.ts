@@ -1,8 +1,8 @@
 /** Files of a session: announced, stored, shown, erased; and what is told about the application by actions. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Attached } from '../../../protocol/session/attachments.ts'
-import { limits } from '../../../protocol/session/limits.ts'
+import type { Attached } from '../../../protocol/sessions/attachments.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
 import { begun, definition, message, say, Story, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>

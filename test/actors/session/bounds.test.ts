@@ -1,13 +1,13 @@
 /** Rows whose parts are as long as they may be, in characters that take the most of a stream's line: no line has 8 MiB, in either version. */
 import t from 'tap'
-import { spell, type Change } from '../../../gateway/session/change.ts'
-import { told } from '../../../gateway/session/notes.ts'
-import { numberedDialect } from '../../../gateway/session/v1.ts'
-import { transcriptDialect } from '../../../gateway/session/v2.ts'
-import { isFrame, rowIn, type SessionEvent } from '../../../protocol/session/events.ts'
-import { limits } from '../../../protocol/session/limits.ts'
-import type { TranscriptMessage } from '../../../protocol/session/shapes.ts'
-import { sizes } from '../../../protocol/worker.ts'
+import { spell, type Change } from '../../../gateway/sessions/transcript/change.ts'
+import { told } from '../../../gateway/sessions/transcript/notes.ts'
+import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
+import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
+import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { sizes } from '../../../protocol/workers/socket.ts'
 import { begun, definition, message, say, Story, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>

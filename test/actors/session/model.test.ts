@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { patchBlock, isFrame, type SessionEvent } from '../../../protocol/session/events.ts'
-import { settledTurns } from '../../../protocol/session/settled.ts'
-import type { TranscriptMessage, TurnUpsert } from '../../../protocol/session/shapes.ts'
+import { patchBlock, isFrame, type SessionEvent } from '../../../protocol/sessions/events.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 

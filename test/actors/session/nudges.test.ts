@@ -1,7 +1,7 @@
 /** Nudges, context, outputs and compaction. */
 import t from 'tap'
-import { limits } from '../../../protocol/session/limits.ts'
-import type { NudgeAck } from '../../../protocol/session/shapes.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { NudgeAck } from '../../../protocol/sessions/schema.ts'
 import { ask, begun, definition, message, say, tool, use, type Story } from './story.ts'
 
 const nudge = (s: Story, content: string, more: Record<string, unknown> = {}): NudgeAck | string =>

@@ -4,13 +4,13 @@
  */
 import t from 'tap'
 import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
-import { recall, remember, type Remembered } from '../../../actors/session/remembered.ts'
-import { sessionActor } from '../../../actors/session/session.ts'
-import type { SessionState } from '../../../actors/session/state.ts'
+import { recall, remember, type Remembered } from '../../../actors/sessions/history/remembered.ts'
+import { sessionActor } from '../../../actors/sessions/session.ts'
+import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import { prefixes } from '../../../protocol/ids.ts'
-import { limits } from '../../../protocol/session/limits.ts'
-import type { TranscriptMessage } from '../../../protocol/session/shapes.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { START } from '../../given.ts'
 import { definition, message, say, tool, use } from './story.ts'
 

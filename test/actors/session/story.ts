@@ -2,16 +2,16 @@
  * Stories about sessions: the actor with the questions it asks, which are real interactions, and the jobs it has queued, which
  * the story ends as it likes. Tells between session and questions are decided at once, as in one commit.
  */
-import { interactionActor } from '../../../actors/interaction/interaction.ts'
+import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import type { Tell } from '../../../actors/actor.ts'
-import { sessionActor } from '../../../actors/session/session.ts'
-import type { SessionState } from '../../../actors/session/state.ts'
+import { sessionActor } from '../../../actors/sessions/session.ts'
+import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { AnyActor, Cause } from '../../../actors/actor.ts'
-import type { JobHeader } from '../../../protocol/api/jobs.ts'
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Event } from '../../../protocol/entry.ts'
-import type { GrantedTool, TurnDefinition } from '../../../protocol/session/definition.ts'
-import type { SessionEvent } from '../../../protocol/session/events.ts'
-import type { TurnUpsert } from '../../../protocol/session/shapes.ts'
+import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
 import { given, START, type Outcome, type Scene } from '../../given.ts'
 
 type Open = Record<string, unknown>

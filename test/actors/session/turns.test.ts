@@ -1,6 +1,6 @@
 /** One turn after another: admission, generations, budgets, cancellation. */
 import t from 'tap'
-import type { TurnAck } from '../../../protocol/session/shapes.ts'
+import type { TurnAck } from '../../../protocol/sessions/schema.ts'
 import { ask, begun, definition, message, say, Story, tool, use } from './story.ts'
 
 t.test('a message makes session, row, turn and generation in one commit', async (t) => {

@@ -1,9 +1,9 @@
 /** Visibility of sessions of this release and of journals of earlier ones. */
 import t from 'tap'
-import { evolve } from '../../../actors/session/evolve.ts'
-import { standing } from '../../../actors/session/find-or-create.ts'
-import { unborn } from '../../../actors/session/state.ts'
-import type { Session } from '../../../protocol/session/shapes.ts'
+import { evolve } from '../../../actors/sessions/evolve.ts'
+import { standing } from '../../../actors/sessions/find-or-create.ts'
+import { unborn } from '../../../actors/sessions/state.ts'
+import type { Session } from '../../../protocol/sessions/schema.ts'
 
 const stored = (more: Partial<Session>): Session => ({
   id: 'ses_1',

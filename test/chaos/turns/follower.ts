@@ -1,7 +1,7 @@
 /** Somebody who follows a session over whichever gateway lives, with the fold that clients use, and writes down how each turn looked when its end was shown. */
 import { followTranscript, Transcript } from '../../../client/transcript.ts'
-import { canonicalJson } from '../../../protocol/session/schema.ts'
-import { settledTurns } from '../../../protocol/session/settled.ts'
+import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { Shown } from './history.ts'
 import { spell } from './plans.ts'
 

@@ -7,8 +7,8 @@ import { api } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import { asyncapi } from '../../../protocol/openapi/asyncapi.ts'
 import { streamFrames } from '../../../protocol/openapi/frames.ts'
-import { transcriptFrames } from '../../../protocol/session/frames.ts'
-import { down, up } from '../../../protocol/worker.ts'
+import { transcriptFrames } from '../../../protocol/sessions/transcript/frames.ts'
+import { down, up } from '../../../protocol/workers/socket.ts'
 
 interface Document {
   readonly servers: Readonly<Record<string, Readonly<Record<string, unknown>>>>

@@ -1,0 +1,115 @@
+/**
+ * A channel: the one writer of its settings, members and messages.
+ *
+ * Invariants:
+ * C1. Messages are numbered 1, 2, 3… without gaps; a number is never used again.
+ * C2. The state does not grow with the messages: it holds members, pinned messages, what is remembered of the latest threads,
+ *     which are bounded, and the exchanges under way.
+ * C3. To who cannot see the channel it does not exist, whatever is asked.
+ * C4. A deleted channel never comes back; a new one of its name has another id.
+ */
+import type { Api } from '../../protocol/api.ts'
+import type {
+  ChannelCommands,
+  ChannelEvent,
+  ChannelMember,
+} from '../../protocol/channels/schema.ts'
+import { patch } from '../../protocol/patch.ts'
+import type { Actor } from '../actor.ts'
+import { evolveConfirmations } from './confirmations.ts'
+import { errandOf, errandSettled, settled } from './exchanges.ts'
+import { add, expel, leave, markRead, type Found } from './members.ts'
+import { edit, send, type EditFacts, type SendFacts } from './messages.ts'
+import { open, remove, reopen, update, type Caller } from './settings.ts'
+import { countStreak, endTalks, memberOf, talked, unopened, type ChannelState } from './state.ts'
+
+/** What the edge adds to rows. */
+type Extra = {
+  'channel.update': Caller
+  'channel.delete': Caller
+  'channel.add_member': Found
+  'channel.send': SendFacts
+  'channel.edit': EditFacts
+}
+
+function readUpTo(state: ChannelState, id: string, seq: number): void {
+  const member = memberOf(state, id)
+  if (member && member.last_read_seq < seq) state.members[id] = { ...member, last_read_seq: seq }
+}
+const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> =>
+  Object.fromEntries(members.map((member) => [member.member_id, member]))
+
+/** The actor of a channel. @param brand as configured. */
+export const channelActor = ({
+  brand,
+}: {
+  readonly brand: string
+}): Actor<ChannelState, ChannelEvent, Api, 'channel', ChannelCommands, Extra> => ({
+  kind: 'channel',
+  initial: unopened,
+  decide: {
+    'channel.open': open,
+    'channel.reopen': reopen,
+    'channel.update': update,
+    'channel.delete': remove,
+    'channel.add_member': add,
+    'channel.remove_member': leave,
+    'channel.expel': expel,
+    'channel.mark_read': markRead,
+    'channel.send': send(brand),
+    'channel.edit': edit,
+    'exchange.settled': settled,
+    'job.settled': errandSettled,
+  },
+  evolve: {
+    'channel.created': (state, { channel: settings, members, holder }) => ({
+      ...state,
+      settings,
+      holder,
+      members: byId(members),
+    }),
+    'channel.updated': (state, { channel: change }) =>
+      state.settings ? { ...state, settings: patch(state.settings, change) } : state,
+    'channel.deleted': () => ({ ...unopened(), deleted: true }),
+    'member.added': (state, { member }) => {
+      state.members[member.member_id] = member
+      return state
+    },
+    'member.removed': (state, { member }) => {
+      delete state.members[member.member_id]
+      endTalks(state, member.member_id)
+      return state
+    },
+    'member.read': (state, { member_id, seq }) => {
+      readUpTo(state, member_id, seq)
+      return state
+    },
+    'message.created': (state, { message }) => {
+      state.message_seq = message.seq
+      state.last_message_at = message.created_at
+      // Who writes has read what is above.
+      readUpTo(state, message.sent_by ?? message.sender_id, message.seq)
+      countStreak(state, message)
+      return state
+    },
+    'exchange.begun': (state, event) => {
+      readUpTo(state, event.exchange.agent_id, event.exchange.through_seq)
+      return talked(state, event)
+    },
+    'exchange.deferred': talked,
+    'exchange.ended': talked,
+    ...evolveConfirmations,
+    'message.updated': (state, { id, message }) => {
+      if (message.pinned === true) state.pinned[id] = true
+      else if (message.pinned === false) delete state.pinned[id]
+      return state
+    },
+  },
+  ask: {
+    /** What is to be looked up for an exchange. */
+    job_spec: errandOf,
+  },
+  // A snapshot of an older release lacks what that did not know.
+  recover: (state) => ({ ...unopened(), ...state }),
+  ended: ({ deleted }) => deleted === true,
+})

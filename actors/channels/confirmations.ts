@@ -1,0 +1,67 @@
+/**
+ * New members are confirmed. The gateway looks up that a member is an active principal before its command is decided; the
+ * principal may be disabled between the two. So the commit that adds members also enqueues an errand, which looks again and
+ * expels those that are not active.
+ *
+ * Invariant: a principal is disabled either before the second look, which then expels it, or after it; in that case the
+ * errand of the disabling finds the membership (actors/projects/access/partings.ts).
+ */
+import type { ChannelEvent } from '../../protocol/channels/schema.ts'
+import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
+import { ERRANDS, errandJob } from '../../protocol/errand.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { RunCommands } from '../../protocol/internal.ts'
+import type { Cause, Decision, Tell } from '../actor.ts'
+import type { ChannelState } from './state.ts'
+
+/** The errand that confirms new members of a channel, as an event and a job. */
+export function confirm(
+  channel_id: string,
+  member_ids: readonly string[],
+  cause: Cause,
+): { readonly event: ConfirmationEvent; readonly tell: Tell } {
+  const job_id = cause.mint('job')
+  return {
+    event: { type: 'confirmation.begun', job_id, member_ids },
+    tell: {
+      to: { kind: 'queue', id: `${cause.shard}.${ERRANDS}` },
+      name: 'queue.enqueue',
+      input: errandJob(job_id, { kind: 'channel', id: channel_id }, channel_id, cause.at),
+    },
+  }
+}
+
+/** The errand is over; one that could not be done is begun again. Undefined: the job is no confirmation. */
+export function confirmationSettled(
+  { confirmations, settings }: ChannelState,
+  { job_id, outcome }: RunCommands['job.settled']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> | undefined {
+  const member_ids = getOwn(confirmations, job_id)
+  if (!member_ids) return undefined
+  const again =
+    outcome === 'completed' || !settings ? undefined : confirm(settings.id, member_ids, cause)
+  return {
+    events: [{ type: 'confirmation.ended', job_id }, ...(again ? [again.event] : [])],
+    ...(again && { tells: [again.tell] }),
+    reply: undefined,
+  }
+}
+
+/** How confirmations change a channel. */
+export const evolveConfirmations = {
+  'confirmation.begun': (
+    state: ChannelState,
+    { job_id, member_ids }: Extract<ConfirmationEvent, { type: 'confirmation.begun' }>,
+  ): ChannelState => {
+    state.confirmations[job_id] = member_ids
+    return state
+  },
+  'confirmation.ended': (
+    state: ChannelState,
+    { job_id }: Extract<ConfirmationEvent, { type: 'confirmation.ended' }>,
+  ): ChannelState => {
+    delete state.confirmations[job_id]
+    return state
+  },
+}

@@ -1,0 +1,290 @@
+/**
+ * Agents in a channel: whom a message wakes, the exchanges under way, and the answers. Invariants: E1–E3 of
+ * protocol/channels/exchange.ts. A message, the exchanges that it begins and the jobs that look up what they need are one commit.
+ */
+import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
+import {
+  STREAK,
+  type Exchange,
+  type ExchangeCommands,
+  type ExchangeOutcome,
+  type Wake,
+} from '../../protocol/channels/exchange.ts'
+import { timestamp } from '../../protocol/common.ts'
+import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Cause, Decision, Tell } from '../actor.ts'
+import { confirmationSettled } from './confirmations.ts'
+import { isOpen, memberOf, talkKey, type ChannelState, type OpenChannel } from './state.ts'
+
+/** What follows from a message. */
+interface Follows {
+  readonly events: readonly ChannelEvent[]
+  readonly tells: readonly Tell[]
+}
+/** What a message says about agents. `mentioned`: those that it calls; `thread`: those that began its thread or were called in it. */
+export interface Calls {
+  readonly mentioned?: readonly string[]
+  readonly thread?: readonly string[]
+}
+const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
+
+/** The agents that a message wakes. In direct messages every word of a person does; agents wake others by name only, and not for ever. */
+function wokenBy(
+  { settings, members, streaks, talks }: OpenChannel,
+  message: ChannelMessage,
+  { mentioned = [], thread = [] }: Calls,
+): string[] {
+  const agents = Object.values(members)
+    .filter(({ kind, member_id }) => kind === 'agent' && member_id !== message.sender_id)
+    .map(({ member_id }) => member_id)
+  if (message.sender_type !== 'agent')
+    return settings.kind === 'dm'
+      ? agents
+      : agents.filter((id) => mentioned.includes(id) || thread.includes(id))
+  const { reply_to = '' } = message
+  const coming = Object.values(talks)
+    .flatMap(({ exchange, next }) => [exchange, ...(next ? [next] : [])])
+    .filter((wake) => threadOf(wake) === reply_to).length
+  return agents
+    .filter((id) => mentioned.includes(id))
+    .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
+}
+/** The thread in which an answer will stand. */
+const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
+
+/** Begin an exchange, or leave it to the one that follows the present one. @param through seq of the newest message. */
+function wake(
+  { settings, talks, heard }: OpenChannel,
+  agent_id: string,
+  woken: Wake,
+  through: number,
+  cause: Cause,
+): Follows {
+  const key = talkKey(agent_id, woken.root)
+  const talk = getOwn(talks, key)
+  if (talk)
+    return { events: [{ type: 'exchange.deferred', id: talk.exchange.id, wake: woken }], tells: [] }
+  return begin(settings.id, agent_id, woken, getOwn(heard, key) ?? 0, through, cause)
+}
+function begin(
+  channel_id: string,
+  agent_id: string,
+  woken: Wake,
+  after_seq: number,
+  through_seq: number,
+  cause: Cause,
+): Follows {
+  const exchange: Exchange = {
+    ...woken,
+    id: cause.mint('exchange'),
+    agent_id,
+    after_seq,
+    through_seq,
+    job_id: cause.mint('job'),
+    turn_id: cause.mint('turn'),
+  }
+  return {
+    events: [{ type: 'exchange.begun', id: exchange.id, exchange }],
+    tells: [
+      {
+        to: queueOf(cause),
+        name: 'queue.enqueue',
+        input: errandJob(exchange.job_id, { kind: 'channel', id: channel_id }, agent_id, cause.at),
+      },
+    ],
+  }
+}
+/** Store a message and wake whom it wakes. */
+export function post(
+  state: OpenChannel,
+  message: ChannelMessage,
+  calls: Calls,
+  asker: Wake['asker'],
+  cause: Cause,
+): Follows {
+  const wakes = wokenBy(state, message, calls)
+  const woken: Wake = {
+    message_id: message.id,
+    ...(message.reply_to !== undefined && { root: message.reply_to }),
+    asker,
+  }
+  const begun = wakes.map((id) => wake(state, id, woken, message.seq, cause))
+  return {
+    events: [
+      { type: 'message.created', message, ...(wakes.length > 0 && { wakes }) },
+      ...begun.flatMap(({ events }) => events),
+    ],
+    tells: begun.flatMap(({ tells }) => tells),
+  }
+}
+
+const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefined }
+/** The turn of an exchange is over: its answer is posted, and the next exchange begins if somebody asked meanwhile. */
+export function settled(
+  state: ChannelState,
+  outcome: ExchangeCommands['exchange.settled']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  return close(
+    state,
+    Object.values(state.talks).find(({ exchange }) => exchange.id === outcome.exchange_id),
+    outcome,
+    cause,
+  )
+}
+/** An errand of the channel is over. When that of an exchange was done the session has the turn; otherwise nobody ever will. */
+export function errandSettled(
+  state: ChannelState,
+  input: ExchangeCommands['job.settled']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  const confirmed = confirmationSettled(state, input, cause)
+  if (confirmed) return confirmed
+  const { job_id, outcome: status, error_type, error_message } = input
+  if (status === 'completed') return NOTHING
+  return close(
+    state,
+    Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id),
+    {
+      status,
+      ...(error_type !== undefined && { error_type }),
+      ...(error_message !== undefined && { error_message }),
+    },
+    cause,
+    true,
+  )
+}
+
+/** @param unheard there was no turn: what was said since the exchange before is still to be shown. */
+function close(
+  state: ChannelState,
+  talk: ChannelState['talks'][string] | undefined,
+  outcome: Omit<ExchangeOutcome, 'exchange_id' | 'session_id' | 'turn_id'> &
+    Partial<ExchangeOutcome>,
+  cause: Cause,
+  unheard = false,
+): Decision<ChannelEvent, undefined> {
+  if (!talk || !isOpen(state)) return NOTHING
+  const { exchange, next } = talk
+  const { status, error_type, error_message, mentioned = [], session_id } = outcome
+  const ended: ChannelEvent = {
+    type: 'exchange.ended',
+    id: exchange.id,
+    status,
+    ...(error_type !== undefined && { error_type }),
+    ...(error_message !== undefined && { error_message }),
+    ...(unheard && { unheard }),
+    ...(session_id !== undefined && { session_id }),
+  }
+  // Who left meanwhile says nothing any more, and nobody does in an archived channel.
+  if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
+    return { events: [ended], reply: undefined }
+  // A turn that failed or was cancelled posts nothing: the record of the exchange says why.
+  const content = status === 'completed' ? outcome.text : undefined
+  const said =
+    content === undefined
+      ? undefined
+      : post(
+          without(state, talk),
+          answerOf(state, exchange, content, session_id, cause),
+          { mentioned },
+          { id: exchange.agent_id, type: 'agent' },
+          cause,
+        )
+  const again =
+    next &&
+    begin(
+      state.settings.id,
+      exchange.agent_id,
+      next,
+      unheard ? exchange.after_seq : exchange.through_seq,
+      state.message_seq + (said ? 1 : 0),
+      cause,
+    )
+  return {
+    events: [ended, ...(said?.events ?? []), ...(again?.events ?? [])],
+    tells: [...(said?.tells ?? []), ...(again?.tells ?? [])],
+    reply: undefined,
+  }
+}
+/** The channel as it is once an exchange has ended. */
+function without(
+  state: OpenChannel,
+  { exchange, next }: ChannelState['talks'][string],
+): OpenChannel {
+  const { [talkKey(exchange.agent_id, exchange.root)]: _, ...talks } = state.talks
+  return {
+    ...state,
+    talks: next
+      ? {
+          ...talks,
+          [talkKey(exchange.agent_id, exchange.root)]: { exchange: { ...exchange, ...next } },
+        }
+      : talks,
+  }
+}
+/** The answer as a message: in the thread of what it answers, or the first one below it. */
+function answerOf(
+  { settings, message_seq }: OpenChannel,
+  exchange: Exchange,
+  content: string,
+  session_id: string | undefined,
+  cause: Cause,
+): ChannelMessage {
+  const { agent_id, id, turn_id } = exchange
+  return {
+    id: cause.mint('message'),
+    channel_id: settings.id,
+    seq: message_seq + 1,
+    content,
+    metadata: {
+      channel_exchange_id: id,
+      ...(session_id !== undefined && { turn_id }),
+    },
+    pinned: false,
+    reply_to: threadOf(exchange),
+    sender_id: agent_id,
+    sender_type: 'agent',
+    sender_agent_id: agent_id,
+    ...(session_id !== undefined && { sender_session_id: session_id }),
+    created_at: timestamp(cause.at),
+  }
+}
+
+/** What whoever does an errand of the channel is told. */
+export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
+  const member_ids = getOwn(state.confirmations, job_id)
+  if (member_ids && isOpen(state))
+    return { errand: 'confirm', channel_id: state.settings.id, member_ids }
+  const talk = Object.values(state.talks).find(({ exchange }) => exchange.job_id === job_id)
+  if (!talk || !isOpen(state) || !memberOf(state, talk.exchange.agent_id)) return { errand: 'none' }
+  const { id, name, topic, kind, private: closed } = state.settings
+  const members = Object.values(state.members)
+  const agents = members
+    .filter((member: ChannelMember) => member.kind === 'agent')
+    .map(({ member_id }) => member_id)
+  return {
+    errand: 'exchange',
+    exchange: talk.exchange,
+    channel: { id, name, ...(topic !== undefined && { topic }), kind, private: closed },
+    agents,
+    alone: kind === 'dm' && members.length === 2,
+  }
+}
+/** Jobs of the errands of a channel that is gone. */
+export const withdrawn = ({ talks, confirmations }: ChannelState, cause: Cause): Tell[] => {
+  const job_ids = [
+    ...Object.values(talks).map(({ exchange }) => exchange.job_id),
+    ...Object.keys(confirmations),
+  ]
+  return job_ids.length === 0
+    ? []
+    : [
+        {
+          to: queueOf(cause),
+          name: 'queue.cancel',
+          input: { job_ids, reason: 'the channel was deleted' },
+        },
+      ]
+}

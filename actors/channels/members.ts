@@ -1,0 +1,154 @@
+/** Members of a channel. A channel with several members has an administrator among them, unless that one ceased to be a principal. */
+import type { Api } from '../../protocol/api.ts'
+import type {
+  ChannelCommands,
+  ChannelEvent,
+  ChannelMember,
+  Person,
+} from '../../protocol/channels/schema.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { confirm } from './confirmations.ts'
+import {
+  bornMember,
+  hasRoom,
+  isOpen,
+  isReadable,
+  memberOf,
+  type ChannelState,
+  type OpenChannel,
+} from './state.ts'
+
+/** What the edge adds to a new member: who it is; absent when there is no such principal. */
+export interface Found {
+  readonly person?: Person
+}
+type Add = Input<Api['channel.add_member']> & Found
+
+/** The channel for who can see its members. */
+function seen(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
+  return isOpen(state) && isReadable(state, principal.id) ? state : refuse('not_found')
+}
+const fixed = refuseFields({
+  field: 'kind',
+  message: 'the members of a direct message are fixed; open another one',
+})
+const removed = (member: ChannelMember): ChannelEvent => ({
+  type: 'member.removed',
+  id: `${member.channel_id}:${member.member_id}`,
+  member,
+})
+
+/** Add a member; a caller that is no administrator can only add itself to a public channel, as a plain member. */
+export function add(
+  state: ChannelState,
+  input: Add,
+  cause: Cause,
+): Decision<ChannelEvent, ChannelMember> {
+  const found = seen(state, cause)
+  if ('refused' in found) return found
+  const { settings } = found
+  if (settings.kind === 'dm') return fixed
+  const field =
+    input.agent_id !== undefined
+      ? 'agent_id'
+      : input.member_id !== undefined
+        ? 'member_id'
+        : 'user_id'
+  const { person, role = 'member' } = input
+  const admin = memberOf(state, cause.principal.id)?.role === 'admin'
+  if (!admin && (input[field] !== cause.principal.id || role === 'admin'))
+    return refuse(
+      'forbidden',
+      undefined,
+      'Only an administrator of the channel may add others, or administrators.',
+    )
+  if (settings.archived_at !== undefined) return refuse('channel_archived')
+  if (
+    !person ||
+    (input.user_id !== undefined && person.kind !== 'user') ||
+    (input.agent_id !== undefined && person.kind !== 'agent')
+  ) {
+    return refuseFields({
+      field,
+      message: 'there is no such principal in the project',
+      actual: input[field],
+    })
+  }
+  if (memberOf(state, person.id)) return refuse('already_member', { member_id: person.id })
+  if (!hasRoom(state, person.kind))
+    return refuse(
+      'conflict',
+      { member_count: Object.keys(state.members).length },
+      'The channel has as many members as it may.',
+    )
+  const member = bornMember(settings.id, person, role, cause)
+  const { event, tell } = confirm(settings.id, [person.id], cause)
+  return {
+    events: [{ type: 'member.added', id: `${settings.id}:${person.id}`, member }, event],
+    tells: [tell],
+    reply: member,
+  }
+}
+
+/** Remove a member, or leave. */
+export function leave(
+  state: ChannelState,
+  { user_id }: Input<Api['channel.remove_member']>,
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  const found = seen(state, cause)
+  if ('refused' in found) return found
+  const { settings, members } = found
+  if (settings.kind === 'dm') return fixed
+  if (user_id !== cause.principal.id && memberOf(state, cause.principal.id)?.role !== 'admin')
+    return refuse('forbidden', undefined, 'Only an administrator of the channel may remove others.')
+  const member = memberOf(state, user_id)
+  if (!member) return refuse('not_found')
+  if (settings.archived_at !== undefined) return refuse('channel_archived')
+  const all = Object.values(members)
+  if (
+    member.role === 'admin' &&
+    all.length > 1 &&
+    all.filter(({ role }) => role === 'admin').length === 1
+  )
+    return refuse('last_admin')
+  return { events: [removed(member)], reply: undefined }
+}
+
+/** Remove a member that is no principal any more, whatever the state of the channel. Members of a direct message are fixed: only who is gone for good goes. */
+export function expel(
+  state: ChannelState,
+  { member_id, disabled = false }: ChannelCommands['channel.expel']['input'],
+): Decision<ChannelEvent, undefined> {
+  const member = memberOf(state, member_id)
+  const goes = member && isOpen(state) && !(disabled && state.settings.kind === 'dm')
+  return { events: goes ? [removed(member)] : [], reply: undefined }
+}
+
+/** Move the read marker forward; an older place changes nothing. */
+export function markRead(
+  state: ChannelState,
+  { user_id, seq }: Input<Api['channel.mark_read']>,
+  cause: Cause,
+): Decision<ChannelEvent, ChannelMember> {
+  const found = seen(state, cause)
+  if ('refused' in found) return found
+  if (user_id !== cause.principal.id)
+    return refuse('forbidden', undefined, 'A read marker is moved by its member only.')
+  const member = memberOf(state, user_id)
+  if (!member) return refuse('not_found')
+  if (seq > state.message_seq)
+    return refuseFields({
+      field: 'seq',
+      message: 'lies behind the newest message',
+      expected: { maximum: state.message_seq },
+      actual: seq,
+    })
+  if (seq <= member.last_read_seq) return { events: [], reply: member }
+  return {
+    events: [{ type: 'member.read', member_id: user_id, seq }],
+    reply: { ...member, last_read_seq: seq },
+  }
+}

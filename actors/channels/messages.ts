@@ -1,0 +1,147 @@
+/**
+ * Messages of a channel: numbered 1, 2, 3… in the order of commit. What a reply or an edit must know of a message that
+ * exists comes with the command: the edge asks a view for it. That is safe however late it arrives, because it never
+ * changes while the channel exists; whether the channel exists, who is a member and what is pinned is decided here. Which agents
+ * a message calls, and which were called in its thread, comes with it as well: it decides nothing but who wakes up.
+ */
+import { brandedPermission } from '../../protocol/access/schema.ts'
+import type { Api } from '../../protocol/api.ts'
+import {
+  limits,
+  type ChannelEvent,
+  type ChannelMessage,
+  type MessageFacts,
+  type Person,
+} from '../../protocol/channels/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { Patch } from '../../protocol/patch.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { post, type Calls } from './exchanges.ts'
+import { isOpen, isReadable, memberOf, type ChannelState, type OpenChannel } from './state.ts'
+
+/** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent that it is attributed to; each absent when there is none. */
+export interface SendFacts {
+  readonly target?: MessageFacts
+  readonly agent?: Person
+  /** Whose session the message is from, when there is one of this id. */
+  readonly session_agent?: string
+  /** The caller may act for agents. */
+  readonly may_invoke: boolean
+}
+/** What the edge adds to a change: the message; absent when the channel has none of this id. */
+export interface EditFacts {
+  readonly target?: MessageFacts
+}
+type Send = Input<Api['channel.send']> & SendFacts & Calls
+type Edit = Input<Api['channel.edit']> & EditFacts
+
+/** The channel for a member that may write there. */
+function writable(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
+  if (!isOpen(state) || !isReadable(state, principal.id)) return refuse('not_found')
+  if (!memberOf(state, principal.id)) return refuse('not_channel_member')
+  return state.settings.archived_at === undefined ? state : refuse('channel_archived')
+}
+
+/** Whom a message is from, when it is from an agent. */
+function attribution(
+  brand: string,
+  state: ChannelState,
+  input: Send,
+  { principal }: Cause,
+): Partial<ChannelMessage> | Refusal {
+  if (input.sender_agent_id === undefined) return {}
+  const { agent } = input
+  if (!agent || memberOf(state, agent.id)?.kind !== 'agent')
+    return refuseFields({
+      field: 'sender_agent_id',
+      message: 'there is no such agent in the channel',
+      actual: input.sender_agent_id,
+    })
+  if (!input.may_invoke && principal.id !== agent.id)
+    return refuse('permission_denied', {
+      permission: brandedPermission('agent.invoke', brand.toLowerCase()),
+    })
+  if (input.sender_session_id !== undefined && input.session_agent !== agent.id)
+    return refuseFields({
+      field: 'sender_session_id',
+      message: 'there is no such session of this agent',
+      actual: input.sender_session_id,
+    })
+  return {
+    sender_id: agent.id,
+    sender_type: 'agent',
+    sender_agent_id: agent.id,
+    sent_by: principal.id,
+    ...(input.sender_session_id !== undefined && { sender_session_id: input.sender_session_id }),
+  }
+}
+
+/** Send a message. The reply is without content and metadata: the edge knows them, and it is remembered for repeats. */
+export const send =
+  (brand: string) =>
+  (state: ChannelState, input: Send, cause: Cause): Decision<ChannelEvent, ChannelMessage> => {
+    const found = writable(state, cause)
+    if ('refused' in found) return found
+    const from = attribution(brand, state, input, cause)
+    if ('refused' in from) return from
+    if (input.reply_to !== undefined && !input.target)
+      return refuseFields({
+        field: 'reply_to',
+        message: 'there is no such message in the channel',
+        actual: input.reply_to,
+      })
+    const { id, seq, channel_id, ...rest } = {
+      id: cause.mint('message'),
+      channel_id: found.settings.id,
+      seq: state.message_seq + 1,
+      pinned: false,
+      ...(input.target && { reply_to: input.target.reply_to ?? input.target.id }),
+      sender_id: cause.principal.id,
+      sender_type: cause.principal.type === 'agent' ? 'agent' : 'user',
+      ...from,
+      created_at: timestamp(cause.at),
+    } as Omit<ChannelMessage, 'content'>
+    const { content, metadata } = input
+    const { id: asker, type } = cause.principal
+    const message: ChannelMessage = {
+      id,
+      channel_id,
+      seq,
+      content,
+      ...(metadata && { metadata }),
+      ...rest,
+    }
+    return {
+      ...post(found, message, input, { id: asker, type }, cause),
+      reply: { id, channel_id, seq, ...rest } as ChannelMessage,
+    }
+  }
+
+/** Change a message: content and metadata by its sender, pinning by any member. The reply is empty: the edge reads the message afterwards. */
+export function edit(
+  state: ChannelState,
+  input: Edit,
+  cause: Cause,
+): Decision<ChannelEvent, ChannelMessage> {
+  const found = writable(state, cause)
+  if ('refused' in found) return found
+  const { target, content, metadata, pinned } = input
+  if (!target) return refuse('not_found')
+  if ((content !== undefined || metadata !== undefined) && target.sender_id !== cause.principal.id)
+    return refuse('forbidden', undefined, 'Only the sender may change a message.')
+  const fresh = pinned === true && state.pinned[target.id] === undefined
+  if (fresh && Object.keys(state.pinned).length >= limits.pinned)
+    return refuse('pin_limit_reached', { limit: limits.pinned })
+  const message: Patch<ChannelMessage> = {
+    ...(content !== undefined && { content }),
+    ...(metadata !== undefined && { metadata }),
+    ...(pinned !== undefined && { pinned }),
+    edited_at: timestamp(cause.at),
+  }
+  return {
+    events: [{ type: 'message.updated', id: target.id, message }],
+    reply: {} as ChannelMessage,
+  }
+}

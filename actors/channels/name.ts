@@ -1,0 +1,149 @@
+/**
+ * The name of a channel in its project, or the exact set of members of a direct message: an actor of its own, whose id is
+ * derived from it. The channel is made in the same shard, so name, channel and members come in one commit, and a deleted
+ * channel gives its name back in its last one.
+ *
+ * Invariant: at most one channel that is not deleted has the name.
+ */
+import type { Api } from '../../protocol/api.ts'
+import {
+  limits,
+  nameFaults,
+  type Channel,
+  type ChannelMember,
+  type ChannelNameCommands,
+  type ChannelNameEvent,
+  type ChannelSettings,
+  type Person,
+} from '../../protocol/channels/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import type { Actor, Cause, Decision } from '../actor.ts'
+import { bornMember } from './state.ts'
+
+interface ChannelNameState {
+  /** The channel that has the name. */
+  channel?: string
+}
+/** What the edge adds to a creation: the name, and the members besides the creator, each of them once. */
+interface Creation {
+  readonly creation: { readonly name: string; readonly people: readonly Person[] }
+}
+type Create = Input<Api['channel.create']> & Creation
+
+/** The record of a new channel and its members, the creator first. */
+function born(
+  id: string,
+  input: Create,
+  cause: Cause,
+): { channel: ChannelSettings; members: ChannelMember[] } {
+  const {
+    kind = 'channel',
+    display_name,
+    topic,
+    creation: { name, people },
+  } = input
+  const now = timestamp(cause.at)
+  const creator: Person = {
+    id: cause.principal.id,
+    kind: cause.principal.type === 'agent' ? 'agent' : 'user',
+  }
+  const dm = kind === 'dm'
+  return {
+    channel: {
+      id,
+      name,
+      ...(!dm && { display_name: display_name ?? name }),
+      ...(topic && { topic }),
+      kind,
+      private: dm || (input.private ?? false),
+      created_by: creator.id,
+      created_at: now,
+      updated_at: now,
+    },
+    members: [
+      bornMember(id, creator, 'admin', cause),
+      ...people.map((person) => bornMember(id, person, dm ? 'admin' : 'member', cause)),
+    ],
+  }
+}
+
+function create(
+  state: ChannelNameState,
+  input: Create,
+  cause: Cause,
+): Decision<ChannelNameEvent, Channel> {
+  const { name, people } = input.creation
+  const dm = input.kind === 'dm'
+  const faults = dm ? [] : nameFaults(name)
+  if (dm && (people.length + 1 < limits.dm.least || people.length + 1 > limits.dm.most)) {
+    faults.push({
+      field: 'member_ids',
+      message: `a direct message has ${limits.dm.least} to ${limits.dm.most} members, its creator among them`,
+      actual: people.length + 1,
+    })
+  }
+  if (
+    people.filter(({ kind }) => kind === 'agent').length +
+      (cause.principal.type === 'agent' ? 1 : 0) >
+    limits.agents
+  )
+    faults.push({
+      field: 'member_ids',
+      message: `at most ${limits.agents} agents are members of a channel, its creator among them`,
+    })
+  if (faults.length > 0) return refuseFields(...faults)
+  if (state.channel !== undefined) {
+    if (!dm) return refuse('already_exists', { field: 'name', name })
+    // The edge completes the record: only the channel itself knows the rest of it.
+    const { members } = born(state.channel, input, cause)
+    return {
+      events: [],
+      tells: [
+        { to: { kind: 'channel', id: state.channel }, name: 'channel.reopen', input: { members } },
+      ],
+      reply: { id: state.channel, status_code: 200 } as never,
+    }
+  }
+  const id = cause.mint('channel')
+  const { channel, members } = born(id, input, cause)
+  return {
+    events: [{ type: 'name.taken', channel: id }],
+    tells: [
+      {
+        to: { kind: 'channel', id },
+        name: 'channel.open',
+        input: { channel, members, holder: cause.self.id },
+      },
+    ],
+    reply: { ...channel, member_count: members.length, message_seq: 0 },
+  }
+}
+
+/** The actor of a channel's name. */
+export const channelName: Actor<
+  ChannelNameState,
+  ChannelNameEvent,
+  Api,
+  'channel_name',
+  ChannelNameCommands,
+  { 'channel.create': Creation }
+> = {
+  kind: 'channel_name',
+  initial: () => ({}),
+  decide: {
+    'channel.create': create,
+    // What is remembered of it tells a key that comes with another name, and so to another actor.
+    'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
+    'name.free': (state, { channel }) => ({
+      events: state.channel === channel ? [{ type: 'name.freed' }] : [],
+      reply: undefined,
+    }),
+  },
+  evolve: {
+    'name.taken': (_, { channel }) => ({ channel }),
+    'name.freed': () => ({}),
+    'name.keyed': (state) => state,
+  },
+}

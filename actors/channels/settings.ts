@@ -1,0 +1,165 @@
+/** Opening, changing, archiving and deleting a channel. */
+import type { Api } from '../../protocol/api.ts'
+import {
+  limits,
+  type Channel,
+  type ChannelCommands,
+  type ChannelEvent,
+  type ChannelSettings,
+} from '../../protocol/channels/schema.ts'
+import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { changeOf } from '../configuration.ts'
+import { confirm } from './confirmations.ts'
+import { withdrawn } from './exchanges.ts'
+import {
+  isOpen,
+  isReadable,
+  memberOf,
+  recordOf,
+  type ChannelState,
+  type OpenChannel,
+} from './state.ts'
+
+/** What the edge adds: whether the caller may administer the project. */
+export interface Caller {
+  readonly project_admin: boolean
+}
+type Update = Input<Api['channel.update']> & Caller
+
+/** The channel for who may administer it: its administrators, and those of the project but for direct messages. */
+function administered(
+  state: ChannelState,
+  { project_admin }: Caller,
+  { principal }: Cause,
+): OpenChannel | Refusal {
+  if (!isOpen(state)) return refuse('not_found')
+  const overseen = project_admin && state.settings.kind === 'channel'
+  if (!overseen && !isReadable(state, principal.id)) return refuse('not_found')
+  return overseen || memberOf(state, principal.id)?.role === 'admin'
+    ? state
+    : refuse(
+        'forbidden',
+        undefined,
+        'Only an administrator of the channel or of the project may do this.',
+      )
+}
+
+/** Begin, in the commit that takes the name. */
+export function open(
+  state: ChannelState,
+  { channel, members, holder }: ChannelCommands['channel.open']['input'],
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  if (isOpen(state) || state.deleted === true) return { events: [], reply: undefined }
+  const member_ids = members.map(({ member_id }) => member_id)
+  const { event, tell } = confirm(channel.id, member_ids, cause)
+  return {
+    events: [{ type: 'channel.created', id: channel.id, channel, members, holder }, event],
+    tells: [tell],
+    reply: undefined,
+  }
+}
+
+/** A direct message that is opened again is not archived any more, and has all of its members: older releases took those out who were disabled. */
+export function reopen(
+  state: ChannelState,
+  { members }: ChannelCommands['channel.reopen']['input'],
+  { at }: Cause,
+): Decision<ChannelEvent, undefined> {
+  if (!isOpen(state)) return { events: [], reply: undefined }
+  const {
+    settings: { id },
+    settings,
+  } = state
+  const change = changeOf<ChannelSettings>(settings, { archived_at: '' }, at)
+  const missing = members.filter(({ member_id }) => !memberOf(state, member_id))
+  return {
+    events: [
+      ...(change
+        ? [{ type: 'channel.updated' as const, id, channel: change.patch, changes: change.changes }]
+        : []),
+      ...missing.map((member) => ({
+        type: 'member.added' as const,
+        id: `${id}:${member.member_id}`,
+        member,
+      })),
+    ],
+    reply: undefined,
+  }
+}
+
+/** The time of archiving in its stored form; empty when it is to be removed. */
+function archivedAt(
+  wish: string | null | undefined,
+  now: number,
+): { at?: string | undefined } | FieldError {
+  if (wish === undefined || wish === null) return { at: wish === null ? '' : undefined }
+  const at = parseTimestamp(wish)
+  if (at === undefined)
+    return { field: 'archived_at', message: 'must be an RFC 3339 time', actual: wish }
+  return at > now + limits.skew
+    ? { field: 'archived_at', message: 'must not lie in the future', actual: wish }
+    : { at: timestamp(at) }
+}
+
+/** Change the settings. Of a direct message, only its topic and whether it is archived. */
+export function update(
+  state: ChannelState,
+  input: Update,
+  cause: Cause,
+): Decision<ChannelEvent, Channel> {
+  const found = administered(state, input, cause)
+  if ('refused' in found) return found
+  const { settings } = found
+  const faults: FieldError[] =
+    settings.kind === 'dm'
+      ? (['display_name', 'private'] as const)
+          .filter((field) => input[field] !== undefined)
+          .map((field) => ({ field, message: 'cannot be changed of a direct message' }))
+      : []
+  const archived = archivedAt(input.archived_at, cause.at)
+  if ('field' in archived) faults.push(archived)
+  if ('field' in archived || faults.length > 0) return refuseFields(...faults)
+  const change = changeOf<ChannelSettings>(
+    settings,
+    {
+      display_name: input.display_name === null ? settings.name : input.display_name,
+      topic: input.topic === null ? '' : input.topic,
+      private: input.private,
+      archived_at: archived.at,
+    },
+    cause.at,
+  )
+  if (!change) return { events: [], reply: recordOf(found) }
+  return {
+    events: [
+      { type: 'channel.updated', id: settings.id, channel: change.patch, changes: change.changes },
+    ],
+    reply: recordOf({ ...found, settings: change.next }),
+  }
+}
+
+/** End for good, and give the name back in the same commit. */
+export function remove(
+  state: ChannelState,
+  input: Caller,
+  cause: Cause,
+): Decision<ChannelEvent, undefined> {
+  const found = administered(state, input, cause)
+  if ('refused' in found) return found
+  return {
+    events: [{ type: 'channel.deleted', id: found.settings.id, name: found.settings.name }],
+    tells: [
+      {
+        to: { kind: 'channel_name', id: found.holder },
+        name: 'name.free',
+        input: { channel: found.settings.id },
+      },
+      ...withdrawn(found, cause),
+    ],
+    reply: undefined,
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * An interaction: a question to people. Its outcome is frozen once; whoever waits for it is told in the same commit when it
+ * is a run, and by the event that ends it otherwise.
+ *
+ *     pending → completed | cancelled | expired
+ *        ↕ review
+ *     in_review → completed | cancelled | expired
+ */
+import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/interactions/rows.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { InteractionCommands } from '../../protocol/internal.ts'
+import type { InteractionEvent, Source } from '../../protocol/interactions/events.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { ServicePublication } from '../../protocol/events/sources.ts'
+import type { Actor, Effect } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
+import { link } from './links.ts'
+import { ask, create, open } from './open.ts'
+import { respond, review } from './respond.ts'
+import { hearing } from './session.ts'
+import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
+import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
+
+const publish = (
+  event: Extract<InteractionEvent, { readonly source: Source }>,
+  { id, project }: Address,
+): readonly Effect[] => {
+  const { type, source, withheld } = event
+  const { session_id } = source.event
+  if (withheld && typeof session_id !== 'string') return []
+  const record = event.type === 'interaction.created' ? reduced(event.interaction) : source.record
+  const input: ServicePublication = {
+    event_type: type,
+    source_kind: 'interaction',
+    source_id: id,
+    ...source,
+    ...(record && { record }),
+    ...(withheld && typeof session_id === 'string' && { private_session: session_id }),
+  }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+}
+
+/** The interaction actor. @param brand as configured. */
+export const interactionActor = ({
+  brand,
+}: {
+  readonly brand: string
+}): Actor<
+  InteractionState | null,
+  InteractionEvent,
+  Api,
+  'interaction',
+  InteractionCommands,
+  {
+    'interaction.respond': CallerRoles & ByLink
+    'interaction.review': Partial<CallerRoles>
+    'interaction.link': LinkedRound
+  }
+> => ({
+  kind: 'interaction',
+  initial: () => null,
+  decide: {
+    'interaction.create': create(brand),
+    'interaction.open': open,
+    'interaction.ask': hearing(ask),
+    'interaction.respond': hearing(respond),
+    'interaction.review': hearing(review),
+    'interaction.cancel': hearing(cancel),
+    'interaction.withdraw': hearing(withdraw),
+    'interaction.invalidate': hearing(invalidate),
+    'interaction.delete': remove,
+    'interaction.link': link,
+    wake: hearing(wake),
+  },
+  evolve: {
+    'interaction.created': opened,
+    'interaction.responded': apply,
+    'interaction.submitted': apply,
+    'interaction.reviewed': apply,
+    'interaction.resolved': apply,
+    'interaction.linked': (state) => state,
+    'interaction.deleted': (state) => state && { ...state, deleted: true },
+  },
+  react: {
+    'interaction.created': (event, self) => [
+      { notify: { about: 'requested' } },
+      ...publish(event, self),
+    ],
+    'interaction.submitted': () => [{ notify: { about: 'submitted' } }],
+    'interaction.reviewed': () => [{ notify: { about: 'changes_requested' } }],
+    'interaction.resolved': publish,
+  },
+  ask: {
+    /** The record, or null. */
+    get: (state) => (state && !state.deleted ? state.record : null),
+  },
+  replayReply: (state) => state?.record,
+  deadline: expiry,
+  ended: (state) => state !== null && isSettled(state),
+})

@@ -1,0 +1,46 @@
+/** Links with which targets answer without signing in. The edge signs them and adds them to the answer; what is decided, and remembered, is for whom. */
+import type { LinkedRound } from '../../protocol/interactions/rows.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import type { InteractionEvent } from '../../protocol/interactions/events.ts'
+import { linkable, roundOf } from '../../protocol/interactions/resolve.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { expiry, type InteractionState } from './state.ts'
+
+/** Give out links for some targets, or for all who can still answer. No link is part of the journal. */
+export function link(
+  state: InteractionState | null,
+  { target_user_ids, round }: Input<Api['interaction.link']> & LinkedRound,
+  { at }: Cause,
+): Decision<InteractionEvent, Reply<Api['interaction.link']>> {
+  if (!state || state.deleted) return refuse('not_found')
+  const { record } = state
+  if (record.status !== 'pending' || (expiry(state) ?? Infinity) <= at)
+    return refuse('conflict', { status: record.status }, 'Only a pending interaction has links.')
+  if (round !== roundOf(record))
+    return refuse(
+      'conflict',
+      { review_round: roundOf(record) },
+      'A new round has begun; ask again.',
+    )
+  const able = linkable(record)
+  const odd = (target_user_ids ?? []).findIndex((target) => !able.includes(target))
+  if (odd >= 0)
+    return refuseFields({
+      field: `target_user_ids[${odd}]`,
+      message: 'is no person among the targets who can still answer',
+      actual: target_user_ids?.[odd],
+    })
+  return {
+    events: [
+      {
+        type: 'interaction.linked',
+        id: record.id,
+        targets: [...new Set(target_user_ids ?? able)],
+        round,
+      },
+    ],
+    reply: { items: [] },
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Questions that turns of sessions ask: whatever changes one, the session is told its record in the same commit, because the
+ * transcript shows it and the turn may wait for it.
+ */
+import type { InteractionEvent } from '../../protocol/interactions/events.ts'
+import type { Cause, Decided, Decision } from '../actor.ts'
+import { apply, opened, type InteractionState } from './state.ts'
+
+type Arm<I, R> = (
+  state: InteractionState | null,
+  input: I,
+  cause: Cause,
+) => Decision<InteractionEvent, R>
+
+const after = (
+  state: InteractionState | null,
+  event: InteractionEvent,
+  at: number,
+): InteractionState | null =>
+  event.type === 'interaction.created'
+    ? opened(state, event)
+    : event.type === 'interaction.linked' || event.type === 'interaction.deleted'
+      ? state
+      : apply(state, event, at)
+
+/** An arm whose changes a session hears of, if one asked. */
+export const hearing =
+  <I, R>(arm: Arm<I, R>): Arm<I, R> =>
+  (state, input, cause) => {
+    const decision = arm(state, input, cause)
+    if ('refused' in decision) return decision
+    const { events, tells = [] } = decision as Decided<InteractionEvent, R>
+    const next = events.reduce<InteractionState | null>(
+      (before, event) => after(before, event, cause.at),
+      state,
+    )
+    if (events.length === 0 || next?.session === undefined) return decision
+    return {
+      ...decision,
+      tells: [
+        ...tells,
+        {
+          to: { kind: 'session', id: next.session },
+          name: 'interaction.changed',
+          input: { interaction: next.record, ...(next.invalid && { invalid: true }) },
+        },
+      ],
+    }
+  }

@@ -1,0 +1,105 @@
+/**
+ * What the world does after a queue's commit: work is offered when a job waits, a claimed job goes to the gateway of the
+ * session that took it, and a stop that was asked for goes to the gateway where the session was seen last.
+ */
+import type { Actor, Effect, Push } from '../actor.ts'
+import {
+  ownerOf,
+  type JobHeader,
+  type LeaseGrant,
+  type QueueEvent,
+} from '../../protocol/jobs/rows.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { ClaimedJob, GatewayMessage, WorkerTiming } from '../../protocol/workers/socket.ts'
+import { find, type QueueState } from './state.ts'
+
+type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>
+
+/** The queue name in the id of a queue actor, `<shard>.<name>`. */
+export const nameOf = ({ id }: { readonly id: string }): string => id.slice(id.indexOf('.') + 1)
+
+/** A leased job in the form workers get it; its `spec` is filled in when it is sent. */
+const claimedJob = (
+  header: JobHeader,
+  { token, attempt }: LeaseGrant,
+  queue: string,
+  timing: WorkerTiming,
+): ClaimedJob => ({
+  id: header.id,
+  kind: header.kind,
+  origin: header.origin,
+  executor_kind: header.executor_kind,
+  queue,
+  ...(header.action_name !== undefined && { action_name: header.action_name }),
+  ...(header.environment_id !== undefined && { environment_id: header.environment_id }),
+  ...(header.provider !== undefined && { provider: header.provider }),
+  ...(header.model !== undefined && { model: header.model }),
+  ...(header.run_id !== undefined && { run_id: header.run_id }),
+  ...(header.step_id !== undefined && { step_id: header.step_id }),
+  ...(header.agent_turn_id !== undefined && { agent_turn_id: header.agent_turn_id }),
+  ...(header.session_id !== undefined && { session_id: header.session_id }),
+  ...(header.tool_call_id !== undefined && { tool_call_id: header.tool_call_id }),
+  ...(header.delivery_id !== undefined && { delivery_id: header.delivery_id }),
+  spec: {},
+  lease_token: token,
+  claim_attempt: attempt,
+  lease_duration_seconds: timing.lease,
+  heartbeat_cadence_seconds: timing.cadence,
+})
+
+const toGateway = (gateway: string, message: GatewayMessage) => ({
+  push: { gateway, message: { ...message } },
+})
+const offer = (_event: unknown, self: Address): readonly Effect[] => [
+  { offer: { queue: nameOf(self) } },
+]
+
+/** The events after which a job waits in line. */
+export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
+  'job.queued',
+  'job.requeued',
+  'job.rested',
+])
+
+/** The reactions of a queue. @param timing lease duration and cadence, in seconds. */
+export const deliveries = (timing: WorkerTiming): Reactions => ({
+  'job.queued': offer,
+  'job.requeued': offer,
+  'job.rested': offer,
+  'job.claimed': ({ id, header, lease }, self) => {
+    const { push } = toGateway(lease.gateway, {
+      type: 'assign',
+      project: self.project,
+      session: lease.session,
+      job: claimedJob(header, lease, nameOf(self), timing),
+    })
+    // A delivery reads what it sends when it sends it.
+    const owner = header.kind === 'delivery' ? undefined : ownerOf(header)
+    return [
+      {
+        push: {
+          ...push,
+          ...(owner && { spec: { ...owner, ask: 'job_spec', input: { job_id: id } } }),
+        },
+      },
+    ]
+  },
+  'job.cancel_requested': ({ id, gateway, session, reason, at }, self) => [
+    toGateway(gateway, {
+      type: 'cancel',
+      project: self.project,
+      session,
+      job_id: id,
+      ...(reason !== undefined && { reason }),
+      at,
+    }),
+  ],
+})
+
+/** Whether a job that may have been handed out needs no repeat: its lease is another one or none, or its worker has been heard of. */
+export function isMoot(state: QueueState, { message }: Push): boolean {
+  if (message.type !== 'assign') return false
+  const { id, lease_token } = message['job'] as ClaimedJob
+  const lease = find(state, id)?.lease
+  return lease?.token !== lease_token || lease.heard === true
+}

@@ -1,0 +1,307 @@
+/**
+ * The queue: the jobs of one queue name in one shard, waiting or under a lease. Its id is `<shard>.<name>`.
+ *
+ * Invariants:
+ * Q1. A job is in exactly one place: in line, or under one lease, or ended. A token is compared as a whole, so a
+ *     superseded one changes nothing.
+ * Q2. A job that should stop is never handed out again.
+ * Q3. A job that waits again keeps its `enqueued_at`, so it is the oldest of its key again.
+ * Q4. Every command is idempotent by the state alone; so no command ids are remembered.
+ * Q5. A renewed lease is soft knowledge: a new owner assumes one full duration for every lease. Owners may change again
+ *     and again before that is over, so the gateway of the worker may say that an assumed lease has expired.
+ */
+import type { Actor } from '../actor.ts'
+import type { QueueEvent } from '../../protocol/jobs/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
+import { leaseToken } from '../../protocol/jobs/lease.ts'
+import { lineOf } from '../../protocol/subjects.ts'
+import type { WorkerTiming } from '../../protocol/workers/socket.ts'
+import { deliveries, isMoot, nameOf } from './deliveries.ts'
+import { add, inOrder } from './heap.ts'
+import { enter, leave, waitingJobs } from './waiting-jobs.ts'
+import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
+import { judge } from './report.ts'
+import {
+  attemptsOf,
+  byDue,
+  dueAt,
+  dueMoved,
+  find,
+  finish,
+  initial,
+  isFinished,
+  lease,
+  rest,
+  unlease,
+  unrest,
+  type Held,
+  type QueueState,
+} from './state.ts'
+
+/** Leases ended by one command at most: each also moves a run, and a commit is bounded. The rest follow at the next wake. */
+const LEASES = 64
+
+type Ending = { readonly id: string }
+
+const unique = (ids: readonly string[]): string[] => [...new Set(ids)]
+const heldOf = (state: QueueState, ids: readonly string[]): Held[] =>
+  unique(ids).flatMap((id) => find(state, id) ?? [])
+
+/** The queue actor. @param timing lease duration and cadence, in seconds. */
+export function queueActor(
+  timing: WorkerTiming,
+): Actor<QueueState, QueueEvent, Record<never, never>, 'queue', QueueCommands> {
+  const duration = timing.lease * 1000
+  const end = (state: QueueState, { id }: Ending): QueueState => {
+    const held = find(state, id)
+    if (!held) return state
+    if (held.lease) unlease(state, held, true)
+    else if (held.rest !== undefined) unrest(state, held)
+    else leave(state, id, false)
+    finish(state, id)
+    return state
+  }
+  return {
+    kind: 'queue',
+    naturallyIdempotent: true,
+    initial,
+    decide: {
+      'queue.enqueue': (state, { job, record }) => ({
+        events:
+          find(state, job.id) || isFinished(state, job.id)
+            ? []
+            : [{ type: 'job.queued', id: job.id, header: job, job: record }],
+        reply: undefined,
+      }),
+      'queue.claim': (state, { gateway, takes }, cause) => {
+        const free = new Map<
+          string,
+          { readonly take: (typeof takes)[number]; readonly held: Held }
+        >()
+        for (const take of takes) {
+          const held = find(state, take.job_id)
+          if (held && !held.lease && held.rest === undefined) free.set(take.job_id, { take, held })
+        }
+        const expires_at = cause.at + duration
+        const [queue, now, expiry] = [
+          nameOf(cause.self),
+          timestamp(cause.at),
+          timestamp(expires_at),
+        ]
+        const events = [...free.values()].map(
+          ({ take: { job_id, session, instance, served, losses = 0 }, held }): QueueEvent => ({
+            type: 'job.claimed',
+            id: job_id,
+            header:
+              losses > held.header.max_losses && !held.header.strict
+                ? { ...held.header, max_losses: losses }
+                : held.header,
+            lease: {
+              token: leaseToken(cause.secret(), queue),
+              attempt: attemptsOf(held) + 1,
+              session,
+              instance,
+              gateway,
+              expires_at,
+            },
+            job: {
+              status: 'claimed',
+              claim_attempt: attemptsOf(held) + 1,
+              worker_instance_id: instance,
+              claimed_at: now,
+              lease_expires_at: expiry,
+              updated_at: now,
+              ...(served && { executor_kind: 'server_worker' }),
+            },
+          }),
+        )
+        return { events, reply: { claimed: [...free.keys()] } }
+      },
+      'queue.report': (state, report, cause) => {
+        const { outcome, events, tells = [] } = judge(state, report, cause.at)
+        return { events, tells, reply: { outcome } }
+      },
+      'queue.heartbeat': (state, { job_id, lease_token, gateway }, cause) => {
+        const held = find(state, job_id)
+        if (!held?.lease || held.lease.token !== lease_token)
+          return { events: [], reply: { alive: false } }
+        const cancel = held.cancel && {
+          requested_at: timestamp(held.cancel.at),
+          ...(held.cancel.reason !== undefined && { reason: held.cancel.reason }),
+        }
+        return {
+          events: [],
+          soft: [{ type: 'lease.renewed', id: job_id, expires_at: cause.at + duration, gateway }],
+          reply: { alive: true, ...(cancel && { cancel }) },
+        }
+      },
+      'queue.cancel': (state, { job_ids, reason }, cause) => {
+        const why = reason === undefined ? {} : { reason }
+        const ended = heldOf(state, job_ids)
+          .filter((held) => !held.cancel)
+          .map((held) => {
+            if (!held.lease) return cancelled(held, cause.at, reason)
+            const { gateway, session } = held.lease
+            const job = { cancel_requested: true, updated_at: timestamp(cause.at) }
+            const events: QueueEvent[] = [
+              {
+                type: 'job.cancel_requested',
+                id: held.header.id,
+                ...why,
+                at: cause.at,
+                gateway,
+                session,
+                job,
+              },
+            ]
+            return { events }
+          })
+        return { ...together(ended), reply: undefined }
+      },
+      // A sign of life proves that the job was delivered after all: then the worker has it.
+      'queue.release': (state, { job_id, lease_token }, cause) => {
+        const held = find(state, job_id)
+        const undelivered = held?.lease?.token === lease_token && !held.lease.heard
+        return {
+          ...(undelivered
+            ? giveBack(held, 'release', reasons.undelivered, cause.at)
+            : { events: [] }),
+          reply: undefined,
+        }
+      },
+      'queue.lose': (state, { session, job_ids }, cause) => {
+        const gone = heldOf(state, job_ids)
+          .filter((held) => held.lease?.session === session)
+          .slice(0, LEASES)
+        return { ...together(gone.map((held) => lost(held, cause.at))), reply: undefined }
+      },
+      'queue.expire': (state, { session, job_id }, cause) => {
+        const held = find(state, job_id)
+        const expired = held?.lease?.session === session && held.lease.assumed
+        return { ...(expired ? lost(held, cause.at) : { events: [] }), reply: undefined }
+      },
+      wake: (state, _input, cause) => {
+        const due: Held[] = []
+        for (const id of inOrder(state.due, byDue, state)) {
+          const held = state.jobs[id] as Held
+          if (dueAt(held) > cause.at || due.length === LEASES) break
+          due.push(held)
+        }
+        return {
+          ...together(
+            due.map((held) =>
+              held.rest === undefined ? lost(held, cause.at) : rested(held, cause.at),
+            ),
+          ),
+          reply: undefined,
+        }
+      },
+    },
+    evolve: {
+      'job.queued': (state, { id, header }) => {
+        state.jobs[id] = {
+          header,
+          capability: lineOf(header),
+          arrival: state.arrivals++,
+          failures: 0,
+          losses: 0,
+          shutdowns: 0,
+          place: 0,
+        }
+        enter(state, id)
+        return state
+      },
+      'job.claimed': (state, { id, lease: grant, header }) => {
+        const held = find(state, id)
+        if (!held) return state
+        held.header = header
+        leave(state, id, true)
+        lease(state, id, grant)
+        return state
+      },
+      'job.requeued': (state, { id, counted, reason, not_before }) => {
+        const held = find(state, id)
+        if (!held?.lease) return state
+        unlease(state, held, counted === 'failure' || counted === 'none')
+        if (counted === 'failure') held.failures++
+        if (counted === 'loss') held.losses++
+        if (reason === reasons.shutdown) held.shutdowns++
+        if (not_before === undefined) enter(state, id)
+        else rest(state, id, not_before)
+        return state
+      },
+      'job.rested': (state, { id }) => {
+        const held = find(state, id)
+        if (held?.rest === undefined) return state
+        unrest(state, held)
+        enter(state, id)
+        return state
+      },
+      'job.cancel_requested': (state, { id, at, reason }) => {
+        const held = find(state, id)
+        if (!held?.lease) return state
+        held.cancel = { at, until: at + duration, ...(reason !== undefined && { reason }) }
+        dueMoved(state, held)
+        return state
+      },
+      'job.completed': end,
+      'job.failed': end,
+      'job.cancelled': end,
+      'lease.renewed': (state, { id, expires_at, gateway }) => {
+        const held = find(state, id)
+        if (!held?.lease) return state
+        Object.assign(held.lease, { expires_at, gateway, heard: true })
+        delete held.lease.assumed
+        dueMoved(state, held)
+        return state
+      },
+    },
+    react: deliveries(timing),
+    isObsolete: isMoot,
+    ask: {
+      /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
+      waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
+      /** How many jobs wait, and how many are leased. */
+      depth: ({ jobs, due }) => {
+        const leased = due.filter((id) => jobs[id]?.lease).length
+        return { waiting: Object.keys(jobs).length - leased, leased }
+      },
+      /** The jobs that a worker session holds, with their lease tokens. */
+      leases: (state, { session }: { readonly session: string }) =>
+        state.due.flatMap((job_id): GrantedLease[] => {
+          const lease = find(state, job_id)?.lease
+          return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
+        }),
+      /** The leases of jobs as they are now. */
+      renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>
+        job_ids.flatMap((job_id): Renewal[] => {
+          const lease = find(state, job_id)?.lease
+          if (!lease) return []
+          const { expires_at, heard, assumed } = lease
+          return [
+            {
+              job_id,
+              lease_expires_at: timestamp(expires_at),
+              ...(heard && !assumed && { last_heartbeat_at: timestamp(expires_at - duration) }),
+            },
+          ]
+        }),
+    },
+    deadline: (state) => {
+      const first = state.due[0]
+      return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
+    },
+    // All leases end at the same time then; what rests keeps its time, so the order is made anew.
+    recover: (state, at) => {
+      for (const id of state.due) {
+        const held = state.jobs[id] as Held
+        if (held.lease) Object.assign(held.lease, { expires_at: at + duration, assumed: true })
+        if (held.cancel) held.cancel.until = at + duration
+      }
+      if (state.due.some((id) => state.jobs[id]?.rest !== undefined))
+        for (const id of state.due.splice(0)) add(state.due, id, byDue, state)
+      return state
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * What a worker's report means. Only the present lease speaks for the job, with one exception: a result that comes after
+ * its lease was lost, while nobody else has the job, is taken rather than having the work done twice.
+ */
+import type { JobReport } from '../../protocol/internal.ts'
+import { readAnswer } from '../../protocol/sessions/turns/request.ts'
+import { cancelled, failed, giveBack, reasons, settle, type Ended } from './outcomes.ts'
+import { find, isFinished, type Held, type QueueState } from './state.ts'
+
+/** Times a job may come back from workers that shut down before that counts as a failure. */
+const SHUTDOWNS = 5
+/** Error types that workers use by convention. */
+const OVER_CAPACITY = 'WorkerOverCapacity'
+const CANCELLED = 'Cancelled'
+
+export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
+
+/** Judge a report. @param at Unix milliseconds. */
+export function judge(state: QueueState, report: JobReport, at: number): Judged {
+  const held = find(state, report.job_id)
+  if (!held)
+    return { outcome: isFinished(state, report.job_id) ? 'duplicate' : 'lease_lost', events: [] }
+  if (held.lease?.token === report.lease_token)
+    return { outcome: 'accepted', ...valid(held, report, at) }
+  if (held.last?.token !== report.lease_token) return { outcome: 'lease_lost', events: [] }
+  if (held.last.reported) return { outcome: 'duplicate', events: [] }
+  return held.lease
+    ? { outcome: 'lease_lost', events: [] }
+    : { outcome: 'accepted', ...late(held, report, at) }
+}
+
+function valid(held: Held, report: JobReport, at: number): Ended {
+  if (report.status === 'completed') return completed(held, report, at)
+  const stopped = report.status === 'cancelled' || report.error_type === CANCELLED
+  if (stopped && held.cancel) return cancelled(held, at)
+  if (report.error_type === OVER_CAPACITY && report.status === 'failed')
+    return giveBack(held, 'none', reasons.capacity, at)
+  if (report.status === 'cancelled' && held.shutdowns < SHUTDOWNS)
+    return giveBack(held, 'none', reasons.shutdown, at)
+  return failed(held, faultOf(report), at, report)
+}
+
+/** The job waits for its next attempt already, so only what ends it changes anything. */
+function late(held: Held, report: JobReport, at: number): Ended {
+  if (report.status === 'completed') return completed(held, report, at)
+  const last =
+    report.status === 'failed' &&
+    report.error_type !== OVER_CAPACITY &&
+    (report.final || held.failures + 1 >= held.header.max_attempts)
+  return last ? failed(held, faultOf(report), at, report) : { events: [] }
+}
+
+function completed(held: Held, { result, context, invocation }: JobReport, at: number): Ended {
+  const answer = held.header.kind === 'llm_generation' ? readAnswer(result) : undefined
+  return typeof answer === 'string'
+    ? settle(
+        held,
+        {
+          outcome: 'failed',
+          error_type: 'InvalidResult',
+          error_message: `A generation must report {"llm_response": message}: ${answer}.`,
+        },
+        at,
+      )
+    : settle(
+        held,
+        { outcome: 'completed', ...(result && { result }), ...(context && { context }) },
+        at,
+        invocation,
+      )
+}
+
+const faultOf = ({ status, error_type, error_message }: JobReport) => ({
+  error_type: error_type ?? (status === 'cancelled' ? CANCELLED : 'Error'),
+  ...(error_message !== undefined && { error_message }),
+})

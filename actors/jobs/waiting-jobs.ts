@@ -1,0 +1,105 @@
+/**
+ * The line of waiting jobs.
+ *
+ * Order: higher priority first; within a priority the capabilities take turns, within a capability the fairness keys
+ * take turns, within a key the oldest goes first. A job is one unit of service, so taking turns is start-time fair
+ * queuing (Goyal et al. 1996) with equal weights: two keys that both wait are never more than one job apart. A
+ * capability that no worker has keeps its own line and holds up nobody.
+ */
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { add, inOrder, removeAt, type Order } from './heap.ts'
+import {
+  alternate,
+  emptyRing,
+  isEmpty,
+  join,
+  leave as leaveRing,
+  member,
+  toBack,
+  turns,
+  type Ring,
+} from './ring.ts'
+import type { Held, QueueState } from './state.ts'
+
+/** Waiting jobs of one fairness key: a heap, oldest first. */
+type Key = string[]
+export interface Level {
+  readonly priority: number
+  readonly capabilities: Ring<Ring<Key>>
+}
+
+/** Name of a fairness key in a ring: any text is a legal key, but not a legal member of a record. */
+const nameOf = (header: JobHeader): string => `:${header.fairness_key}`
+const byAge: Order<QueueState, string> = {
+  before: ({ jobs }, a, b) => {
+    const [x, y] = [jobs[a] as Held, jobs[b] as Held]
+    return x.header.enqueued_at === y.header.enqueued_at
+      ? x.arrival < y.arrival
+      : x.header.enqueued_at < y.header.enqueued_at
+  },
+  placed: ({ jobs }, id, index) => {
+    ;(jobs[id] as Held).place = index
+  },
+}
+
+/** Where the level of a priority is, or belongs. */
+function levelAt({ levels }: QueueState, priority: number): number {
+  let [low, high] = [0, levels.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((levels[middle] as Level).priority > priority) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Put a job in line. */
+export function enter(state: QueueState, id: string): void {
+  const { header, capability } = state.jobs[id] as Held
+  const index = levelAt(state, header.priority)
+  let level = state.levels[index]
+  if (level?.priority !== header.priority) {
+    level = { priority: header.priority, capabilities: emptyRing() }
+    state.levels.splice(index, 0, level)
+  }
+  const keys =
+    member(level.capabilities, capability) ??
+    join<Ring<Key>>(level.capabilities, capability, emptyRing())
+  const name = nameOf(header)
+  add(member(keys, name) ?? join<Key>(keys, name, []), id, byAge, state)
+}
+
+/** Take a job out of the line. `served`: it was handed out, so its key and its capability had their turn. */
+export function leave(state: QueueState, id: string, served: boolean): void {
+  const { header, capability, place } = state.jobs[id] as Held
+  const at = levelAt(state, header.priority)
+  const level = state.levels[at]
+  const keys = level && member(level.capabilities, capability)
+  const name = nameOf(header)
+  const key = keys && member(keys, name)
+  if (!key) throw new Error(`queue: ${id} is not in line`)
+  removeAt(key, place, byAge, state)
+  if (key.length === 0) leaveRing(keys, name)
+  else if (served) toBack(keys, name)
+  if (isEmpty(keys)) leaveRing(level.capabilities, capability)
+  else if (served) toBack(level.capabilities, capability)
+  if (isEmpty(level.capabilities)) state.levels.splice(at, 1)
+}
+
+/** The jobs to hand out next, in order; at most `limit` of each capability. Costs O(log limit) for each job given. */
+export function waitingJobs(state: QueueState, limit: number): JobHeader[] {
+  const left = new Map<string, number>()
+  const jobs: JobHeader[] = []
+  function* upTo(keys: Ring<Key>): Generator<Held, void> {
+    for (const id of alternate(turns(keys), (key) => inOrder(key, byAge, state))) {
+      const held = state.jobs[id] as Held
+      const count = left.get(held.capability) ?? limit
+      if (count <= 0) return
+      left.set(held.capability, count - 1)
+      yield held
+    }
+  }
+  for (const level of state.levels)
+    for (const held of alternate(turns(level.capabilities), upTo)) jobs.push(held.header)
+  return jobs
+}

@@ -1,0 +1,168 @@
+/**
+ * Who may begin. Two rules are asked, that of the trigger first, then that of the loop; both see the runs that are under way and
+ * the line.
+ *
+ * Invariants:
+ * A1. With `queue`, `skip` and `replace` a loop has one run under way, and a trigger as many as its limit, one by default. A run that
+ *     was told to stop is under way until it has stopped.
+ * A2. Whoever waits is let in in the order of the line. A run overtakes only those that wait for a limit of their own trigger.
+ * A3. Nobody waits while there is room, except while the loop is not active, and those that were let in for a place in the organization.
+ */
+import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
+import type { QueueReason } from '../../protocol/loops/run.ts'
+import { emit, tellRun, type Draft } from './draft.ts'
+import { askAgain, askForPlace, isHeld } from './places.ts'
+import { triggersOf, type LoopState } from './state.ts'
+
+/** Runs that one loop may have under way, whatever it says, and runs that may wait. */
+const MOST_ACTIVE = 5000
+const MOST_WAITING = 1000
+/** Runs that one commit lets in, and that it tells to stop. */
+const LET_IN = 10
+const TOLD = 50
+
+/** The rule of a trigger: how many of its runs may be under way, and what one more does. */
+export function ruleOf({
+  concurrency_policy,
+  max_concurrent_runs,
+}: Pick<Trigger, 'concurrency_policy' | 'max_concurrent_runs'>): {
+  readonly limit: number
+  readonly policy: ConcurrencyPolicy
+} {
+  const bound = concurrency_policy !== undefined && concurrency_policy !== 'allow'
+  return {
+    limit: max_concurrent_runs ?? (bound ? 1 : Infinity),
+    policy: bound ? concurrency_policy : 'queue',
+  }
+}
+
+interface Room {
+  /** Runs under way: all, of a trigger, and what there may be of either. */
+  total: number
+  readonly limit: number
+  readonly rule: (trigger: string) => ReturnType<typeof ruleOf>
+  readonly of: (trigger: string) => number
+  readonly enter: (trigger: string) => void
+}
+function roomOf(state: LoopState): Room {
+  const counts = new Map<string, number>()
+  for (const trigger of Object.values(state.active))
+    counts.set(trigger, (counts.get(trigger) ?? 0) + 1)
+  const rules = new Map(
+    state.record
+      ? triggersOf(state.record, state.trigger_ids).map(({ id, trigger }) => [id, ruleOf(trigger)])
+      : [],
+  )
+  const room: Room = {
+    total: Object.keys(state.active).length,
+    limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MOST_ACTIVE : 1,
+    rule: (trigger) => rules.get(trigger) ?? { limit: Infinity, policy: 'queue' },
+    of: (trigger) => counts.get(trigger) ?? 0,
+    enter: (trigger) => {
+      room.total++
+      counts.set(trigger, room.of(trigger) + 1)
+    },
+  }
+  return room
+}
+const waitingOf = ({ line }: LoopState, trigger: string): number =>
+  line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
+/** For what one more run of a trigger would have to wait. */
+function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
+  if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit)
+    return 'trigger_concurrency'
+  const ahead = state.line.some(({ reason }) => reason !== 'trigger_concurrency')
+  return room.total >= room.limit || ahead ? 'loop_policy' : undefined
+}
+
+/** What becomes of one more run: it begins, waits, or is left out, and by whose rule. */
+export type Verdict =
+  | { readonly begins: true }
+  | { readonly waits: QueueReason }
+  | { readonly left_out: 'loop' | 'trigger' | 'full' }
+
+/** Ask both rules about a run of a trigger, or of none; runs whose place it takes are told to go. @param patient it only ever waits. */
+export function judge(on: Draft, trigger = '', patient = false): Verdict {
+  // Who is told to go is under way until it has gone, so the room stays what it is.
+  const room = roomOf(on.state)
+  const { policy } = room.rule(trigger)
+  const rule = on.state.record?.concurrency ?? 'allow'
+  if (!patient && obstacle(on.state, room, trigger) === 'trigger_concurrency') {
+    if (policy === 'skip') return { left_out: 'trigger' }
+    if (policy === 'replace') displaceOfTrigger(on, trigger, 1)
+  }
+  if (!patient && obstacle(on.state, room, '') === 'loop_policy') {
+    if (rule === 'skip') return { left_out: 'loop' }
+    if (rule === 'replace') displace(on, () => true, 0)
+  }
+  const waits = obstacle(on.state, room, trigger)
+  if (!waits) return { begins: true }
+  return on.state.line.length >= MOST_WAITING && !patient ? { left_out: 'full' } : { waits }
+}
+
+const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void =>
+  displace(
+    on,
+    (of) => of === trigger,
+    Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers),
+  )
+/** Tell runs to go, the oldest first, until at most `left` of those that match stay. Those that waited, also for a place in the organization, go first, and at once. */
+function displace(
+  on: Draft,
+  matches: (trigger: string) => boolean,
+  left: number,
+  waitingToo = true,
+): void {
+  const { line, active, leaving } = on.state
+  const inside = Object.entries(active)
+    .filter(([run_id, trigger]) => matches(trigger) && !leaving[run_id])
+    .map(([run_id]) => run_id)
+  const waiting = waitingToo
+    ? [
+        ...line.filter(({ trigger_id = '' }) => matches(trigger_id)).map(({ run_id }) => run_id),
+        ...inside.filter((run_id) => isHeld(on.state, run_id)),
+      ]
+    : []
+  const staying = waitingToo ? inside.filter((run_id) => !isHeld(on.state, run_id)) : inside
+  const going = [...waiting, ...staying.slice(0, Math.max(0, staying.length - left))]
+  for (const run_id of going.slice(0, TOLD)) {
+    emit(on, { type: 'run.displaced', run_id })
+    tellRun(on, run_id, 'run.displace', on.state.deleted ? { deleted: true } : {})
+  }
+  if (going.length > TOLD) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
+}
+/** Send away those that wait: their loop is gone. */
+export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
+/** Go on telling runs to go whose place is wanted by those that wait. */
+export function goOnDisplacing(on: Draft): void {
+  const { record, line } = on.state
+  if (!record || line.length === 0) return
+  if (record.concurrency === 'replace') displace(on, () => true, 0, false)
+  for (const trigger of new Set(line.map(({ trigger_id = '' }) => trigger_id))) {
+    const { policy, limit } = roomOf(on.state).rule(trigger)
+    if (trigger !== '' && policy === 'replace')
+      displace(on, (of) => of === trigger, Math.max(0, limit - waitingOf(on.state, trigger)), false)
+  }
+}
+
+/** Let in whoever has room now, from the head of the line. What one commit does not take follows in the next. */
+export function letIn(on: Draft): void {
+  askAgain(on)
+  const room = roomOf(on.state)
+  let count = 0
+  for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active'
+    ? [...on.state.line]
+    : []) {
+    if (room.total >= room.limit) return
+    if (trigger_id !== '' && room.of(trigger_id) >= room.rule(trigger_id).limit) continue
+    if (++count > LET_IN) {
+      emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
+      return
+    }
+    room.enter(trigger_id)
+    emit(on, { type: 'run.promoted', run_id })
+    if (askForPlace(on, run_id))
+      tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })
+    else tellRun(on, run_id, 'run.begin', { later: true })
+  }
+}

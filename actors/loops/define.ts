@@ -1,0 +1,278 @@
+/**
+ * Saving a loop. What is given of a member replaces the stored one whole. A change of what the loop does is its next version, which
+ * every later start takes; what is under way keeps the version that it began with.
+ */
+import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { checkLoop } from '../../protocol/loops/check.ts'
+import type { Derived, LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
+import {
+  authoring,
+  metadata,
+  type Authored,
+  type Loop,
+  type Trigger,
+} from '../../protocol/loops/schema.ts'
+import { reservedTags } from '../../protocol/naming.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { changeOf } from '../configuration.ts'
+import { dismiss, letIn } from './admit.ts'
+import { decided, draft, emit, nothing, type LoopOptions } from './draft.ts'
+import { isLiving, type Living, type LoopState } from './state.ts'
+import { consequences, handlesOf, materialize } from './triggers.ts'
+
+type Of<K extends string> = Partial<Record<K, unknown>>
+
+const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknown>>): Of<K> =>
+  Object.fromEntries(
+    Object.keys(names).flatMap((name) => {
+      const value = getOwn(body as Readonly<Record<string, unknown>>, name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  ) as Of<K>
+const isEmpty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+/** Two empty templates are none. */
+const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
+  const name = body.run_name as { template: string; description_template?: string } | undefined
+  return name && name.template === '' && !name.description_template
+    ? { ...body, run_name: {} }
+    : body
+}
+const hasSteps = ({ steps = [] }: Pick<Authored, 'steps'>): boolean => steps.length > 0
+const needsSteps: FieldError = {
+  field: 'status',
+  message: 'a loop without steps cannot be active',
+  actual: 'active',
+}
+
+/** Handles that a caller chose must have been reserved for this loop a moment ago, unless it has them. */
+function unreserved(
+  triggers: readonly Trigger[] = [],
+  state: LoopState,
+  reserved: Saving['reserved'] = {},
+  at: number,
+): Refusal | undefined {
+  const held = handlesOf(state.record, state.trigger_ids)
+  const lost = triggers.some(
+    (trigger) =>
+      trigger.kind === 'http' &&
+      trigger.config?.http_handle !== undefined &&
+      !held.has(trigger.config.http_handle) &&
+      (getOwn(reserved, trigger.config.http_handle) ?? 0) < at,
+  )
+  return lost
+    ? refuse(
+        'service_unavailable',
+        undefined,
+        'The reservation of the handle ran out; send the request again.',
+      )
+    : undefined
+}
+/** The sealed secrets as they are after a change; of triggers that are not there any more none is kept. */
+function secretsOf(
+  given: Saving['secrets'],
+  before: LoopState['secrets'],
+): Record<string, string> | undefined {
+  if (!given) return undefined
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([key, secret]) => {
+      const kept = secret === true ? getOwn(before, key) : secret
+      return kept === undefined ? [] : [[key, kept]]
+    }),
+  )
+}
+
+/** Make a loop with version 1. */
+export function create(
+  options: LoopOptions,
+  state: LoopState,
+  input: CreateLoop & Saving,
+  cause: Cause,
+): Decision<LoopEvent, Loop> {
+  if (isLiving(state)) return { events: [], reply: state.record }
+  const status = input.status ?? (hasSteps(input) ? 'active' : 'draft')
+  const faults = [
+    ...reservedTags(input.tags, options.brand),
+    ...(status === 'active' && !hasSteps(input) ? [needsSteps] : []),
+  ]
+  if (faults.length > 0) return refuseFields(...faults)
+  const refused = unreserved(input.triggers, state, input.reserved, cause.at)
+  if (refused) return refused
+  const { triggers, trigger_ids } = materialize(input.triggers, state, cause)
+  const id = cause.self.id
+  const given = withoutBlanks({
+    ...chosen(input, { ...metadata, ...authoring }),
+    ...(triggers && { triggers }),
+  })
+  const loop: Loop = {
+    id,
+    name: input.name,
+    status,
+    ...(Object.fromEntries(
+      Object.entries(given).filter(([, value]) => !isEmpty(value)),
+    ) as Authored),
+    owner: cause.principal.id,
+    created_at: timestamp(cause.at),
+    updated_at: timestamp(cause.at),
+  }
+  const on = draft(state, cause, options)
+  emit(on, {
+    type: 'loop.created',
+    id,
+    loop,
+    version: { id: cause.mint('loop_version'), number: 1 },
+    definitions: input.definitions ?? {},
+    trigger_ids,
+    secrets: secretsOf(input.secrets, {}) ?? {},
+  })
+  for (const event of consequences(state, on.state, input.organization, cause)) emit(on, event)
+  return decided(on, loop)
+}
+
+/** Change a loop. */
+export function update(
+  options: LoopOptions,
+  state: LoopState,
+  input: UpdateLoop & Saving,
+  cause: Cause,
+): Decision<LoopEvent, Loop> {
+  if (!isLiving(state)) return refuse('not_found')
+  if (input.status === 'deleted') {
+    const removed = remove(options, state, input, cause)
+    return 'refused' in removed
+      ? removed
+      : {
+          ...removed,
+          reply: { ...state.record, status: 'deleted', updated_at: timestamp(cause.at) },
+        }
+  }
+  const authored = chosen(input, authoring) as Authored
+  const touched = Object.keys(authored).length > 0
+  const whole: Authored & Pick<Loop, 'agent_id'> = {
+    ...state.record,
+    ...authored,
+    ...(input.agent_id !== undefined && { agent_id: input.agent_id }),
+  }
+  const { record } = state
+  const status =
+    input.status ??
+    (record.status === 'draft' && !hasSteps(record) && hasSteps(whole) ? 'active' : record.status)
+  const faults = [
+    ...reservedTags(input.tags, options.brand),
+    ...(touched || input.agent_id !== undefined ? checkLoop(whole) : []),
+    ...(status === 'active' && !hasSteps(whole) ? [needsSteps] : []),
+  ]
+  if (faults.length > 0) return refuseFields(...faults)
+  const refused = unreserved(input.triggers, state, input.reserved, cause.at)
+  if (refused) return refused
+
+  const { triggers, trigger_ids } = input.triggers
+    ? materialize(input.triggers, state, cause)
+    : { trigger_ids: state.trigger_ids }
+  const wish = withoutBlanks({
+    ...chosen(input, metadata),
+    ...authored,
+    ...(triggers && { triggers }),
+    ...(input.name !== undefined && { name: input.name }),
+    status,
+  })
+  const change = changeOf<Loop>(record, wish as Partial<Loop>, cause.at)
+  const secrets = secretsOf(input.secrets, state.secrets)
+  if (!change && !touched && !secrets) return { events: [], reply: record }
+  const derived: Derived | undefined = touched
+    ? {
+        version: { id: cause.mint('loop_version'), number: state.version.number + 1 },
+        definitions: input.definitions ?? state.definitions,
+        trigger_ids,
+      }
+    : undefined
+  const on = draft(state, cause, options)
+  emit(on, {
+    type: 'loop.updated',
+    id: cause.self.id,
+    name: input.name ?? record.name,
+    loop: change?.patch ?? { updated_at: timestamp(cause.at) },
+    changes: {
+      ...told({ ...change?.changes, ...(reseals(state.secrets, secrets) && { settings: {} }) }),
+      ...(derived && { version: { from: state.version.number, to: derived.version.number } }),
+    },
+    ...(derived && { derived }),
+    ...(secrets && { secrets }),
+    editor: cause.principal.id,
+  })
+  return followUp(on, state, input.organization, cause)
+}
+const reseals = (before: LoopState['secrets'], after = before): boolean =>
+  JSON.stringify(before) !== JSON.stringify(after)
+/** Long definitions are not copied into the audit log: it names them. */
+const told = (
+  changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
+) =>
+  Object.fromEntries(
+    Object.entries(changes).map(([name, change]) => [
+      name,
+      Object.hasOwn(authoring, name) || name === 'settings' ? {} : change,
+    ]),
+  )
+
+function followUp(
+  on: ReturnType<typeof draft>,
+  before: Living,
+  organization: string,
+  cause: Cause,
+): Decision<LoopEvent, Loop> {
+  for (const event of consequences(before, on.state, organization, cause)) emit(on, event)
+  letIn(on)
+  const { record } = on.state
+  return record ? decided(on, record) : refuse('not_found')
+}
+
+/** End for good. What is under way goes on; what waits is sent away. */
+export function remove(
+  options: LoopOptions,
+  state: LoopState,
+  { organization }: Pick<Saving, 'organization'>,
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  if (!isLiving(state)) return refuse('not_found')
+  const on = draft(state, cause, options)
+  emit(on, { type: 'loop.deleted', id: cause.self.id, name: state.record.name })
+  for (const event of consequences(state, on.state, organization, cause)) emit(on, event)
+  dismiss(on)
+  return decided(on, undefined)
+}
+
+/** The project is gone. */
+export const end = (
+  options: LoopOptions,
+  state: LoopState,
+  input: LoopCommands['loop.end']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> =>
+  isLiving(state) ? remove(options, state, input, cause) : nothing
+
+/** A handle was reserved for this loop: say whether it is used. */
+export function settleHandle(
+  state: LoopState,
+  { handle, organization }: LoopCommands['handle.settle']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  const trigger_id = isLiving(state)
+    ? handlesOf(state.record, state.trigger_ids).get(handle)
+    : undefined
+  return {
+    ...nothing,
+    events: [
+      {
+        type: trigger_id === undefined ? 'handle.freed' : 'handle.bound',
+        handle,
+        loop_id: cause.self.id,
+        trigger_id: trigger_id ?? '',
+        organization,
+      },
+    ],
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Firings for events of private sessions. Whether the last editor of the loop may read the session is not known here, so an errand
+ * looks it up. It sends the firing again under the editor's id, and a run starts if that is still the last editor.
+ *
+ * Invariants:
+ * F1. No run starts for an event of a private session that the loop's last editor may not read. Not knowing the editor counts as that.
+ * F2. The state holds a firing without its payload, until its errand has ended.
+ */
+import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
+import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Firing } from '../../protocol/events/sources.ts'
+import type { Cause, Decided } from '../actor.ts'
+import { nothing } from './draft.ts'
+import { isLiving, type LoopState } from './state.ts'
+
+/** Firings of one loop that wait for their errands. */
+const MAX_HELD = 1000
+
+/**
+ * The principal that changed the loop last. Earlier releases did not store it: then it is known only of a loop that was never
+ * changed.
+ */
+function editorOf(state: LoopState): string | undefined {
+  if (!isLiving(state)) return undefined
+  const { owner, created_at, updated_at } = state.record
+  return state.editor ?? (updated_at === created_at ? owner : undefined)
+}
+
+/** Whether a firing must wait until it is known that the last editor may read the private session of its event. */
+export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
+  source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
+
+/** Hold a firing, and have its errand done. */
+export function hold(
+  state: LoopState,
+  { trigger_id, source }: Firing,
+  cause: Cause,
+): Decided<LoopEvent, undefined> {
+  const editor = editorOf(state)
+  const { private_session, event: _, meta: __, record: ___, ...rest } = source
+  if (editor === undefined || private_session === undefined) return nothing
+  const held = Object.values(state.firings ?? {})
+  if (held.some((one) => one.trigger_id === trigger_id && one.source.id === source.id))
+    return nothing
+  if (held.length >= MAX_HELD)
+    return {
+      events: [{ type: 'firing.dropped', trigger_id, source_event_id: source.id }],
+      reply: undefined,
+    }
+  const { self, shard, at } = cause
+  const job_id = cause.mint('job')
+  const firing: HeldFiring = { trigger_id, editor, source: { ...rest, private_session } }
+  return {
+    events: [{ type: 'firing.held', job_id, firing }],
+    tells: [
+      {
+        to: { kind: 'queue', id: `${shard}.${ERRANDS}` },
+        name: 'queue.enqueue',
+        input: errandJob(job_id, { kind: 'loop', id: self.id }, self.id, at),
+      },
+    ],
+    reply: undefined,
+  }
+}
+
+/** The errand of a firing has ended. One that could not be done for hours is given up. */
+export const firingSettled = (
+  state: LoopState,
+  { job_id }: LoopCommands['job.settled']['input'],
+): Decided<LoopEvent, undefined> =>
+  getOwn(state.firings ?? {}, job_id)
+    ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
+    : nothing
+
+/** What an errand of the loop is to do. */
+export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
+  const firing = getOwn(state.firings ?? {}, job_id)
+  return firing && isLiving(state)
+    ? { errand: 'firing', loop_id: state.record.id, ...firing }
+    : { errand: 'none' }
+}

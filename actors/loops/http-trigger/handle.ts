@@ -1,0 +1,117 @@
+/**
+ * The handle of an HTTP trigger: whose it is, in the whole installation. It is reserved for a loop before the loop is saved, and the
+ * loop says in the commit that saves it that it uses it.
+ *
+ * Invariants:
+ * H1. A handle belongs to one loop at a time.
+ * H2. A reservation that its loop does not use ends by itself: the loop may use it for a minute, and is asked after two.
+ */
+import { refuse } from '../../../protocol/errors.ts'
+import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
+import type { Api } from '../../../protocol/api.ts'
+import type { Actor, AnyActor } from '../../actor.ts'
+
+/** Milliseconds for which a reservation may be used, and after which its loop is asked about it. */
+const USABLE = 60_000
+const ASKED = 120_000
+/** Before a loop that was asked is asked again. */
+const AGAIN = 300_000
+
+interface HandleState {
+  readonly handle?: string
+  readonly owner?: HandleOwner
+  readonly reserved?: { readonly project: string; readonly loop_id: string; readonly until: number }
+}
+
+const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleCommands> = {
+  kind: 'trigger_handle',
+  initial: () => ({}),
+  decide: {
+    'handle.reserve': (state, { handle, project, loop_id }, { at }) => {
+      const holder = state.owner?.loop_id ?? state.reserved?.loop_id
+      if (
+        state.handle !== undefined &&
+        (state.handle !== handle || (holder !== undefined && holder !== loop_id))
+      )
+        return refuse(
+          'already_exists',
+          { field: 'http_handle', http_handle: handle },
+          'Another trigger has this handle.',
+        )
+      const until = at + ASKED
+      return {
+        events: state.owner ? [] : [{ type: 'handle.reserved', handle, project, loop_id, until }],
+        reply: { until: at + USABLE },
+      }
+    },
+    'handle.bind': (state, { handle, project, loop_id, trigger_id }) => {
+      const holder = state.owner?.loop_id ?? state.reserved?.loop_id
+      const foreign =
+        (holder !== undefined && holder !== loop_id) ||
+        (state.handle !== undefined && state.handle !== handle)
+      return {
+        events:
+          foreign || state.owner?.trigger_id === trigger_id
+            ? []
+            : [{ type: 'handle.taken', handle, project, loop_id, trigger_id }],
+        reply: undefined,
+      }
+    },
+    'handle.free': (state, { loop_id, trigger_id }) => {
+      const owned = state.owner
+        ? state.owner.loop_id === loop_id &&
+          (trigger_id === undefined || state.owner.trigger_id === trigger_id)
+        : state.reserved?.loop_id === loop_id
+      return { events: owned ? [{ type: 'handle.released' }] : [], reply: undefined }
+    },
+    wake: ({ handle, reserved }, _, { at, self }) => ({
+      events:
+        handle !== undefined && reserved && reserved.until <= at
+          ? [
+              {
+                type: 'handle.questioned',
+                handle,
+                project: reserved.project,
+                loop_id: reserved.loop_id,
+                organization: self.project,
+                until: at + AGAIN,
+              },
+            ]
+          : [],
+      reply: undefined,
+    }),
+  },
+  evolve: {
+    'handle.reserved': (_, { handle, project, loop_id, until }) => ({
+      handle,
+      reserved: { project, loop_id, until },
+    }),
+    'handle.taken': (_, { handle, project, loop_id, trigger_id }) => ({
+      handle,
+      owner: { project, loop_id, trigger_id },
+    }),
+    'handle.questioned': (state, { until }) =>
+      state.reserved ? { ...state, reserved: { ...state.reserved, until } } : state,
+    'handle.released': () => ({}),
+  },
+  react: {
+    'handle.questioned': ({ handle, project, loop_id, organization }) => [
+      {
+        tell: {
+          to: { kind: 'loop', id: loop_id, project },
+          name: 'handle.settle',
+          input: { handle, organization },
+        },
+      },
+    ],
+  },
+  ask: {
+    /** Whose trigger it is, or null. */
+    owner: ({ handle, owner }, { handle: asked }: { handle: string }) =>
+      owner && handle === asked ? owner : null,
+  },
+  deadline: ({ reserved }) => reserved?.until,
+}
+
+/** The actor of a handle. */
+export const triggerHandle = actor as unknown as AnyActor

@@ -1,0 +1,228 @@
+/**
+ * A loop: the one writer of a definition with its versions and triggers, and of who may run when. Its runs live in its slot, so a
+ * start and the run that comes of it are one commit, and so are the end of a run and the beginning of the next in the line.
+ *
+ *     draft ⇄ active ⇄ paused → deleted
+ */
+import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
+import { handleId } from '../../protocol/loops/handles.ts'
+import type { PlaceCommands } from '../../protocol/loops/places.ts'
+import type { LoopStanding } from '../../protocol/loops/standing.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { isPublishable } from '../../protocol/events/types.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { ServicePublication, SourceCommands, Watch } from '../../protocol/events/sources.ts'
+import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
+import { create, end, remove, settleHandle, update } from './define.ts'
+import type { LoopOptions } from './draft.ts'
+import { errandOf, firingSettled } from './firings.ts'
+import { placeGiven } from './places.ts'
+import { left, returns, spend, wake } from './runs.ts'
+import { standingOf } from './standing.ts'
+import { answerStep, fire, start, stop } from './start.ts'
+import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
+
+type Extra = {
+  'loop.create': Saving
+  'loop.update': Saving
+  'loop.delete': Pick<Saving, 'organization'>
+  'loop.start': { readonly run_id: string }
+}
+const toHandle = (handle: string, organization: string, name: string, input: unknown): Effect => ({
+  tell: {
+    to: { kind: 'trigger_handle', id: handleId(handle), project: organization },
+    name,
+    input,
+  },
+})
+
+const toPlaces = <N extends 'place.ask' | 'place.return'>(
+  organization: string,
+  name: N,
+  input: PlaceCommands[N]['input'],
+): Effect => ({
+  tell: { to: { kind: 'plan', id: organization, project: organization }, name, input },
+})
+
+/** A loop that paused itself says so, as the run that was one failure too many, or that caused one event too many. */
+function sayPaused(
+  {
+    id: loop_id,
+    run_id,
+    consecutive_failures,
+    threshold,
+    reason,
+    depth = 1,
+    chain,
+    record,
+  }: Extract<LoopEvent, { type: 'loop.auto_paused' }>,
+  { project }: Address,
+): Effect[] {
+  const said: ServicePublication = {
+    event_type: 'loop.auto_paused',
+    source_kind: 'loop_run',
+    source_id: run_id,
+    event: {
+      run_id,
+      loop_id,
+      ...(consecutive_failures !== undefined && { consecutive_failures }),
+      ...(threshold !== undefined && { threshold }),
+      ...(reason !== undefined && { reason }),
+    },
+    meta: { run_id, loop_id },
+    ...(record && { record }),
+    depth,
+    ...(chain && { chain }),
+  }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
+}
+
+/** Triggers that wait for events that nothing publishes are saved; the log says that they do not fire. */
+function warnOfIdleTriggers(
+  loop_id: string,
+  triggers: readonly Watch[],
+  project: string,
+): readonly Effect[] {
+  const idle = triggers.filter(({ event_type }) => !isPublishable(event_type))
+  if (idle.length === 0) return []
+  const fields = {
+    project,
+    loop_id,
+    trigger_ids: idle.map(({ trigger_id }) => trigger_id).join(', '),
+    event_types: [...new Set(idle.map(({ event_type }) => event_type))].join(', '),
+  }
+  const message = 'triggers of a loop wait for events that nothing publishes'
+  return [{ warn: { about: loop_id, message, fields } }]
+}
+
+function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
+  const known = isLiving(state)
+    ? triggersOf(state.record, state.trigger_ids).find(({ id }) => id === trigger_id)
+    : undefined
+  if (known?.trigger.kind !== 'http' || !state.record) return null
+  const secret = state.secrets[known.key]
+  return {
+    status: state.record.status,
+    enabled: known.trigger.enabled !== false,
+    key: known.key,
+    ...(secret !== undefined && { secret }),
+  }
+}
+
+function standingsOf(state: LoopState): TriggerStanding[] | null {
+  if (!isLiving(state)) return null
+  return triggersOf(state.record, state.trigger_ids).map(
+    ({ id, trigger: { key, name, kind, enabled = true } }) => {
+      const next = state.clocks[id]?.next
+      const skips = getOwn(state.skips ?? {}, id)
+      return {
+        id,
+        kind,
+        enabled,
+        ...(key !== undefined && { key }),
+        ...(name !== undefined && { name }),
+        ...(next !== undefined && { next_fire_at: timestamp(next) }),
+        ...(skips && { skipped_starts: skips.count, last_skipped_start: { ...skips.last } }),
+      }
+    },
+  )
+}
+
+/** The actor of a loop. */
+export function loopActor(options: LoopOptions): AnyActor {
+  const bound =
+    <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) =>
+    (state: LoopState, input: I, cause: Cause): D =>
+      decide(options, state, input, cause)
+  const actor: Actor<LoopState, LoopEvent, Api, 'loop', LoopCommands, Extra> = {
+    kind: 'loop',
+    initial: unborn,
+    decide: {
+      'loop.create': bound(create),
+      'loop.update': bound(update),
+      'loop.delete': bound(remove),
+      'loop.start': bound(start) as never,
+      'trigger.fire': bound(fire),
+      'job.settled': firingSettled,
+      'loop.stop': bound(stop),
+      'loop.ask': bound(answerStep),
+      'run.left': bound(left),
+      'run.returns': bound(returns),
+      'run.spent': bound(spend),
+      'handle.settle': settleHandle,
+      'loop.end': bound(end),
+      'place.give': bound(placeGiven),
+      wake: bound(wake),
+    },
+    evolve: evolveLoop,
+    react: {
+      'triggers.watched': ({ loop_id, version, triggers }, { project }) => [
+        {
+          tell: {
+            to: { kind: 'events', id: project },
+            name: 'triggers.set',
+            input: { loop_id, version, triggers } satisfies SourceCommands['triggers.set']['input'],
+          },
+        },
+        ...warnOfIdleTriggers(loop_id, triggers, project),
+      ],
+      'loop.auto_paused': sayPaused,
+      'firing.dropped': ({ trigger_id, source_event_id }, { id: loop_id, project }) => [
+        {
+          warn: {
+            about: loop_id,
+            message: 'firings for events of private sessions were dropped: too many wait',
+            fields: { project, loop_id, trigger_id, source_event_id },
+          },
+        },
+      ],
+      'place.wanted': ({ run_id, loop_id, organization }, { project }) => [
+        toPlaces(organization, 'place.ask', { project, loop_id, run_id }),
+      ],
+      'place.returned': ({ run_id, organization }) => [
+        toPlaces(organization, 'place.return', { run_id }),
+      ],
+      'place.declined': ({ run_id, organization }) => [
+        toPlaces(organization, 'place.return', { run_id }),
+      ],
+      'loop.stands': ({ loop_id, version, actions, gone }, { project }) => [
+        {
+          tell: {
+            to: { kind: 'project', id: project },
+            name: 'loop.note',
+            input: { loop_id, version, actions, ...(gone && { gone }) } satisfies LoopStanding,
+          },
+        },
+      ],
+      'handle.bound': ({ handle, loop_id, trigger_id, organization }, { project }) => [
+        toHandle(handle, organization, 'handle.bind', { handle, loop_id, trigger_id, project }),
+      ],
+      'handle.freed': ({ handle, loop_id, trigger_id, organization }) => [
+        toHandle(handle, organization, 'handle.free', {
+          loop_id,
+          ...(trigger_id !== '' && { trigger_id }),
+        }),
+      ],
+      'child.answered': ({ to, type: _, ...input }) => [
+        { tell: { to: { kind: 'run', id: to }, name: 'child.answered', input } },
+      ],
+    },
+    ask: {
+      /** The version that a start takes, or null when there is no such loop. */
+      version: (state) => (isLiving(state) ? state.version : null),
+      trigger: factsOf,
+      triggers: standingsOf,
+      standing: standingOf,
+      job_spec: errandOf,
+    },
+    // A snapshot of an older release lacks what that did not know.
+    recover: (state) => ({ ...unborn(), ...state }),
+    deadline,
+    ended: ({ deleted, line, active }) =>
+      deleted === true && line.length === 0 && Object.keys(active).length === 0,
+  }
+  return actor as unknown as AnyActor
+}

@@ -1,0 +1,52 @@
+/** What the loop's project is told of it (protocol/loops/standing.ts). */
+import type { LoopEvent } from '../../protocol/loops/events.ts'
+import type { LoopStanding } from '../../protocol/loops/standing.ts'
+import { specOf } from '../../protocol/loops/schema.ts'
+import { actionsNamed } from '../../protocol/workflows/spec.ts'
+import { isLiving, type LoopState } from './state.ts'
+
+/** Actions that runs of an active loop may call, those of the workflows that it names included. */
+function actionsOf(state: LoopState): readonly string[] {
+  if (!isLiving(state) || state.record.status !== 'active') return []
+  const specs = [specOf(state.record), ...Object.values(state.definitions).map(({ spec }) => spec)]
+  return [...new Set(specs.flatMap(actionsNamed))].sort()
+}
+
+/** What has changed for the project. @param organization as far as the command says; empty otherwise. */
+export function stands(
+  before: LoopState,
+  after: LoopState,
+  loop_id: string,
+  organization: string,
+): LoopEvent[] {
+  const { standing } = before
+  if (!isLiving(after) && !isLiving(before)) return []
+  const actions = actionsOf(after)
+  if (
+    isLiving(after) &&
+    standing.version > 0 &&
+    JSON.stringify(actions) === JSON.stringify(standing.actions)
+  )
+    return []
+  return [
+    {
+      type: 'loop.stands',
+      loop_id,
+      version: standing.version + 1,
+      actions,
+      organization: organization || standing.organization,
+      ...(!isLiving(after) && { gone: true as const }),
+    },
+  ]
+}
+
+/** How the loop stands now, for the edge that saved it. */
+export const standingOf = (
+  state: LoopState,
+  { loop_id }: { readonly loop_id: string },
+): LoopStanding => ({
+  loop_id,
+  version: state.standing.version,
+  actions: state.standing.actions,
+  ...(!isLiving(state) && { gone: true as const }),
+})

@@ -1,0 +1,379 @@
+/** Starting runs: by a client, by a trigger, by a time, by a step of another run. All go through one admission. */
+import { consequences } from './triggers.ts'
+import { actorOf } from '../../protocol/actions/invocation.ts'
+import { startKeyOf, type StartLoopRun } from '../../protocol/loops/rows.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
+import { timestamp, type JsonObject } from '../../protocol/common.ts'
+import {
+  errors,
+  refuse,
+  refuseFields,
+  type FieldError,
+  type Refusal,
+} from '../../protocol/errors.ts'
+import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { milliOf } from '../../protocol/loops/credits.ts'
+import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loops/events.ts'
+import { specOf } from '../../protocol/loops/schema.ts'
+import { latestFire, nextFire } from '../../protocol/rules/schedule.ts'
+import { MAX_CHAIN_DEPTH, type Chain, type SourceEvent } from '../../protocol/events/sources.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { judge, type Verdict } from './admit.ts'
+import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { hold, mustWait } from './firings.ts'
+import { askForPlace } from './places.ts'
+import {
+  isLiving,
+  liveTrigger,
+  spentToday,
+  type KnownTrigger,
+  type Living,
+  type LoopState,
+} from './state.ts'
+
+const TOO_DEEP = `The event has more than ${MAX_CHAIN_DEPTH} runs behind it.`
+
+/** What a start says. */
+interface Wanted
+  extends Pick<
+    RunOpening,
+    'source' | 'actor' | 'initiated_by' | 'parent' | 'depth' | 'chain' | 'later'
+  > {
+  readonly run_id: string
+  readonly trigger?: KnownTrigger
+  /** The firing that this settles. */
+  readonly fire?: string
+  readonly event: JsonObject
+  readonly config: JsonObject
+  readonly meta: JsonObject
+  readonly budget?: number
+}
+type Outcome =
+  | { readonly run_id: string }
+  | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
+  | Refusal
+
+/** Whether anything may be started, and why not. */
+function closed(state: LoopState, at: number): Refusal | undefined {
+  if (!isLiving(state))
+    return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+  if (state.record.status === 'paused') return refuse('loop_paused', { status: 'paused' })
+  if (state.record.status !== 'active' || !state.record.steps?.length)
+    return refuse('loop_not_runnable', { status: state.record.status })
+  const { daily_budget_usd, daily_credit_budget } = state.record.limits ?? {}
+  const daily = milliOf({
+    ...(daily_budget_usd !== undefined && { budget_usd: daily_budget_usd }),
+    ...(daily_credit_budget !== undefined && { credit_budget: daily_credit_budget }),
+  })
+  return daily !== undefined && spentToday(state, at) >= daily
+    ? refuse('budget_exhausted', {
+        daily_credit_budget: daily / 1000,
+        credit_spent: spentToday(state, at) / 1000,
+      })
+    : undefined
+}
+
+/** Open a run, or say why there is none. */
+function openRun(on: Draft, wanted: Wanted): Outcome {
+  const refused = closed(on.state, on.cause.at)
+  if (refused) return refused
+  const { record, version, definitions } = on.state as Living
+  const {
+    run_id,
+    trigger,
+    fire,
+    source,
+    actor,
+    initiated_by,
+    parent,
+    depth,
+    chain,
+    budget,
+    later,
+  } = wanted
+  const event = applyDefaults(record.event, wanted.event, 'event')
+  const config = applyDefaults(
+    record.config,
+    { ...record.default_config, ...wanted.config },
+    'config',
+  )
+  const faults: FieldError[] = [event, config].flatMap((applied) =>
+    'faults' in applied ? applied.faults : [],
+  )
+  if ('faults' in event || 'faults' in config) return refuseFields(...faults)
+  const verdict = judge(on, trigger?.id)
+  if ('left_out' in verdict) return verdict
+  const of = {
+    run_id,
+    ...(trigger && { trigger_id: trigger.id }),
+    ...(fire !== undefined && { fire }),
+    last_run_at: timestamp(on.cause.at),
+  }
+  emit(
+    on,
+    'waits' in verdict
+      ? { type: 'run.lined_up', ...of, reason: verdict.waits }
+      : { type: 'run.admitted', ...of },
+  )
+  const queue_reason =
+    'waits' in verdict
+      ? verdict.waits
+      : askForPlace(on, run_id)
+        ? ('plan_concurrency' as const)
+        : undefined
+  const { plan_concurrency } = on.options
+  tellRun(on, run_id, 'run.open', {
+    loop: { id: record.id, version_id: version.id, version: version.number, name: record.name },
+    spec: specOf(record),
+    ...(record.agent_id && { agent_id: record.agent_id }),
+    definitions,
+    event: event.values,
+    config: config.values,
+    meta: {
+      ...wanted.meta,
+      ...(trigger && { trigger: { id: trigger.id, key: trigger.key, kind: trigger.trigger.kind } }),
+    },
+    source,
+    depth,
+    ...(chain && { chain }),
+    ...(actor && { actor }),
+    ...(initiated_by !== undefined && { initiated_by }),
+    ...(budget !== undefined && { budget }),
+    ...(queue_reason && { queue_reason }),
+    ...(plan_concurrency !== undefined && { plan_concurrency_limit: plan_concurrency }),
+    ...(later && { later }),
+    ...(parent && { parent }),
+  })
+  return { run_id }
+}
+const whyLeftOut = {
+  loop: 'A run of the loop is under way, and its concurrency is skip.',
+  trigger: 'A run of the trigger is under way, and its policy is skip.',
+  full: 'As many runs of the loop wait as may.',
+} as const
+
+/** By a client. The edge completes the answer: only the run itself knows how far it went. */
+export function start(
+  options: LoopOptions,
+  state: LoopState,
+  input: StartLoopRun & { readonly run_id: string },
+  cause: Cause,
+): Decision<LoopEvent, Run> {
+  const { run_id, event = {}, meta = {}, config = {}, source } = input
+  const known = { events: [], reply: { id: run_id } as Run }
+  if (
+    startKeyOf(input) !== undefined &&
+    (getOwn(state.active, run_id) !== undefined ||
+      state.line.some((waiting) => waiting.run_id === run_id))
+  )
+    return known
+  const { credential, principal } = cause
+  const label =
+    (principal.type === 'user' ? principal.name : undefined) ?? credential?.name ?? principal.name
+  const budget = milliOf(input)
+  const on = draft(state, cause, options)
+  const outcome = openRun(on, {
+    run_id,
+    event,
+    meta,
+    config,
+    depth: 0,
+    actor: actorOf(cause.principal),
+    ...(budget !== undefined && { budget }),
+    source: {
+      type: source?.type ?? 'api',
+      ...(source?.id !== undefined ? { id: source.id } : credential && { id: credential.id }),
+      ...(source?.label !== undefined ? { label: source.label } : label !== undefined && { label }),
+    },
+  })
+  if ('refused' in outcome) return outcome
+  if ('left_out' in outcome)
+    return refuse(
+      'conflict',
+      {
+        concurrency: state.record?.concurrency,
+        reason: outcome.left_out === 'full' ? 'line_full' : 'skipped',
+      },
+      whyLeftOut[outcome.left_out],
+    )
+  return decided(on, known.reply)
+}
+
+/** By an event that a trigger watches: one run for each, however often it is said. */
+export function fire(
+  options: LoopOptions,
+  state: LoopState,
+  firing: LoopCommands['trigger.fire']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  const { trigger_id, source } = firing
+  const trigger = liveTrigger(state, trigger_id)
+  const key = `${trigger_id} ${source.id}`
+  if (!trigger || state.fired.includes(key)) return nothing
+  if (mustWait(state, firing)) return hold(state, firing, cause)
+  const on = draft(state, cause, options)
+  const outcome =
+    source.depth > MAX_CHAIN_DEPTH
+      ? refuse('conflict', undefined, TOO_DEEP)
+      : openRun(on, {
+          run_id: cause.mint('run'),
+          trigger,
+          fire: key,
+          event: source.event,
+          config: {},
+          depth: source.depth,
+          chain: chainOf(source, cause.self.id),
+          source: { type: 'trigger', trigger_id, id: source.source_id },
+          meta: { ...source.meta, event_type: source.event_type, source_event_id: source.id },
+        })
+  skipped(on, trigger_id, key, outcome, source.id)
+  return decided(on, undefined)
+}
+/** Loops that a chain names: more than may stand between two events. */
+const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
+const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
+  root,
+  loops: [...loops, loop_id].slice(-MAX_CHAIN_LOOPS),
+})
+/** The chain of a run of this loop that an event starts. */
+const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: string): Chain =>
+  extended(chain, loop_id)
+
+/** Its triggers would start more runs for events of runs than is allowed: it pauses, and says why at each of these triggers. */
+export function stop(
+  options: LoopOptions,
+  state: LoopState,
+  { trigger_ids, source, reason }: LoopCommands['loop.stop']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
+  for (const id of trigger_ids) {
+    const key = `${id} ${source.id}`
+    if (liveTrigger(state, id) && !state.fired.includes(key))
+      skipped(on, id, key, refuse('conflict', undefined, reason), source.id)
+  }
+  if (on.events.length === 0) return nothing
+  const { run_id } = source.meta
+  emit(on, {
+    type: 'loop.auto_paused',
+    id: cause.self.id,
+    run_id: typeof run_id === 'string' ? run_id : '',
+    reason,
+    // A loop that tells people about the pause still runs: a loop pauses once, so this ends.
+    depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
+  })
+  for (const event of consequences(state, on.state, '', cause)) emit(on, event)
+  return decided(on, undefined)
+}
+function skipped(
+  on: Draft,
+  trigger_id: string,
+  key: string,
+  outcome: Outcome,
+  source_event_id?: string,
+): void {
+  if ('run_id' in outcome) return
+  const reason =
+    'left_out' in outcome
+      ? whyLeftOut[outcome.left_out]
+      : (outcome.message ?? errors[outcome.refused].message)
+  emit(on, {
+    type: 'trigger.skipped',
+    trigger_id,
+    fire: key,
+    reason,
+    ...(source_event_id !== undefined && { source_event_id }),
+  })
+}
+
+/** By the time: every schedule that is due fires once, for the latest time that it should have fired at. */
+export function fireSchedules(on: Draft): void {
+  const { at } = on.cause
+  for (const [trigger_id, { next, anchor }] of Object.entries(on.state.clocks)) {
+    if (next > at) continue
+    const trigger = liveTrigger(on.state, trigger_id)
+    if (trigger?.trigger.kind !== 'schedule') {
+      emit(on, { type: 'schedules.set', clocks: { [trigger_id]: null } })
+      continue
+    }
+    const { config } = trigger.trigger
+    const scheduled_at = timestamp(latestFire(config, next, at, anchor))
+    const following = nextFire(config, at, anchor)
+    emit(on, {
+      type: 'schedules.set',
+      clocks: { [trigger_id]: following === undefined ? null : { next: following, anchor } },
+    })
+    const source_event_id = on.cause.mint('source_event')
+    const key = `${trigger_id} ${scheduled_at}`
+    skipped(
+      on,
+      trigger_id,
+      key,
+      openRun(on, {
+        run_id: on.cause.mint('run'),
+        trigger,
+        fire: key,
+        event: { scheduled_at, trigger_key: trigger.key },
+        config: {},
+        depth: 0,
+        later: true,
+        source: { type: 'trigger', trigger_id },
+        meta: { event_type: 'schedule.tick', source_event_id, scheduled_at },
+      }),
+    )
+  }
+}
+
+/** By a step of a run, which hears what came of it. */
+export function answerStep(
+  options: LoopOptions,
+  state: LoopState,
+  {
+    from,
+    event,
+    config,
+    depth,
+    chain,
+    actor,
+    initiated_by,
+    source,
+  }: LoopCommands['loop.ask']['input'],
+  cause: Cause,
+): Decision<LoopEvent, undefined> {
+  const on = draft(state, cause, options)
+  const outcome = openRun(on, {
+    run_id: cause.mint('run'),
+    event,
+    config,
+    meta: {},
+    depth,
+    ...(chain && { chain: extended(chain, cause.self.id) }),
+    source: source ?? { type: 'api', id: from.run_id },
+    ...(actor && { actor }),
+    ...(initiated_by !== undefined && { initiated_by }),
+    parent: {
+      run_id: from.run_id,
+      step: from.step,
+      ...(from.loop_id !== undefined && { loop_id: from.loop_id }),
+    },
+  })
+  const about = { type: 'child.answered', to: from.run_id, wait_id: from.wait_id } as const
+  if ('run_id' in outcome) emit(on, { ...about, run_id: outcome.run_id })
+  else if ('left_out' in outcome)
+    emit(on, { ...about, fault: { error_type: 'skipped', error: whyLeftOut[outcome.left_out] } })
+  else
+    emit(on, {
+      ...about,
+      fault: {
+        error_type:
+          outcome.refused === 'not_found'
+            ? 'loop_not_found'
+            : outcome.refused === 'bad_request'
+              ? 'child_input_invalid'
+              : outcome.refused,
+        error: outcome.message ?? 'The loop takes no runs now',
+      },
+    })
+  return decided(on, undefined)
+}

@@ -1,0 +1,276 @@
+/**
+ * What a loop knows: its definition as it is now, who is under way, and who waits.
+ *
+ * Invariants:
+ * L1. `active` are the runs that were let in and have not said that they ended; `line` are those that wait, in the order in which
+ *     they came. A run is in one of them at most.
+ * L2. The state does not grow with the runs that have ended: what is remembered of them is a count and, of firings, the last ones.
+ */
+import type { TriggerStanding } from '../../protocol/loops/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Definition } from '../../protocol/access/directory.ts'
+import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
+import type { QueueReason } from '../../protocol/loops/run.ts'
+import { triggerKey, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { patch } from '../../protocol/patch.ts'
+
+interface Waiting {
+  readonly run_id: string
+  readonly trigger_id?: string
+  readonly reason: QueueReason
+}
+export interface LoopState {
+  /** Absent before the loop is created. */
+  record?: Loop
+  deleted?: true
+  version: Derived['version']
+  definitions: Readonly<Record<string, Definition>>
+  trigger_ids: Readonly<Record<string, string>>
+  /** Sealed signing secrets by trigger key. */
+  secrets: Readonly<Record<string, string>>
+  /** The trigger, or an empty text, of each run that is under way. */
+  active: Record<string, string>
+  /** Those of them that were told to go. */
+  leaving: Record<string, true>
+  line: Waiting[]
+  /**
+   * Of those under way that need a place in the organization: whether it was asked for, is had, or was sent back because the loop
+   * was not active. Only those that have one have begun.
+   */
+  places: Record<string, 'asked' | 'had' | 'declined'>
+  /** Failed runs in a row. */
+  failures: number
+  /** What runs spent lately: thousandths of a credit by the beginning of their window, oldest first. */
+  spent: [at: number, milli: number][]
+  /** By trigger id. */
+  clocks: Record<string, Clock>
+  /** Firings that were settled last. */
+  fired: string[]
+  /** Starts that came to nothing since the loop's latest version, by trigger id; absent: none. */
+  skips?: Readonly<
+    Record<
+      string,
+      { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }
+    >
+  >
+  /** How often the events to watch were told. */
+  watched: number
+  /** What its project was told last. */
+  standing: {
+    readonly version: number
+    readonly actions: readonly string[]
+    readonly organization: string
+  }
+  more_at?: number
+  /** The principal that changed the loop last; absent: unknown, or it was never changed. */
+  editor?: string
+  /** Firings for events of private sessions, by the jobs of their errands; absent: none. */
+  firings?: Readonly<Record<string, HeldFiring>>
+}
+/** A loop that is there. */
+export type Living = LoopState & { readonly record: Loop }
+
+/** A loop before it is created. */
+export const unborn = (): LoopState => ({
+  version: { id: '', number: 0 },
+  definitions: {},
+  trigger_ids: {},
+  secrets: {},
+  active: {},
+  leaving: {},
+  line: [],
+  places: {},
+  failures: 0,
+  spent: [],
+  clocks: {},
+  fired: [],
+  watched: 0,
+  standing: { version: 0, actions: [], organization: '' },
+})
+export const isLiving = (state: LoopState): state is Living =>
+  state.record !== undefined && !state.deleted
+
+/** Firings remembered, to tell a repeat. */
+const REMEMBERED = 2000
+/** A day, and the windows in which spending is counted, in milliseconds. */
+const DAY = 86_400_000
+export const WINDOW = 300_000
+
+/** Thousandths of a credit that runs spent within a day. */
+export const spentToday = ({ spent }: LoopState, now: number): number =>
+  spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
+
+/** A trigger with what it is known by. */
+export interface KnownTrigger {
+  readonly id: string
+  readonly key: string
+  readonly trigger: Trigger
+}
+/** The triggers of a loop. */
+export const triggersOf = (
+  { triggers = [] }: Pick<Loop, 'triggers'>,
+  ids: LoopState['trigger_ids'],
+): KnownTrigger[] =>
+  triggers.flatMap((trigger, index) => {
+    const key = triggerKey(trigger, index)
+    const id = getOwn(ids, key)
+    return id === undefined ? [] : [{ id, key, trigger }]
+  })
+/** A trigger that may start runs now. */
+export const liveTrigger = (state: LoopState, id: string): KnownTrigger | undefined =>
+  isLiving(state) && state.record.status === 'active'
+    ? triggersOf(state.record, state.trigger_ids).find(
+        (known) => known.id === id && known.trigger.enabled !== false,
+      )
+    : undefined
+
+const remember = (state: LoopState, fire: string | undefined): void => {
+  if (fire !== undefined && state.fired.push(fire) > REMEMBERED)
+    state.fired.splice(0, state.fired.length - REMEMBERED)
+}
+type Evolve = {
+  readonly [N in LoopEvent['type']]: (
+    state: LoopState,
+    event: Extract<LoopEvent, { type: N }>,
+    at: number,
+  ) => LoopState
+}
+const dropped = (state: LoopState, run_id: string): LoopState => {
+  delete state.active[run_id]
+  delete state.leaving[run_id]
+  delete state.places[run_id]
+  const index = state.line.findIndex((waiting) => waiting.run_id === run_id)
+  if (index >= 0) state.line.splice(index, 1)
+  return state
+}
+const same = (state: LoopState): LoopState => state
+
+export const evolveLoop: Evolve = {
+  'loop.created': (state, { loop, version, definitions, trigger_ids, secrets }) => ({
+    ...state,
+    record: loop,
+    version,
+    definitions,
+    trigger_ids,
+    secrets,
+  }),
+  'loop.updated': (state, { loop, derived, secrets, editor }) => {
+    const { editor: _, ...before } = state
+    return state.record
+      ? {
+          ...before,
+          record: patch(state.record, loop),
+          ...derived,
+          ...(derived && { skips: {} }),
+          ...(secrets && { secrets }),
+          ...(editor !== undefined && { editor }),
+        }
+      : state
+  },
+  'loop.deleted': ({ active, leaving, line, places, watched, standing }) => ({
+    ...unborn(),
+    deleted: true,
+    active,
+    leaving,
+    line,
+    places,
+    watched,
+    standing,
+  }),
+  'loop.auto_paused': (state) =>
+    state.record ? { ...state, record: { ...state.record, status: 'paused' }, failures: 0 } : state,
+  'run.admitted': (state, { run_id, trigger_id = '', fire, last_run_at }) => {
+    state.active[run_id] = trigger_id
+    remember(state, fire)
+    return state.record ? Object.assign(state, { record: { ...state.record, last_run_at } }) : state
+  },
+  'run.lined_up': (state, { run_id, trigger_id, fire, reason, last_run_at }) => {
+    state.line.push({ run_id, reason, ...(trigger_id !== undefined && { trigger_id }) })
+    remember(state, fire)
+    return state.record ? Object.assign(state, { record: { ...state.record, last_run_at } }) : state
+  },
+  'run.promoted': (state, { run_id }) => {
+    const waiting = state.line.find((one) => one.run_id === run_id)
+    dropped(state, run_id)
+    state.active[run_id] = waiting?.trigger_id ?? ''
+    return state
+  },
+  'run.displaced': (state, { run_id }) => {
+    if (!Object.hasOwn(state.active, run_id)) return dropped(state, run_id)
+    state.leaving[run_id] = true
+    return state
+  },
+  'run.left': (state, { run_id, failures }) => Object.assign(dropped(state, run_id), { failures }),
+  'trigger.skipped': (state, { trigger_id, fire, reason, source_event_id }, at) => {
+    remember(state, fire)
+    const last = {
+      at: timestamp(at),
+      reason,
+      ...(source_event_id !== undefined && { source_event_id }),
+    }
+    return {
+      ...state,
+      skips: {
+        ...state.skips,
+        [trigger_id]: { count: (getOwn(state.skips ?? {}, trigger_id)?.count ?? 0) + 1, last },
+      },
+    }
+  },
+  'schedules.set': (state, { clocks }) => {
+    for (const [id, clock] of Object.entries(clocks)) {
+      if (clock) state.clocks[id] = clock
+      else delete state.clocks[id]
+    }
+    return state
+  },
+  'credits.spent': (state, { at, milli }, now) => {
+    const last = state.spent.at(-1)
+    if (last?.[0] === at) state.spent[state.spent.length - 1] = [at, last[1] + milli]
+    else state.spent.push([at, milli])
+    state.spent = state.spent.filter(([from]) => from + DAY > now)
+    return state
+  },
+  'loop.busy': (state, { more_at }) => {
+    if (more_at === null) delete state.more_at
+    else state.more_at = more_at
+    return state
+  },
+  'triggers.watched': (state, { version }) => Object.assign(state, { watched: version }),
+  'place.wanted': (state, { run_id }) => {
+    state.places[run_id] = 'asked'
+    return state
+  },
+  'place.taken': (state, { run_id }) => {
+    state.places[run_id] = 'had'
+    return state
+  },
+  'place.declined': (state, { run_id }) => {
+    state.places[run_id] = 'declined'
+    return state
+  },
+  'place.returned': same,
+  'loop.stands': (state, { version, actions, organization }) =>
+    Object.assign(state, { standing: { version, actions, organization } }),
+  'handle.bound': same,
+  'handle.freed': same,
+  'child.answered': same,
+  'firing.held': (state, { job_id, firing }) => ({
+    ...state,
+    firings: { ...state.firings, [job_id]: firing },
+  }),
+  'firing.ended': (state, { job_id }) => {
+    const { [job_id]: _, ...firings } = state.firings ?? {}
+    return { ...state, firings }
+  },
+  'firing.dropped': same,
+}
+
+/** When the loop wants to be woken: a schedule fires, or there is more to do. */
+export function deadline(state: LoopState): number | undefined {
+  const first = Object.values(state.clocks).reduce(
+    (least, { next }) => Math.min(least, next),
+    state.more_at ?? Infinity,
+  )
+  return first === Infinity ? undefined : first
+}

@@ -1,0 +1,264 @@
+/**
+ * Principals: who acts in the project. Services sign in with keys, people with personal tokens. Names of services are
+ * unique and never change; roles take effect with the next request.
+ */
+import type {
+  access,
+  Holds,
+  KeptPrincipal,
+  KeyEvent,
+  PrincipalEvent,
+  PrincipalRecord,
+} from '../../../protocol/access/rows.ts'
+import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import {
+  isRefusal,
+  refuse,
+  refuseFields,
+  type FieldError,
+  type Refusal,
+} from '../../../protocol/errors.ts'
+import { slotText } from '../../../protocol/ids.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { reservedTags, slug } from '../../../protocol/naming.ts'
+import { hashOf } from '../../../protocol/subjects.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { changeOf, principalLimit, unexpired } from '../../configuration.ts'
+import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
+import type { ProjectOptions, ProjectState } from '../state.ts'
+
+type Rows = typeof access
+type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
+
+/** The service principal with this name. */
+export const withName = ({ principals }: ProjectState, name: string): KeptPrincipal | undefined =>
+  Object.values(principals).find(
+    (principal) => principal.kind === 'service' && principal.name === name,
+  )
+
+/** A free handle such as `svc:<slug>`, numbered when names differ only in characters that handles lack. */
+function handleOf(
+  { principals }: ProjectState,
+  kind: 'svc' | 'user' | 'agent',
+  name: string,
+): string | undefined {
+  const base = slug(name)
+  if (base === '') return undefined
+  const taken = new Set(Object.values(principals).map(({ handle }) => handle))
+  let handle = `${kind}:${base}`
+  for (let n = 2; taken.has(handle); n++) handle = `${kind}:${base}-${n}`
+  return handle
+}
+
+/** What a new principal is made of. */
+interface Draft
+  extends Pick<Partial<KeptPrincipal>, 'email' | 'description' | 'owner_id' | 'metadata' | 'tags'> {
+  readonly name: string
+  readonly role_ids?: readonly string[]
+}
+/** A principal that comes into being, with its roles. */
+export interface Born {
+  readonly principal: KeptPrincipal
+  readonly events: readonly (PrincipalEvent | RoleEvent)[]
+  readonly role_ids: readonly string[]
+}
+/** A new principal, once nothing stands against it. */
+export function bornPrincipal(
+  state: ProjectState,
+  kind: 'service' | 'user',
+  draft: Draft,
+  cause: Cause,
+): Born {
+  const now = timestamp(cause.at)
+  const handle = handleOf(state, kind === 'user' ? 'user' : 'svc', draft.name)
+  const principal: KeptPrincipal = {
+    id: cause.mint(kind === 'user' ? 'user' : 'principal'),
+    kind,
+    state: 'active',
+    name: draft.name,
+    ...(draft.email && { email: draft.email }),
+    ...(draft.description && { description: draft.description }),
+    ...(handle !== undefined && { handle }),
+    ...(draft.owner_id !== undefined && { owner_id: draft.owner_id }),
+    ...(draft.metadata && { metadata: draft.metadata }),
+    ...(draft.tags && Object.keys(draft.tags).length > 0 && { tags: draft.tags }),
+    created_at: now,
+    updated_at: now,
+  }
+  const { events, role_ids } = reassign(state, principal.id, draft.role_ids ?? [], cause)
+  return {
+    principal,
+    role_ids,
+    events: [{ type: 'principal.created', id: principal.id, principal }, ...events],
+  }
+}
+
+/** The principal of a new agent, under the id that both have. It has no roles until it is given some. */
+export function bornAgent(
+  state: ProjectState,
+  name: string,
+  cause: Cause,
+): { readonly id: string; readonly event: PrincipalEvent } {
+  const now = timestamp(cause.at)
+  // A slot of its own: what belongs to agents, such as their memory, spreads over the shards.
+  const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
+  const handle = handleOf(state, 'agent', name)
+  return {
+    id,
+    event: {
+      type: 'principal.created',
+      id,
+      principal: {
+        id,
+        kind: 'agent',
+        state: 'active',
+        name,
+        ...(handle !== undefined && { handle }),
+        created_at: now,
+        updated_at: now,
+      },
+    },
+  }
+}
+
+/** Faults of what both kinds of requests have in common. */
+export const principalFaults = (
+  state: ProjectState,
+  input: { role_ids?: readonly string[]; tags?: Readonly<Record<string, string>> },
+  brand: string,
+): FieldError[] => [...reservedTags(input.tags, brand), ...roleFaults(state, input.role_ids)]
+
+/** Create a service principal, with its roles in the same commit. */
+export function createPrincipal(
+  options: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['principal.create']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
+  const { brand } = options
+  const faults = principalFaults(state, input, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (withName(state, input.name))
+    return refuse('already_exists', { field: 'name', name: input.name })
+  const missing =
+    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    principalLimit(options, state.principals)
+  if (missing) return missing
+  const { principal, events, role_ids } = bornPrincipal(state, 'service', input, cause)
+  return { events, reply: principalRecord(principal, role_ids) }
+}
+
+/** Change a principal; `role_ids` replaces its roles, an empty list takes them all. Only added roles must be covered by what the caller holds. */
+export function changePrincipal(
+  state: ProjectState,
+  principal: KeptPrincipal,
+  {
+    role_ids: roles,
+    ...wish
+  }: { readonly [K in keyof PrincipalRecord]?: PrincipalRecord[K] | undefined },
+  { holds, brand }: Holds & ProjectOptions,
+  cause: Cause,
+): Decided<PrincipalRecord> {
+  const { events, added, role_ids } = reassign(state, principal.id, roles, cause)
+  const missing = lackingForRoles(state, holds, added, brand)
+  if (missing) return missing
+  const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
+  if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
+  // Roles are kept apart, but they are part of the record.
+  const updated_at = timestamp(cause.at)
+  const changes = {
+    ...change?.changes,
+    ...(events.length > 0 && {
+      role_ids: {
+        from: assignmentsOf(state, principal.id).map(({ role_id }) => role_id),
+        to: role_ids,
+      },
+    }),
+  }
+  return {
+    events: [
+      {
+        type: 'principal.updated',
+        id: principal.id,
+        principal: { ...change?.patch, updated_at },
+        changes,
+      },
+      ...events,
+    ],
+    reply: principalRecord({ ...(change?.next ?? principal), updated_at }, role_ids),
+  }
+}
+/** Change a principal of any kind. */
+export function updatePrincipal(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['principal.update']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
+  const principal = getOwn(state.principals, input.id)
+  if (!principal) return refuse('not_found')
+  const faults = principalFaults(state, input, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const { description, state: status, owner_id, metadata, role_ids, tags, holds } = input
+  return changePrincipal(
+    state,
+    principal,
+    { description, state: status, owner_id, metadata, role_ids, tags },
+    { holds, brand },
+    cause,
+  )
+}
+
+/** What keeps a principal from being archived: a key that signs in as it, or the agent that it belongs to. */
+function needed(
+  { keys }: ProjectState,
+  { id, kind }: KeptPrincipal,
+  at: number,
+): Refusal | undefined {
+  if (kind === 'agent')
+    return refuse(
+      'conflict',
+      { principal_id: id },
+      'This principal belongs to an agent; delete the agent.',
+    )
+  const key =
+    kind === 'user'
+      ? undefined
+      : Object.values(keys).find(
+          (stored) => stored.key.principal_id === id && unexpired(stored.key, at),
+        )?.key
+  return (
+    key &&
+    refuse(
+      'conflict',
+      { key_id: key.id, name: key.name },
+      `The key ${key.name} signs in as this principal; revoke it first.`,
+    )
+  )
+}
+/** Archive a principal that no key can sign in as any more. The tokens of a person are revoked with it. */
+export function deletePrincipal(
+  state: ProjectState,
+  input: Pick<Input<Rows['principal.delete']>, 'id'>,
+  { at }: Cause,
+): Decided<undefined> {
+  const principal = getOwn(state.principals, input.id)
+  if (!principal) return refuse('not_found')
+  const refused = needed(state, principal, at)
+  if (isRefusal(refused)) return refused
+  const tokens =
+    principal.kind === 'user'
+      ? Object.values(state.keys).filter(({ key }) => key.principal_id === principal.id)
+      : []
+  return {
+    events: [
+      ...tokens.map(
+        ({ key }) => ({ type: 'key.revoked', id: key.id, name: key.name, at }) as const,
+      ),
+      { type: 'principal.deleted', id: principal.id, name: principal.name },
+    ],
+    reply: undefined,
+  }
+}

@@ -1,0 +1,33 @@
+/** Where people can be reached: those among the targets of a question who are active and have an address. */
+import { systemRoleById } from '../../../protocol/access/schema.ts'
+import type { Reached } from '../../../protocol/access/directory.ts'
+import { roleOf } from '../../../protocol/interactions/check.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { ProjectState } from '../state.ts'
+
+/** Each once: who is named, before who is meant by a role. */
+export function reachOf(
+  { principals, assignments, roles }: ProjectState,
+  { targets }: { readonly targets: readonly string[] },
+): Reached[] {
+  const named = targets
+    .filter((target) => roleOf(target) === undefined)
+    .map((target) => ({ target, id: target }))
+  const wanted = new Map(targets.map((target) => [roleOf(target), target]))
+  const meant =
+    wanted.size === (wanted.has(undefined) ? 1 : 0)
+      ? []
+      : Object.values(assignments).flatMap(({ principal_id: id, role_id }) => {
+          const target =
+            wanted.get(role_id) ??
+            wanted.get(systemRoleById(role_id) ?? getOwn(roles, role_id)?.name)
+          return target === undefined ? [] : [{ target, id }]
+        })
+  const found = new Map<string, Reached>()
+  for (const { target, id } of [...named, ...meant]) {
+    const principal = getOwn(principals, id)
+    if (principal?.state === 'active' && principal.email && !found.has(id))
+      found.set(id, { target, id, name: principal.name, email: principal.email })
+  }
+  return [...found.values()]
+}

@@ -1,0 +1,213 @@
+/** Custom roles and their assignments. Names never change and are unique among all roles of the project, whatever their case; system roles cannot be changed. */
+import { systemRoleById, systemRoleId, systemRoleNames } from '../../../protocol/access/schema.ts'
+import type { Holds } from '../../../protocol/access/rows.ts'
+import type {
+  Role,
+  RoleAssignment,
+  RoleEvent,
+  roles as rows,
+} from '../../../protocol/access/role-rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { reservedTags } from '../../../protocol/naming.ts'
+import {
+  hasRole,
+  readPermissions,
+  roleRecord,
+  type KeptRole,
+} from '../../../protocol/access/roles.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { changeOf } from '../../configuration.ts'
+import { assigned, assignmentsOf, lacking, lackingForRoles } from './rights.ts'
+import type { ProjectOptions, ProjectState } from '../state.ts'
+
+type Rows = typeof rows
+type Decided<R> = Decision<RoleEvent, R>
+/** Bounds of what one project keeps. */
+const ROLE_LIMITS = { roles: 200, roles_of_one: 64 } as const
+
+/** Create a role. */
+export function createRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['role.create']> & Holds,
+  cause: Cause,
+): Decided<Role> {
+  const { permissions, faults } = readPermissions(input.permissions, brand)
+  const all = [...faults, ...reservedTags(input.tags, brand)]
+  if (all.length > 0) return refuseFields(...all)
+  const lower = input.name.toLowerCase()
+  if (
+    [...systemRoleNames, ...Object.values(state.roles).map(({ name }) => name)].some(
+      (name) => name.toLowerCase() === lower,
+    )
+  )
+    return refuse('already_exists', { field: 'name', name: input.name })
+  if (Object.keys(state.roles).length >= ROLE_LIMITS.roles)
+    return refuse(
+      'conflict',
+      { limit: ROLE_LIMITS.roles },
+      `A project has at most ${ROLE_LIMITS.roles} roles of its own.`,
+    )
+  const missing = lacking(input.holds, permissions, brand)
+  if (missing) return missing
+  const now = timestamp(cause.at)
+  const role: KeptRole = {
+    id: cause.mint('role'),
+    name: input.name,
+    permissions: [...permissions],
+    ...(input.description && { description: input.description }),
+    ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
+    created_at: now,
+    updated_at: now,
+  }
+  return {
+    events: [{ type: 'role.created', id: role.id, role }],
+    reply: roleRecord(role, cause.self.id, brand),
+  }
+}
+
+const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
+  systemRoleById(id)
+    ? refuse('forbidden', undefined, 'System roles cannot be changed.')
+    : (getOwn(roles, id) ?? refuse('not_found'))
+
+/** Change a role; `permissions` replaces what it grants. Only what is added must be held by the caller. */
+export function updateRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['role.update']> & Holds,
+  { at, self }: Cause,
+): Decided<Role> {
+  const role = customRole(state, input.id)
+  if ('refused' in role) return role
+  const { permissions, faults } = readPermissions(input.permissions ?? [], brand)
+  const all = [...faults, ...reservedTags(input.tags, brand)]
+  if (all.length > 0) return refuseFields(...all)
+  const missing = lacking(
+    input.holds,
+    permissions.filter((permission) => !role.permissions.includes(permission)),
+    brand,
+  )
+  if (missing) return missing
+  const { description, tags } = input
+  const kept = changeOf<KeptRole>(role, { description, tags }, at)
+  // A role that grants nothing keeps an empty list: it is no wish to remove the field.
+  const regranted =
+    input.permissions !== undefined &&
+    JSON.stringify(permissions) !== JSON.stringify(role.permissions)
+  if (!kept && !regranted) return { events: [], reply: roleRecord(role, self.id, brand) }
+  const next: KeptRole = {
+    ...(kept?.next ?? role),
+    ...(regranted && { permissions: [...permissions] }),
+    updated_at: timestamp(at),
+  }
+  const changes = {
+    ...kept?.changes,
+    ...(regranted && {
+      permissions: {
+        from: roleRecord(role, self.id, brand).permissions,
+        to: roleRecord(next, self.id, brand).permissions,
+      },
+    }),
+  }
+  return {
+    events: [
+      {
+        type: 'role.updated',
+        id: role.id,
+        role: {
+          ...kept?.patch,
+          ...(regranted && { permissions: next.permissions }),
+          updated_at: next.updated_at,
+        },
+        changes,
+      },
+    ],
+    reply: roleRecord(next, self.id, brand),
+  }
+}
+
+/** Assignments of which an entry each says that they went with their role: a command is told in 500 events. */
+const MAX_ASSIGNMENTS_NAMED = 400
+
+/** Delete a role with its assignments. A key that it capped can do nothing any more. */
+export function deleteRole(
+  state: ProjectState,
+  input: Input<Rows['role.delete']>,
+): Decided<undefined> {
+  const role = customRole(state, input.id)
+  if ('refused' in role) return role
+  const taken = Object.values(state.assignments)
+    .filter(({ role_id }) => role_id === role.id)
+    .slice(0, MAX_ASSIGNMENTS_NAMED)
+  return {
+    events: [
+      ...taken.map(
+        (assignment): RoleEvent => ({ type: 'assignment.deleted', id: assignment.id, assignment }),
+      ),
+      { type: 'role.deleted', id: role.id, name: role.name },
+    ],
+    reply: undefined,
+  }
+}
+
+/** Give a principal a role. */
+export function assignRole(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['assignment.create']> & Holds,
+  cause: Cause,
+): Decided<RoleAssignment> {
+  const { principal_id, role_name } = input
+  const system = systemRoleNames.find((name) => name === role_name)
+  const role_id =
+    input.role_id ??
+    (system
+      ? systemRoleId(system)
+      : Object.values(state.roles).find(({ name }) => name === role_name)?.id)
+  const faults = [
+    ...(getOwn(state.principals, principal_id)
+      ? []
+      : [{ field: 'principal_id', message: 'there is no such principal', actual: principal_id }]),
+    ...(role_id !== undefined && hasRole(state.roles, role_id)
+      ? []
+      : [
+          {
+            field: role_name === undefined ? 'role_id' : 'role_name',
+            message: 'there is no such role',
+            actual: role_name ?? input.role_id,
+          },
+        ]),
+  ]
+  if (faults.length > 0 || role_id === undefined) return refuseFields(...faults)
+  const before = assignmentsOf(state, principal_id)
+  const same = before.find((assignment) => assignment.role_id === role_id)
+  if (same) return refuse('already_exists', { id: same.id }, 'The principal has this role.')
+  if (before.length >= ROLE_LIMITS.roles_of_one)
+    return refuse(
+      'conflict',
+      { limit: ROLE_LIMITS.roles_of_one },
+      `A principal has at most ${ROLE_LIMITS.roles_of_one} roles.`,
+    )
+  const missing = lackingForRoles(state, input.holds, [role_id], brand)
+  if (missing) return missing
+  const assignment = assigned(state, principal_id, role_id, cause)
+  return {
+    events: [{ type: 'assignment.created', id: assignment.id, assignment }],
+    reply: assignment,
+  }
+}
+
+/** Take a role from a principal. */
+export function unassignRole(
+  state: ProjectState,
+  input: Input<Rows['assignment.delete']>,
+): Decided<undefined> {
+  const assignment = getOwn(state.assignments, input.id)
+  return assignment
+    ? { events: [{ type: 'assignment.deleted', id: assignment.id, assignment }], reply: undefined }
+    : refuse('not_found')
+}

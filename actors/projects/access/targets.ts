@@ -1,0 +1,23 @@
+/** Which targets of a question the project knows: active principals of its own, and roles by id or name. */
+import { systemRoleNames } from '../../../protocol/access/schema.ts'
+import { roleOf } from '../../../protocol/interactions/check.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { hasRole } from '../../../protocol/access/roles.ts'
+import type { ProjectState } from '../state.ts'
+
+/** The targets that the project does not know; principals of organization keys are among them. */
+export function unknownTargets(
+  { principals, roles }: Pick<ProjectState, 'principals' | 'roles'>,
+  { targets }: { readonly targets: readonly string[] },
+): string[] {
+  const names = new Set<string>([
+    ...systemRoleNames,
+    ...Object.values(roles).map(({ name }) => name),
+  ])
+  return targets.filter((target) => {
+    const role = roleOf(target)
+    return role === undefined
+      ? getOwn(principals, target)?.state !== 'active'
+      : !hasRole(roles, role) && !names.has(role)
+  })
+}

@@ -1,0 +1,188 @@
+/** People and their personal tokens. An email address names one person of the project, whatever its case. */
+import type {
+  ApiKey,
+  Holds,
+  KeptPrincipal,
+  KeyEvent,
+  KeyMaterial,
+  PrincipalEvent,
+  PrincipalRecord,
+} from '../../../protocol/access/rows.ts'
+import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { isPersonal, type users } from '../../../protocol/access/user-rows.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Input, Reply } from '../../../protocol/contract.ts'
+import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { reservedTags } from '../../../protocol/naming.ts'
+import { grantedBy } from '../../../protocol/access/roles.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import {
+  expiryOf,
+  keyLimit,
+  madeOf,
+  principalLimit,
+  spentKey,
+  unexpired,
+} from '../../configuration.ts'
+import { keyRecord } from './keys.ts'
+import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
+import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
+import type { ProjectOptions, ProjectState } from '../state.ts'
+
+type Rows = typeof users
+type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
+/** Tokens of one person at most. */
+const MOST_TOKENS = 50
+
+const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Refusal => {
+  const person = getOwn(principals, id)
+  return person?.kind === 'user' ? person : refuse('not_found')
+}
+/** Refuses an address that another person has. */
+function taken(
+  { principals }: ProjectState,
+  email: string | undefined,
+  self?: string,
+): Refusal | undefined {
+  const other =
+    email &&
+    Object.values(principals).find(
+      (principal) =>
+        principal.id !== self && principal.email?.toLowerCase() === email.toLowerCase(),
+    )
+  return other ? refuse('already_exists', { field: 'email', email, user_id: other.id }) : undefined
+}
+
+/** Add a person, with their roles in the same commit. */
+export function createUser(
+  options: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['user.create']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
+  const { brand } = options
+  const faults = principalFaults(state, input, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const refused =
+    taken(state, input.email) ??
+    lackingForRoles(state, input.holds, input.role_ids ?? [], brand) ??
+    principalLimit(options, state.principals)
+  if (refused) return refused
+  const { principal, events, role_ids } = bornPrincipal(state, 'user', input, cause)
+  return { events, reply: principalRecord(principal, role_ids) }
+}
+
+/** Change a person; `role_ids` replaces their roles. */
+export function updateUser(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['user.update']> & Holds,
+  cause: Cause,
+): Decided<PrincipalRecord> {
+  const person = personOf(state, input.id)
+  if ('refused' in person) return person
+  const faults = principalFaults(state, input, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const { name, email, description, state: status, metadata, role_ids, tags, holds } = input
+  return (
+    taken(state, email, person.id) ??
+    changePrincipal(
+      state,
+      person,
+      { name, email, description, state: status, metadata, role_ids, tags },
+      { holds, brand },
+      cause,
+    )
+  )
+}
+
+/** Archive a person: their tokens end with it. */
+export function deleteUser(
+  state: ProjectState,
+  input: Input<Rows['user.delete']>,
+  cause: Cause,
+): Decided<undefined> {
+  const person = personOf(state, input.id)
+  return 'refused' in person ? person : deletePrincipal(state, input, cause)
+}
+
+const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
+  Object.values(keys)
+    .map(({ key }) => key)
+    .filter((key) => isPersonal(key) && key.principal_id === person)
+
+/** Create a token of a person. The raw token never comes here: the edge adds it to the reply. */
+export function createToken(
+  options: ProjectOptions,
+  state: ProjectState,
+  input: Omit<Input<Rows['token.create']>, 'project'> & KeyMaterial & Holds,
+  cause: Cause,
+): Decided<Reply<Rows['token.create']>> {
+  const { brand } = options
+  const person = personOf(state, input.id)
+  if ('refused' in person) return person
+  const faults = reservedTags(input.tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const expiry = expiryOf(input.expires_at, cause.at)
+  if ('refused' in expiry) return expiry
+  const before = tokensOf(state, person.id)
+  if (before.some(({ name }) => name === input.name))
+    return refuse('already_exists', { field: 'name', name: input.name })
+  const spent = spentKey(state, input)
+  if (spent) return spent
+  if (before.length >= MOST_TOKENS)
+    return refuse(
+      'conflict',
+      { limit: MOST_TOKENS },
+      `A person has at most ${MOST_TOKENS} tokens; revoke one first.`,
+    )
+  const missing =
+    keyLimit(options, state) ??
+    lacking(input.holds, grantedBy(state.roles, rolesOf(state, person.id)), brand)
+  if (missing) return missing
+  const key = keyRecord('token', person.id, input, expiry, cause)
+  return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
+}
+
+/** Revoke a token of a person. */
+export function revokeToken(
+  state: ProjectState,
+  input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
+  { at }: Cause,
+): Decided<undefined> {
+  const token = tokensOf(state, input.id).find(({ id }) => id === input.token)
+  return token
+    ? { events: [{ type: 'key.revoked', id: token.id, name: token.name, at }], reply: undefined }
+    : refuse('not_found')
+}
+
+/** A person's own token: it does not outlive the one that it is made with. */
+export function createOwnToken(
+  options: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['me.create_token']> & KeyMaterial & Holds,
+  cause: Cause,
+): Decided<Reply<Rows['token.create']>> {
+  if (cause.principal.type !== 'user')
+    return refuse('not_found', undefined, 'Only people have personal tokens.')
+  const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
+  // Revoked since it signed in.
+  if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
+    return refuse('unauthorized')
+  const until = made_with?.expires_at
+  const wish = input.expires_at === undefined ? undefined : parseTimestamp(input.expires_at)
+  if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0)))
+    return refuseFields({
+      field: 'expires_at',
+      message: `must not be later than ${until}, when the token ends that this one is made with`,
+      actual: input.expires_at ?? null,
+    })
+  return createToken(options, state, { ...input, id: cause.principal.id }, cause)
+}
+/** A person revokes a token of their own. */
+export const revokeOwnToken = (
+  state: ProjectState,
+  { token }: Input<Rows['me.revoke_token']>,
+  cause: Cause,
+): Decided<undefined> => revokeToken(state, { id: cause.principal.id, token }, cause)

@@ -1,0 +1,250 @@
+/**
+ * Actions of a project. Invariants: names are unique in the project and never change; an HTTP action has exactly one secret,
+ * which is known here only sealed; the next call is signed with the one that was made last.
+ */
+import type {
+  Action,
+  ActionEvent,
+  actions,
+  KeptAction,
+  SealedSecret,
+} from '../../protocol/actions/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
+import { isRefusal, refuse, refuseFields, type FieldError } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { withMaskedUrl, type SentUrl } from '../../protocol/masked-url.ts'
+import { reservedActionName, reservedTags, secretRef } from '../../protocol/naming.ts'
+import { patch } from '../../protocol/patch.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
+import { callersOf } from './loops.ts'
+import type { ProjectOptions, ProjectState } from './state.ts'
+
+type Rows = typeof actions
+type Decided<R> = Decision<ActionEvent, R>
+/** Actions of one project at most: gateways and executors keep a sketch of each. */
+const MAX_ACTIONS = 1000
+
+const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
+  Object.values(all).find(({ action }) => action.name === name)
+
+/** Define an action. The raw secret never comes here: the edge adds it to the reply. */
+export function createAction(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['action.create']> & SealedSecret & SentUrl,
+  cause: Cause,
+): Decided<Action> {
+  const faults = [...reservedActionName(input.name, brand), ...reservedTags(input.tags, brand)]
+  if (faults.length > 0) return refuseFields(...faults)
+  if (named(state, input.name)) return refuse('already_exists', { field: 'name', name: input.name })
+  if (Object.keys(state.actions).length >= MAX_ACTIONS)
+    return refuse(
+      'conflict',
+      { limit: MAX_ACTIONS },
+      `A project has at most ${MAX_ACTIONS} actions.`,
+    )
+  const {
+    name,
+    title,
+    description,
+    endpoint_kind = 'http',
+    invocation_format = 'legacy',
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    tags,
+    sealed,
+    url_parts,
+  } = input
+  const url = endpoint_url === undefined ? {} : newUrl('endpoint_url', endpoint_url, url_parts)
+  if (isRefusal(url)) return url
+  const now = timestamp(cause.at)
+  const action: Action = {
+    id: cause.mint('action'),
+    name,
+    endpoint_kind,
+    invocation_format,
+    ...(title && { title }),
+    ...(description && { description }),
+    ...(endpoint_url !== undefined && { endpoint_url }),
+    ...(input_schema && { input_schema }),
+    ...(output_schema && { output_schema }),
+    ...(annotations && Object.keys(annotations).length > 0 && { annotations }),
+    ...(tags && Object.keys(tags).length > 0 && { tags }),
+    created_at: now,
+    updated_at: now,
+  }
+  return {
+    events: [
+      {
+        type: 'action.created',
+        id: action.id,
+        action,
+        ...(endpoint_kind === 'http' && { secret: { sealed } }),
+        ...partsOf(url),
+      },
+    ],
+    reply: withMaskedUrl(action, 'endpoint_url'),
+  }
+}
+
+/** Change an action. Null and empty values remove a field. */
+export function updateAction(
+  state: ProjectState,
+  input: Input<Rows['action.update']> & SentUrl,
+  { at }: Cause,
+): Decided<Action> {
+  const kept = named(state, input.action_name)
+  if (!kept) return refuse('not_found')
+  const {
+    title,
+    description,
+    invocation_format,
+    endpoint_url,
+    input_schema,
+    output_schema,
+    annotations,
+    tags,
+  } = input
+  const faults: FieldError[] = []
+  if (kept.action.endpoint_kind === 'worker')
+    for (const field of ['endpoint_url', 'invocation_format'] as const)
+      if (input[field] !== undefined)
+        faults.push({ field, message: 'does not go with the kind worker' })
+  if (faults.length > 0) return refuseFields(...faults)
+  const change = changeWithUrl<'endpoint_url', Action>(
+    'endpoint_url',
+    kept.action,
+    kept.url_parts,
+    {
+      title,
+      description,
+      invocation_format,
+      endpoint_url,
+      input_schema,
+      output_schema,
+      annotations: annotations === null ? {} : annotations,
+      tags,
+    },
+    input.url_parts,
+    at,
+  )
+  if (!change) return { events: [], reply: withMaskedUrl(kept.action, 'endpoint_url') }
+  if (isRefusal(change)) return change
+  return {
+    events: [
+      {
+        type: 'action.updated',
+        id: kept.action.id,
+        name: kept.action.name,
+        action: change.patch,
+        changes: change.changes,
+        ...(change.url_parts !== undefined && { url_parts: change.url_parts }),
+      },
+    ],
+    reply: change.next,
+  }
+}
+
+/** Loops that a refusal names. */
+const MAX_LOOPS_NAMED = 20
+/** Delete an action that no active loop calls. Calls that are under way end by themselves; a step that names it later waits for a worker. */
+export function deleteAction(
+  state: ProjectState,
+  input: Input<Rows['action.delete']>,
+): Decided<undefined> {
+  const kept = named(state, input.action_name)
+  if (!kept) return refuse('not_found')
+  const { id, name } = kept.action
+  const callers = callersOf(state, name)
+  if (callers.length > 0)
+    return refuse(
+      'conflict',
+      { loop_ids: callers.slice(0, MAX_LOOPS_NAMED), loop_count: callers.length },
+      'Active loops call this action; take it out of their steps, pause them or delete them first.',
+    )
+  return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
+}
+
+/** Replace the secret of an HTTP action. */
+export function rotateSecret(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Pick<Input<Rows['action.rotate_secret']>, 'action_name'> & SealedSecret,
+): Decided<Reply<Rows['action.rotate_secret']>> {
+  const kept = named(state, input.action_name)
+  if (!kept) return refuse('not_found')
+  const { action, secret } = kept
+  if (!secret)
+    return refuseFields({
+      field: 'action_name',
+      message: 'is done by workers; no call of it is signed',
+      actual: action.name,
+    })
+  const version = secret.version + 1
+  return {
+    events: [
+      {
+        type: 'action.secret_rotated',
+        id: action.id,
+        name: action.name,
+        version,
+        secret: { sealed: input.sealed },
+      },
+    ],
+    reply: {
+      secret_ref: secretRef(brand, 'action', action.name),
+      secret_version: version,
+    } as Reply<Rows['action.rotate_secret']>,
+  }
+}
+
+/** How the events change the kept actions. */
+export const evolveActions = {
+  'action.created': (
+    state: ProjectState,
+    { id, action, secret, url_parts }: Extract<ActionEvent, { type: 'action.created' }>,
+  ): ProjectState => {
+    state.actions[id] = {
+      action,
+      ...(secret && { secret: { ...secret, version: 1 } }),
+      ...(url_parts && { url_parts }),
+    }
+    return state
+  },
+  'action.updated': (
+    state: ProjectState,
+    { id, action, url_parts }: Extract<ActionEvent, { type: 'action.updated' }>,
+  ): ProjectState => {
+    const kept = getOwn(state.actions, id)
+    if (!kept) return state
+    const { url_parts: before, ...rest } = kept
+    state.actions[id] = {
+      ...rest,
+      action: patch(kept.action, action),
+      ...partsAfter(before, url_parts),
+    }
+    return state
+  },
+  'action.deleted': (state: ProjectState, { id }: { readonly id: string }): ProjectState => {
+    delete state.actions[id]
+    return state
+  },
+  'action.secret_rotated': (
+    state: ProjectState,
+    { id, version, secret }: Extract<ActionEvent, { type: 'action.secret_rotated' }>,
+  ): ProjectState => {
+    const kept = getOwn(state.actions, id)
+    if (kept) state.actions[id] = { ...kept, secret: { ...secret, version } }
+    return state
+  },
+}
+
+/** What an executor or the edge needs to call the action of this name: the record and the sealed secret. */
+export const actionOf = (
+  state: ProjectState,
+  { name }: { readonly name: string },
+): KeptAction | undefined => named(state, name)

@@ -1,0 +1,138 @@
+/** What agents are given. A list is replaced as a whole; what stays in it keeps its date, and what is deleted is taken from everybody. */
+import type { skills } from '../../protocol/skills/rows.ts'
+import type { toolkits } from '../../protocol/toolkits/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
+import type {
+  Equipment,
+  EquipmentEvent,
+  Equipped,
+  Given,
+} from '../../protocol/agents/capabilities.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
+import type { Cause, Decision } from '../actor.ts'
+import type { ProjectState } from './state.ts'
+
+type Rows = typeof skills & typeof toolkits
+type Decided<R> = Decision<EquipmentEvent, R>
+/** Skills of the organization that the edge holds for this request. */
+export interface Held {
+  readonly held: readonly string[]
+}
+
+const equipmentOf = ({ equipment }: ProjectState, agent: string): Equipment =>
+  getOwn(equipment, agent) ?? { toolkits: [], skills: [] }
+const given = (before: readonly Given[], ids: readonly string[], cause: Cause): Given[] =>
+  ids.map((id) => before.find((one) => one.id === id) ?? { id, since: timestamp(cause.at) })
+const sameOrder = (a: readonly Given[], b: readonly Given[]): boolean =>
+  a.length === b.length && a.every(({ id }, index) => id === b[index]?.id)
+
+/** Give an agent exactly these toolkits. The edge adds the records to the reply. */
+export function assignToolkits(
+  state: ProjectState,
+  { id, toolkit_ids }: Input<Rows['agent.assign_toolkits']>,
+  cause: Cause,
+): Decided<Reply<Rows['agent.assign_toolkits']>> {
+  if (!getOwn(state.agents, id)) return refuse('not_found')
+  const faults = toolkit_ids.flatMap((kit, index) =>
+    isSystemToolkit(kit) || getOwn(state.toolkits, kit)
+      ? []
+      : [{ field: `toolkit_ids[${index}]`, message: 'there is no such toolkit', actual: kit }],
+  )
+  if (faults.length > 0) return refuseFields(...faults)
+  const before = equipmentOf(state, id).toolkits
+  const next = given(before, toolkit_ids, cause)
+  return {
+    events: sameOrder(before, next) ? [] : [{ type: 'toolkits.assigned', id, toolkits: next }],
+    reply: {
+      items: next.map(({ id: toolkit_id, since }, position) => ({
+        agent_id: id,
+        toolkit_id,
+        position,
+        created_at: since,
+      })),
+    },
+  }
+}
+/** Give an agent exactly these skills. Those of the organization count while the edge holds them, or when the agent has them already. */
+export function assignSkills(
+  state: ProjectState,
+  { id, skill_ids, held }: Input<Rows['agent.assign_skills']> & Held,
+  cause: Cause,
+): Decided<Reply<Rows['agent.assign_skills']>> {
+  if (!getOwn(state.agents, id)) return refuse('not_found')
+  const before = equipmentOf(state, id).skills
+  const known = (skill: string) =>
+    getOwn(state.skills, skill) !== undefined ||
+    held.includes(skill) ||
+    before.some((one) => one.id === skill)
+  const faults = skill_ids.flatMap((skill, index) =>
+    known(skill)
+      ? []
+      : [{ field: `skill_ids[${index}]`, message: 'there is no such skill', actual: skill }],
+  )
+  if (faults.length > 0) return refuseFields(...faults)
+  const next = given(before, skill_ids, cause)
+  return {
+    events: sameOrder(before, next) ? [] : [{ type: 'skills.assigned', id, skills: next }],
+    reply: {
+      items: next.map(({ id: skill_id, since }, position) => ({
+        agent_id: id,
+        skill_id,
+        enabled: true,
+        position,
+        created_at: since,
+      })),
+    },
+  }
+}
+
+/** What an agent has, with the records that the project keeps; undefined without such an agent. */
+export function equippedOf(
+  state: ProjectState,
+  { id }: { readonly id: string },
+): Equipped | undefined {
+  const agent = getOwn(state.agents, id)
+  if (!agent) return undefined
+  const { toolkits, skills } = equipmentOf(state, id)
+  const kept = <T>(records: Readonly<Record<string, T>>, list: readonly Given[]) =>
+    Object.fromEntries(
+      list.flatMap((one) => {
+        const record = getOwn(records, one.id)
+        return record ? [[one.id, record] as const] : []
+      }),
+    )
+  return {
+    agent,
+    toolkits,
+    skills,
+    kept: { toolkits: kept(state.toolkits, toolkits), skills: kept(state.skills, skills) },
+  }
+}
+
+/** Take something that is gone from all agents. */
+export function take(state: ProjectState, what: keyof Equipment, id: string): ProjectState {
+  for (const [agent, has] of Object.entries(state.equipment))
+    if (has[what].some((one) => one.id === id))
+      state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }
+  return state
+}
+/** How assignments change what agents have. */
+export const evolveEquipment = {
+  'toolkits.assigned': (
+    state: ProjectState,
+    { id, toolkits }: Extract<EquipmentEvent, { type: 'toolkits.assigned' }>,
+  ): ProjectState => {
+    state.equipment[id] = { ...equipmentOf(state, id), toolkits }
+    return state
+  },
+  'skills.assigned': (
+    state: ProjectState,
+    { id, skills }: Extract<EquipmentEvent, { type: 'skills.assigned' }>,
+  ): ProjectState => {
+    state.equipment[id] = { ...equipmentOf(state, id), skills }
+    return state
+  },
+}

@@ -1,0 +1,230 @@
+/**
+ * Devices that ask to sign in (RFC 8628). Invariants:
+ * V1. A request is open for ten minutes; it is answered once, and gives one token.
+ * V2. At most 200 requests are kept, and 20 of one address. One is kept for ten minutes after it expired, so that its device
+ *     learns why it gets nothing.
+ * V3. Only a person answers a request, for the project that they belong to, which is the one that was asked for, if any was.
+ */
+import type {
+  DeviceApproval,
+  DeviceClaim,
+  DeviceCommands,
+  DeviceEvent,
+  DevicePoll,
+  DeviceRequest,
+  devices,
+} from '../../../protocol/access/device-rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Cause, Decision } from '../../actor.ts'
+
+/** A request as the organization keeps it. Times are Unix milliseconds. */
+interface DeviceLogin extends DeviceClaim {
+  readonly user_code: string
+  readonly expires_at: number
+  readonly denied?: true
+  readonly approval?: DeviceApproval
+  /** When its device asked last; known in memory only. */
+  readonly polled_at?: number
+}
+export interface DeviceHolder {
+  /** By an id derived from the device code. */
+  devices: Record<string, DeviceLogin>
+}
+type In<N extends keyof DeviceCommands> = DeviceCommands[N]['input']
+
+/** Seconds for which a request is open, and between two questions of its device. */
+const EXPIRES_IN = 600
+const INTERVAL = 5
+/** Milliseconds for which a request is kept after it expired. */
+const KEEP_MS = 600_000
+const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
+
+const endOf = ({ expires_at }: DeviceLogin): number => expires_at + KEEP_MS
+const withCode = (
+  { devices }: DeviceHolder,
+  user_code: string,
+): readonly [id: string, login: DeviceLogin] | undefined =>
+  Object.entries(devices).find(([, login]) => login.user_code === user_code)
+
+const shown = ({
+  denied,
+  approval,
+  label,
+  client,
+  address,
+  project_handle,
+  expires_at,
+}: DeviceLogin): DeviceRequest => ({
+  status: denied ? 'denied' : approval ? 'approved' : 'pending',
+  label,
+  ...(client !== undefined && { client }),
+  address,
+  ...(project_handle !== undefined && { project_handle }),
+  expires_at: timestamp(expires_at),
+})
+
+/** A device asks to sign in. */
+export function requestDevice(
+  { devices }: DeviceHolder,
+  { id, user_code, label, client, project_handle, address }: In<'device.request'>,
+  { at }: Cause,
+): Decision<DeviceEvent, DeviceCommands['device.request']['reply']> {
+  const kept = Object.values(devices)
+  const ofAddress = kept.filter((login) => login.address === address).length
+  if (kept.length >= DEVICE_LIMITS.requests || ofAddress >= DEVICE_LIMITS.ofAddress)
+    return refuse('conflict', { limit: DEVICE_LIMITS.requests }, 'Too many devices ask to sign in.')
+  if (getOwn(devices, id) || kept.some((login) => login.user_code === user_code))
+    return refuse('already_exists', { field: 'user_code' })
+  return {
+    events: [
+      {
+        type: 'device.requested',
+        id,
+        user_code,
+        label,
+        ...(client !== undefined && { client }),
+        ...(project_handle !== undefined && { project_handle }),
+        address,
+        expires_at: at + EXPIRES_IN * 1000,
+      },
+    ],
+    reply: { expires_in: EXPIRES_IN, interval: INTERVAL },
+  }
+}
+
+/** A device asks what became of its request. */
+export function pollDevice(
+  { devices }: DeviceHolder,
+  { id }: In<'device.poll'>,
+  { at }: Cause,
+): Decision<DeviceEvent, DevicePoll> {
+  const login = getOwn(devices, id)
+  if (!login) return refuse('not_found')
+  const { expires_at, denied, approval, label, user_code, polled_at } = login
+  if (denied) return { events: [], reply: { status: 'access_denied' } }
+  if (expires_at <= at) return { events: [], reply: { status: 'expired_token' } }
+  if (approval)
+    return { events: [], reply: { status: 'approved', approval, name: `${label} (${user_code})` } }
+  const early = polled_at !== undefined && at - polled_at < INTERVAL * 1000
+  return {
+    events: [],
+    soft: [{ type: 'device.polled', id, at }],
+    reply: { status: early ? 'slow_down' : 'authorization_pending' },
+  }
+}
+
+/** A person allows or denies a device. The same answer again changes nothing. */
+export function answerDevice(
+  state: DeviceHolder,
+  {
+    user_code,
+    decision,
+    project,
+    project_handle,
+    holds,
+    expires_at,
+  }: Input<(typeof devices)['device.answer']> & DeviceAnswerer,
+  { at, principal, credential }: Cause,
+): Decision<DeviceEvent, DeviceRequest> {
+  if (principal.type !== 'user' || project === undefined || !credential)
+    return refuse('permission_denied', undefined, 'Only people let a device sign in as themselves.')
+  const [id, login] = withCode(state, user_code) ?? []
+  if (!id || !login || login.expires_at <= at) return refuse('not_found')
+  const { status } = shown(login)
+  const wanted = decision === 'allow' ? 'approved' : 'denied'
+  const again = status === wanted && (login.denied || login.approval?.principal.id === principal.id)
+  if (again) return { events: [], reply: shown(login) }
+  if (status !== 'pending')
+    return refuse('conflict', { status }, 'This request was answered before.')
+  if (decision === 'deny')
+    return {
+      events: [{ type: 'device.denied', id }],
+      reply: shown({ ...login, denied: true }),
+    }
+  if (login.project_handle !== undefined && login.project_handle !== project_handle)
+    return refuse(
+      'conflict',
+      { project_handle: login.project_handle },
+      `The device asks for the project ${login.project_handle}, and you belong to ${project_handle}.`,
+    )
+  const approval: DeviceApproval = {
+    project,
+    project_handle,
+    principal,
+    credential,
+    holds,
+    ...(expires_at !== undefined && { expires_at }),
+  }
+  return {
+    events: [{ type: 'device.approved', id, approval }],
+    reply: shown({ ...login, approval }),
+  }
+}
+/** What the edge adds to an answer: the project of the caller, and their rights. No project: a key of the organization. */
+export interface DeviceAnswerer {
+  readonly project?: string
+  readonly project_handle: string
+  readonly holds: readonly string[]
+  readonly expires_at?: string
+}
+
+/** The token of a device was made. */
+export const redeemDevice = (
+  { devices }: DeviceHolder,
+  { id }: In<'device.redeem'>,
+): Decision<DeviceEvent, undefined> =>
+  getOwn(devices, id)?.approval
+    ? { events: [{ type: 'device.ended', id }], reply: undefined }
+    : refuse('not_found')
+
+/** When the next request is forgotten, Unix milliseconds. */
+export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => {
+  const ends = Object.values(devices).map(endOf)
+  return ends.length === 0 ? undefined : Math.min(...ends)
+}
+/** Requests whose time is over are forgotten. */
+export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEvent[] =>
+  Object.entries(devices).flatMap(([id, login]): DeviceEvent[] =>
+    endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
+  )
+
+/** The request with a user code, as a person is shown it; null when there is none that is open. */
+export function deviceOf(
+  state: DeviceHolder,
+  { user_code }: { readonly user_code: string },
+  at: number,
+): DeviceRequest | null {
+  const login = withCode(state, user_code)?.[1]
+  return login && login.expires_at > at ? shown(login) : null
+}
+
+type On<T> = Extract<DeviceEvent, { readonly type: T }>
+const changed = <S extends DeviceHolder>(state: S, id: string, change: Partial<DeviceLogin>): S => {
+  const login = getOwn(state.devices, id)
+  if (login) state.devices[id] = { ...login, ...change }
+  return state
+}
+export const evolveDevices = {
+  'device.requested': <S extends DeviceHolder>(
+    state: S,
+    { type: _, id, ...login }: On<'device.requested'>,
+  ): S => {
+    state.devices[id] = login
+    return state
+  },
+  'device.polled': <S extends DeviceHolder>(state: S, { id, at }: On<'device.polled'>): S =>
+    changed(state, id, { polled_at: at }),
+  'device.approved': <S extends DeviceHolder>(
+    state: S,
+    { id, approval }: On<'device.approved'>,
+  ): S => changed(state, id, { approval }),
+  'device.denied': <S extends DeviceHolder>(state: S, { id }: On<'device.denied'>): S =>
+    changed(state, id, { denied: true }),
+  'device.ended': <S extends DeviceHolder>(state: S, { id }: On<'device.ended'>): S => {
+    delete state.devices[id]
+    return state
+  },
+}

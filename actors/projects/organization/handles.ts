@@ -1,0 +1,44 @@
+/** Claims on workflow handles; the rules are in protocol/projects/configuration.ts. */
+import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import type { OrganizationState } from './state.ts'
+
+type In<N extends keyof OrganizationCommands> = OrganizationCommands[N]['input']
+type Decided = Decision<ClaimEvent, undefined>
+const nothing: Decided = { events: [], reply: undefined }
+
+/** Grant the handle to the project for this workflow, unless another project holds it. */
+export function reserve(
+  { projects, claims }: OrganizationState,
+  { id, handle, project }: In<'handle.reserve'>,
+): Decided {
+  const home = getOwn(projects, project)
+  if (!home || home.deleted) return refuse('not_found')
+  if (getOwn(claims, id)) return nothing
+  const taken = Object.values(claims).some(
+    (claim) => claim.handle === handle && claim.project !== project,
+  )
+  return taken
+    ? refuse('already_exists', { field: 'handle', handle })
+    : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
+}
+
+/** End a claim. */
+export const release = ({ claims }: OrganizationState, { id }: In<'handle.release'>): Decided =>
+  getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
+
+/** Ask the projects for the workflows of claims that are old enough; the answer is a release, or nothing. */
+export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
+  Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
+    due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
+  )
+
+/** When the next claim is due to be asked about. */
+export function nextQuestion({ claims }: OrganizationState): number | undefined {
+  let next: number | undefined
+  for (const { due } of Object.values(claims))
+    if (due !== undefined && (next === undefined || due < next)) next = due
+  return next
+}

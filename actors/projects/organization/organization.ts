@@ -1,0 +1,229 @@
+/**
+ * The organization: the one writer of organization keys, of projects and their handles, and of claims on workflow
+ * handles. There is exactly one; it exists after `organization.init`.
+ */
+import type { KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
+import type { NewSecret } from '../../../protocol/actions/rows.ts'
+import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
+import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
+import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { Api } from '../../../protocol/api.ts'
+import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+import type { SkillHoldEvent, SkillSeen } from '../../../protocol/agents/capabilities.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { SkillBody, SkillEvent } from '../../../protocol/skills/schema.ts'
+import type { Actor, Cause, Decision } from '../../actor.ts'
+import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../../configuration.ts'
+import { createSkill, replaceSkill } from '../skills.ts'
+import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
+import {
+  activateSecret,
+  nextRetirement,
+  retire,
+  revokeSecret,
+  rotateSecret,
+} from './action-secrets.ts'
+import {
+  answerDevice,
+  deviceOf,
+  endDevices,
+  evolveDevices,
+  nextDeviceEnd,
+  pollDevice,
+  redeemDevice,
+  requestDevice,
+  type DeviceAnswerer,
+} from './devices.ts'
+import { nextQuestion, question, release, reserve } from './handles.ts'
+import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
+import { born, createProject, deleteProject, updateProject } from './projects.ts'
+import {
+  deleteOrganizationSkill,
+  evolveHolds,
+  grantsOf,
+  holdSkills,
+  letGo,
+  skillsOf,
+} from './skills.ts'
+import {
+  directoryOf,
+  nobody,
+  QUESTION_AFTER,
+  type OrganizationOptions,
+  type OrganizationState,
+} from './state.ts'
+
+type OrganizationEvent =
+  | OrganizationProjectEvent
+  | KeyEvent
+  | ClaimEvent
+  | SkillEvent
+  | SkillHoldEvent
+  | OrganizationActionEvent
+  | DeviceEvent
+/** What the edge adds to rows. */
+type Extra = {
+  'key.create_organization': KeyMaterial
+  'skill.import_organization': { readonly skill: SkillBody }
+  'skill.delete_organization': SkillSeen
+  'device.answer': DeviceAnswerer
+  'organization_action.create': NewSecret
+  'organization_action.rotate_secret': NewSecret
+}
+
+function init(
+  state: OrganizationState,
+  { name, project_id, root_key }: OrganizationCommands['organization.init']['input'],
+  cause: Cause,
+): Decision<OrganizationEvent, undefined> {
+  if (state.id !== '') return { events: [], reply: undefined }
+  const key = bornKey(root_key.id, root_key.key_prefix, { name: 'root', role: 'Owner' }, cause)
+  return {
+    events: [
+      { type: 'organization.created', id: cause.self.id, name },
+      {
+        type: 'project.created',
+        id: project_id,
+        project: born(project_id, 'default', { name: 'default' }, cause),
+      },
+      { type: 'key.created', id: key.id, key, hash: root_key.hash },
+    ],
+    reply: undefined,
+  }
+}
+
+const project = evolveRecord('projects', 'project')
+const skill = evolveRecord('skills', 'skill')
+const skills = ({ brand }: OrganizationOptions) => ({ brand, source: 'organization' }) as const
+
+/** The actor of the organization. */
+export const organizationActor = (
+  options: OrganizationOptions,
+): Actor<
+  OrganizationState,
+  OrganizationEvent,
+  Api,
+  'organization',
+  OrganizationCommands,
+  Extra
+> => ({
+  kind: 'organization',
+  initial: nobody,
+  decide: {
+    'organization.init': init,
+    'project.create': (state, input, cause) => createProject(options, state, input, cause),
+    'project.update': (state, input, cause) => updateProject(options, state, input, cause),
+    'project.delete': deleteProject,
+    'key.create_organization': (state, input, cause) =>
+      createOrganizationKey(options, state, input, cause),
+    'key.revoke_organization': (state, input, cause) =>
+      revokeOrganizationKey(options, state, input, cause),
+    'key.touch': keysLastUsed,
+    'skill.create_organization': (state, input, cause) =>
+      createSkill(skills(options), state, input, cause),
+    'skill.import_organization': (state, input, cause) =>
+      createSkill(skills(options), state, input.skill, cause),
+    'skill.replace_organization': (state, input, cause) =>
+      replaceSkill(skills(options), state, input, cause),
+    'skill.delete_organization': deleteOrganizationSkill,
+    'skill.hold': holdSkills,
+    'skill.let_go': letGo,
+    'handle.reserve': reserve,
+    'handle.release': release,
+    'organization_action.create': returningSecret((state: OrganizationState, input, cause) =>
+      createAction(options, state, input, cause),
+    ),
+    'organization_action.update': (state, input, cause) =>
+      updateAction(options, state, input, cause),
+    'organization_action.delete': deleteAction,
+    'organization_action.rotate_secret': returningSecret(rotateSecret),
+    'organization_action.activate_secret': activateSecret,
+    'organization_action.revoke_secret': revokeSecret,
+    'device.request': requestDevice,
+    'device.poll': pollDevice,
+    'device.answer': answerDevice,
+    'device.redeem': redeemDevice,
+    wake: (state, _, cause) => ({
+      events: [...question(state, cause), ...retire(state, cause), ...endDevices(state, cause)],
+      reply: undefined,
+    }),
+  },
+  evolve: {
+    'organization.created': (state, { id, name }) => Object.assign(state, { id, name }),
+    'project.created': project.created,
+    'project.updated': project.updated,
+    'project.deleted': (state, { id }) => {
+      const kept = getOwn(state.projects, id)
+      if (kept) state.projects[id] = { ...kept, deleted: true }
+      for (const [workflow, claim] of Object.entries(state.claims))
+        if (claim.project === id) delete state.claims[workflow]
+      return state
+    },
+    ...evolveKeys,
+    'skill.created': skill.created,
+    'skill.updated': skill.updated,
+    'skill.deleted': (state, { id }) => {
+      delete state.grants[id]
+      return skill.deleted(state, { id })
+    },
+    ...evolveHolds,
+    'handle.reserved': (state, { id, handle, project }, at) => {
+      state.claims[id] = { handle, project, due: at + QUESTION_AFTER }
+      return state
+    },
+    'handle.questioned': (state, { id }) => {
+      const claim = getOwn(state.claims, id)
+      if (claim) state.claims[id] = { handle: claim.handle, project: claim.project }
+      return state
+    },
+    'handle.released': (state, { id }) => {
+      delete state.claims[id]
+      return state
+    },
+    ...evolveActions,
+    ...evolveDevices,
+  },
+  react: {
+    'project.deleted': ({ id }, self) => [
+      {
+        tell: {
+          to: { kind: 'project', id, project: id },
+          name: 'project.end',
+          input: { organization: self.id },
+        },
+      },
+    ],
+    'handle.questioned': ({ id, project }, self) => [
+      {
+        tell: {
+          to: { kind: 'project', id: project, project },
+          name: 'handle.settle',
+          input: { id, organization: self.id },
+        },
+      },
+    ],
+  },
+  ask: {
+    directory: directoryOf,
+    skills: skillsOf,
+    skill_grants: grantsOf,
+    action: actionOf,
+    device: deviceOf,
+    /** Those of some ids that no key of the organization signs in as. */
+    unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
+      const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
+      return ids.filter((id) => !known.has(id))
+    },
+    /** Whether a project wants e-mail for interactions that do not say how they are delivered. */
+    email_notifications: ({ projects }, { project: id }: { readonly project: string }) =>
+      getOwn(projects, id)?.email_notifications === true,
+  },
+  deadline: (state) => {
+    const times = [nextQuestion(state), nextRetirement(state), nextDeviceEnd(state)].filter(
+      (time) => time !== undefined,
+    )
+    return times.length === 0 ? undefined : Math.min(...times)
+  },
+  // A snapshot of an older release lacks what that did not know.
+  recover: (state) => ({ ...nobody(), ...state }),
+})

@@ -1,0 +1,94 @@
+/** Skills of the organization, and the order of assigning and deleting them (S1, S2 of protocol/agents/capabilities.ts). */
+import type {
+  SkillHoldCommands,
+  SkillHoldEvent,
+  SkillSeen,
+} from '../../../protocol/agents/capabilities.ts'
+import { refuse, refuseFields } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { SkillEvent } from '../../../protocol/skills/schema.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { deleteSkill, type SkillKeeper } from '../skills.ts'
+
+type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
+/** Milliseconds after which a hold whose edge died counts no more: longer than any request. */
+const HOLD = 60_000
+/** Who is assigning what. `grants`: how often each skill was ever held. */
+export interface SkillHolds extends SkillKeeper {
+  readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
+  readonly grants: Record<string, number>
+}
+
+/** Hold skills while they are assigned. */
+export function holdSkills(
+  { skills, holds }: SkillHolds,
+  input: SkillHoldCommands['skill.hold']['input'],
+): Decided<undefined> {
+  const faults = input.skills.flatMap((id) =>
+    getOwn(skills, id)
+      ? []
+      : [{ field: 'skill_ids', message: 'there is no such skill', actual: id }],
+  )
+  if (faults.length > 0) return refuseFields(...faults)
+  return {
+    events: getOwn(holds, input.id)
+      ? []
+      : [{ type: 'skill.held', id: input.id, skills: input.skills }],
+    reply: undefined,
+  }
+}
+/** Let them go. */
+export const letGo = (
+  { holds }: SkillHolds,
+  { id }: SkillHoldCommands['skill.let_go']['input'],
+): Decided<undefined> => ({
+  events: getOwn(holds, id) ? [{ type: 'skill.let_go', id }] : [],
+  reply: undefined,
+})
+
+/** Delete a skill that nobody has and nobody is about to have. */
+export function deleteOrganizationSkill(
+  state: SkillHolds,
+  { id, seen }: { readonly id: string } & SkillSeen,
+  { at }: Cause,
+): Decided<undefined> {
+  if (!getOwn(state.skills, id)) return refuse('not_found')
+  const held = Object.values(state.holds).some(
+    (hold) => hold.at > at - HOLD && hold.skills.includes(id),
+  )
+  if (seen.assigned > 0 || held || seen.grants !== (getOwn(state.grants, id) ?? 0))
+    return refuse(
+      'skill_in_use',
+      seen.assigned > 0 ? { assignment_count: seen.assigned } : undefined,
+    )
+  return deleteSkill(state, id)
+}
+
+/** How often a skill was held: what a deletion is judged by. */
+export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
+  getOwn(grants, id) ?? 0
+/** The records of these skills, as far as they exist. */
+export const skillsOf = ({ skills }: SkillKeeper, { ids }: { readonly ids: readonly string[] }) =>
+  ids.flatMap((id) => getOwn(skills, id) ?? [])
+
+/** How holds change the state. */
+export const evolveHolds = {
+  'skill.held': <S extends SkillHolds>(
+    state: S,
+    { id, skills }: Extract<SkillHoldEvent, { type: 'skill.held' }>,
+    at: number,
+  ): S => {
+    for (const [other, hold] of Object.entries(state.holds))
+      if (hold.at <= at - HOLD) delete state.holds[other]
+    state.holds[id] = { skills, at }
+    for (const skill of skills) state.grants[skill] = (getOwn(state.grants, skill) ?? 0) + 1
+    return state
+  },
+  'skill.let_go': <S extends SkillHolds>(
+    state: S,
+    { id }: Extract<SkillHoldEvent, { type: 'skill.let_go' }>,
+  ): S => {
+    delete state.holds[id]
+    return state
+  },
+}

@@ -1,0 +1,317 @@
+/** A project: the one writer of its workflows, keys, principals, roles, actions, webhooks and secrets. */
+import type { AgentEvent } from '../../protocol/agents/schema.ts'
+import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
+import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
+import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
+import type { WebhookEvent } from '../../protocol/webhooks/rows.ts'
+import type { RoleEvent } from '../../protocol/access/role-rows.ts'
+import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
+import type { Api } from '../../protocol/api.ts'
+import type {
+  HoldEvent,
+  PartingEvent,
+  ProjectCommands,
+  Reserved,
+} from '../../protocol/projects/configuration.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { patch } from '../../protocol/patch.ts'
+import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
+import type { EquipmentEvent } from '../../protocol/agents/capabilities.ts'
+import type { LoopsEvent } from '../../protocol/loops/standing.ts'
+import type { SkillBody, SkillEvent } from '../../protocol/skills/schema.ts'
+import type { ToolkitEvent } from '../../protocol/toolkits/schema.ts'
+import type { Actor, Cause } from '../actor.ts'
+import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../configuration.ts'
+import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
+import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
+import {
+  assignSkills,
+  assignToolkits,
+  equippedOf,
+  evolveEquipment,
+  take,
+  type Held,
+} from './agent-capabilities.ts'
+import {
+  actionOf,
+  createAction,
+  deleteAction,
+  evolveActions,
+  rotateSecret,
+  updateAction,
+} from './actions.ts'
+import { createKey, revokeKey } from './access/keys.ts'
+import { endProject, evolveLoops, noteLoop } from './loops.ts'
+import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
+import { createPrincipal, deletePrincipal, updatePrincipal } from './access/principals.ts'
+import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './access/roles.ts'
+import { reachOf } from './access/reach.ts'
+import { unknownTargets } from './access/targets.ts'
+import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
+import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
+import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
+import {
+  createOwnToken,
+  createToken,
+  createUser,
+  deleteUser,
+  revokeOwnToken,
+  revokeToken,
+  updateUser,
+} from './access/users.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  evolveWebhooks,
+  pingWebhook,
+  rotateWebhookSecret,
+  updateWebhook,
+  webhookOf,
+} from './webhooks.ts'
+import { createWorkflow, deleteWorkflow, settleHandle, updateWorkflow } from './workflows.ts'
+
+type ProjectEvent =
+  | WorkflowEvent
+  | KeyEvent
+  | PrincipalEvent
+  | RoleEvent
+  | HoldEvent
+  | AgentEvent
+  | ToolkitEvent
+  | SkillEvent
+  | EquipmentEvent
+  | BindingEvent
+  | ActionEvent
+  | WebhookEvent
+  | SecretEvent
+  | LoopsEvent
+  | PartingEvent
+/** What the edge adds to rows. */
+type Extra = {
+  readonly [N in
+    | 'principal.create'
+    | 'principal.update'
+    | 'user.create'
+    | 'user.update'
+    | 'role.create'
+    | 'role.update'
+    | 'assignment.create']: Holds
+} & {
+  'key.create': KeyMaterial & Holds
+  'token.create': KeyMaterial & Holds
+  'me.create_token': KeyMaterial & Holds
+  'workflow.create': { readonly reserved: Reserved }
+  'skill.import': { readonly skill: SkillBody }
+  'agent.assign_skills': Held
+  'agent.inbox': Domain
+  'action.create': NewSecret
+  'action.rotate_secret': NewSecret
+  'webhook.create': NewSecret
+  'webhook.rotate_secret': NewSecret
+  'secret.put': { readonly material: SecretMaterial; readonly names: readonly string[] }
+}
+
+const [toolkit, skill, binding] = [
+  evolveRecord('toolkits', 'toolkit'),
+  evolveRecord('skills', 'skill'),
+  evolveRecord('bindings', 'binding'),
+]
+const [principal, role, assignment, agent] = [
+  evolveRecord('principals', 'principal'),
+  evolveRecord('roles', 'role'),
+  evolveRecord('assignments', 'assignment'),
+  evolveRecord('agents', 'agent'),
+]
+/** Take the assignments of a principal or a role that is gone. */
+function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
+  for (const one of Object.values(state.assignments))
+    if (one[of] === id) delete state.assignments[one.id]
+  return state
+}
+
+/** A promise never to make a workflow id is kept for a day: no command is delivered later than that. */
+const KEEP_UNUSED = 86_400_000
+
+/** The actor of a project. */
+export function projectActor(
+  options: ProjectOptions,
+): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
+  /** A command that needs the options. */
+  const bound =
+    <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
+    (state: ProjectState, input: I, cause: Cause): D =>
+      decide(options, state, input, cause)
+  const skills = { ...options, source: 'project' } as const
+  return {
+    kind: 'project',
+    initial: bare,
+    decide: {
+      'workflow.create': bound(createWorkflow),
+      'workflow.update': bound(updateWorkflow),
+      'workflow.delete': deleteWorkflow,
+      'key.create': bound(createKey),
+      'key.revoke': revokeKey,
+      'principal.create': bound(createPrincipal),
+      'principal.update': parting(bound(updatePrincipal)),
+      'principal.delete': parting(deletePrincipal),
+      'user.create': bound(createUser),
+      'user.update': parting(bound(updateUser)),
+      'user.delete': parting(deleteUser),
+      'token.create': bound(createToken),
+      'token.revoke': revokeToken,
+      'me.create_token': bound(createOwnToken),
+      'me.revoke_token': revokeOwnToken,
+      'role.create': bound(createRole),
+      'role.update': bound(updateRole),
+      'role.delete': deleteRole,
+      'assignment.create': bound(assignRole),
+      'assignment.delete': unassignRole,
+      'key.touch': keysLastUsed,
+      'handle.settle': settleHandle,
+      'agent.create': bound(createAgent),
+      'agent.update': bound(updateAgent),
+      'agent.delete': parting(deleteAgent),
+      'agent.inbox': openInbox,
+      'agent.set_binding': setBinding,
+      'agent.delete_binding': deleteBinding,
+      'agent.assign_toolkits': assignToolkits,
+      'agent.assign_skills': assignSkills,
+      'toolkit.create': bound(createToolkit),
+      'toolkit.replace': bound(replaceToolkit),
+      'toolkit.delete': deleteToolkit,
+      'skill.create': (state, input, cause) => createSkill(skills, state, input, cause),
+      'skill.import': (state, { skill }, cause) => createSkill(skills, state, skill, cause),
+      'skill.replace': (state, input, cause) => replaceSkill(skills, state, input, cause),
+      'skill.delete': (state, { id }) => deleteSkill(state, id),
+      'action.create': returningSecret(bound(createAction)),
+      'action.update': updateAction,
+      'action.delete': deleteAction,
+      'action.rotate_secret': returningSecret(bound(rotateSecret)),
+      'webhook.create': returningSecret(bound(createWebhook)),
+      'webhook.update': bound(updateWebhook),
+      'webhook.delete': deleteWebhook,
+      'webhook.rotate_secret': returningSecret(bound(rotateWebhookSecret)),
+      'webhook.ping': pingWebhook,
+      'secret.put': bound(putSecret),
+      'secret.delete': deleteSecret,
+      'loop.note': noteLoop,
+      'project.end': endProject,
+      'job.settled': partingSettled,
+    },
+    evolve: {
+      'workflow.created': (state, { id, workflow, spec }) => {
+        state.workflows[id] = { workflow, spec }
+        return state
+      },
+      'workflow.updated': (state, { id, workflow, spec }) => {
+        const kept = getOwn(state.workflows, id)
+        if (kept)
+          state.workflows[id] = {
+            ...kept,
+            workflow: patch(kept.workflow, workflow),
+            ...(spec && { spec }),
+          }
+        return state
+      },
+      'workflow.deleted': (state, { id }) => {
+        delete state.workflows[id]
+        return state
+      },
+      ...evolveKeys,
+      'principal.created': principal.created,
+      'principal.updated': principal.updated,
+      'principal.deleted': (state, { id }) =>
+        principal.deleted(unassign(state, 'principal_id', id), { id }),
+      'role.created': role.created,
+      'role.updated': role.updated,
+      'role.deleted': (state, { id }) => role.deleted(unassign(state, 'role_id', id), { id }),
+      'assignment.created': assignment.created,
+      'assignment.deleted': assignment.deleted,
+      'handle.held': (state, { id, organization }) => {
+        state.claims[id] = organization
+        return state
+      },
+      'handle.freed': (state, { id, unused }, at) => {
+        delete state.claims[id]
+        for (const [old, since] of Object.entries(state.unused))
+          if (since < at - KEEP_UNUSED) delete state.unused[old]
+        if (unused) state.unused[id] = at
+        return state
+      },
+      'agent.created': agent.created,
+      'agent.updated': agent.updated,
+      'agent.deleted': (state, { id, external_ref }) => {
+        if (external_ref !== undefined) state.retired[id] = external_ref
+        delete state.equipment[id]
+        for (const binding of Object.values(state.bindings))
+          if (binding.agent_id === id) delete state.bindings[binding.id]
+        return agent.deleted(state, { id })
+      },
+      'toolkit.created': toolkit.created,
+      'toolkit.updated': toolkit.updated,
+      'toolkit.deleted': (state, { id }) => toolkit.deleted(take(state, 'toolkits', id), { id }),
+      'skill.created': skill.created,
+      'skill.updated': skill.updated,
+      'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
+      ...evolveEquipment,
+      'binding.created': binding.created,
+      'binding.updated': binding.created,
+      'binding.deleted': binding.deleted,
+      ...evolveActions,
+      ...evolveWebhooks,
+      ...evolveSecrets,
+      ...evolveLoops,
+      ...evolvePartings,
+    },
+    react: {
+      'project.ended': ({ organization, loops, next }, { id }) => [
+        ...loops.map((loop) => ({
+          tell: {
+            to: { kind: 'loop' as const, id: loop },
+            name: 'loop.end',
+            input: { organization },
+          },
+        })),
+        ...(next === undefined
+          ? []
+          : [
+              {
+                tell: {
+                  to: { kind: 'project' as const, id },
+                  name: 'project.end',
+                  input: { organization, after: next },
+                },
+              },
+            ]),
+      ],
+      'agent.deleted': ({ id }) => [
+        { tell: { to: { kind: 'memory', id }, name: 'memory.clear', input: {} } },
+      ],
+      'handle.freed': ({ id, organization }) => [
+        {
+          tell: {
+            to: { kind: 'organization', id: organization, project: organization },
+            name: 'handle.release',
+            input: { id },
+          },
+        },
+      ],
+    },
+    ask: {
+      directory: directoryOf,
+      definition: definitionOf,
+      reach: reachOf,
+      unknown_targets: unknownTargets,
+      equipment: equippedOf,
+      bindings: bindingsOf,
+      action: actionOf,
+      webhook: webhookOf,
+      secret: secretOf,
+      secrets: secretList,
+      job_spec: partingOf,
+    },
+    // A snapshot of an older release lacks what that did not know.
+    recover: (state) => ({ ...bare(), ...state }),
+  }
+}

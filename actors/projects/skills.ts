@@ -1,0 +1,97 @@
+/** Skills, of a project or of the organization: one set of decisions for both. Names need not be unique. */
+import { timestamp } from '../../protocol/common.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { reservedTags } from '../../protocol/naming.ts'
+import {
+  skillLimits,
+  type Skill,
+  type SkillBody,
+  type SkillEvent,
+} from '../../protocol/skills/schema.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { changeOf } from '../configuration.ts'
+
+type Decided<R> = Decision<SkillEvent, R>
+/** Whoever keeps skills. */
+export interface SkillKeeper {
+  readonly skills: Readonly<Record<string, Skill>>
+}
+interface Options {
+  readonly brand: string
+  readonly source: 'project' | 'organization'
+}
+
+/** Create a skill. */
+export function createSkill(
+  { brand, source }: Options,
+  { skills }: SkillKeeper,
+  input: SkillBody,
+  cause: Cause,
+): Decided<Skill> {
+  const faults = reservedTags(input.tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (Object.keys(skills).length >= skillLimits.skills)
+    return refuse(
+      'conflict',
+      { limit: skillLimits.skills },
+      `There are at most ${skillLimits.skills} skills here.`,
+    )
+  const now = timestamp(cause.at)
+  const { name, instructions, description, allowed_tools, tags } = input
+  const base: Skill = {
+    id: cause.mint('skill'),
+    name,
+    source,
+    instructions,
+    created_by: cause.principal.id,
+    created_at: now,
+    updated_at: now,
+  }
+  const skill = changeOf<Skill>(base, { description, allowed_tools, tags }, cause.at)?.next ?? base
+  return { events: [{ type: 'skill.created', id: skill.id, skill }], reply: skill }
+}
+
+/** Replace everything that a request says of a skill; what it leaves out is gone. Instructions stay out of the audit log. */
+export function replaceSkill(
+  { brand }: Options,
+  { skills }: SkillKeeper,
+  input: SkillBody & { readonly id: string },
+  cause: Cause,
+): Decided<Skill> {
+  const skill = getOwn(skills, input.id)
+  if (!skill) return refuse('not_found')
+  const faults = reservedTags(input.tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const { name, instructions, description = '', allowed_tools = [], tags = {} } = input
+  const change = changeOf<Skill>(
+    skill,
+    { name, instructions, description, allowed_tools, tags },
+    cause.at,
+  )
+  if (!change) return { events: [], reply: skill }
+  const { instructions: text, ...changes } = change.changes
+  const length = (value: unknown) => ({ characters: String(value ?? '').length })
+  const updated_by = cause.principal.id
+  return {
+    events: [
+      {
+        type: 'skill.updated',
+        id: skill.id,
+        skill: { ...change.patch, updated_by },
+        changes: text
+          ? { ...changes, instructions: { from: length(text.from), to: length(text.to) } }
+          : changes,
+      },
+    ],
+    reply: { ...change.next, updated_by },
+  }
+}
+
+/** The deletion of a skill, once nothing stands against it. */
+export function deleteSkill({ skills }: SkillKeeper, id: string): Decided<undefined> {
+  const skill = getOwn(skills, id)
+  return skill
+    ? { events: [{ type: 'skill.deleted', id, name: skill.name }], reply: undefined }
+    : refuse('not_found')
+}

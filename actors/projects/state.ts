@@ -1,0 +1,137 @@
+/** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
+import type { Agent } from '../../protocol/agents/schema.ts'
+import type { KeptPrincipal } from '../../protocol/access/rows.ts'
+import type { KeptAction } from '../../protocol/actions/rows.ts'
+import type { RoleAssignment } from '../../protocol/access/role-rows.ts'
+import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
+import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
+import type { Workflow } from '../../protocol/workflows/rows.ts'
+import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
+import type { Equipment } from '../../protocol/agents/capabilities.ts'
+import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { KeptRole } from '../../protocol/access/roles.ts'
+import type { Skill } from '../../protocol/skills/schema.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
+import type { Toolkit } from '../../protocol/toolkits/schema.ts'
+import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../configuration.ts'
+import type { KnownLoop } from './loops.ts'
+import { principalRecord } from './access/rights.ts'
+
+/** A workflow without its spec, and the spec of its latest version. */
+interface KeptWorkflow {
+  readonly workflow: Workflow
+  readonly spec: Spec
+}
+export interface ProjectState extends KeyHolder {
+  workflows: Record<string, KeptWorkflow>
+  principals: Record<string, KeptPrincipal>
+  /** Custom roles. */
+  roles: Record<string, KeptRole>
+  /** Who has which role: the only place that says so. */
+  assignments: Record<string, RoleAssignment>
+  /** The organization that holds the claim on a workflow's handle, by workflow id. */
+  claims: Record<string, string>
+  /** By id. */
+  actions: Record<string, KeptAction>
+  /** By id. */
+  webhooks: Record<string, KeptWebhook>
+  /** By name. */
+  secrets: Record<string, KeptSecret>
+  /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/projects/configuration.ts). */
+  unused: Record<string, number>
+  agents: Record<string, Agent>
+  /** External references of deleted agents, by their ids. */
+  retired: Record<string, string>
+  toolkits: Record<string, Toolkit>
+  skills: Record<string, Skill>
+  /** What agents were given, by agent. */
+  equipment: Record<string, Equipment>
+  /** Messaging bindings by id. */
+  bindings: Record<string, MessagingBinding>
+  /** By id; those that are gone stay for a day. */
+  loops: Record<string, KnownLoop>
+  /** The project is gone: the organization that said so. */
+  ended?: string
+  /** Principals that are being taken out of channels, by the errand that does it. */
+  partings: Record<string, string>
+}
+export interface ProjectOptions extends AccessLimits {
+  /** Header brand; its lower-case form prefixes reserved tags. */
+  readonly brand: string
+}
+
+/** A project without any configuration. */
+export const bare = (): ProjectState => ({
+  workflows: {},
+  keys: {},
+  principals: {},
+  roles: {},
+  assignments: {},
+  claims: {},
+  unused: {},
+  agents: {},
+  retired: {},
+  toolkits: {},
+  skills: {},
+  equipment: {},
+  bindings: {},
+  actions: {},
+  webhooks: {},
+  secrets: {},
+  loops: {},
+  partings: {},
+})
+
+/** What gateways keep of a project; its state does not hold its id, so the question does. */
+export function directoryOf(
+  { keys, principals, roles, assignments, workflows, agents, actions }: ProjectState,
+  { id }: { readonly id: string },
+): ProjectDirectory {
+  const held = new Map<string, string[]>()
+  for (const { principal_id, role_id } of Object.values(assignments)) {
+    const ids = held.get(principal_id)
+    if (ids) ids.push(role_id)
+    else held.set(principal_id, [role_id])
+  }
+  return {
+    id,
+    keys: byHash(keys),
+    roles: { ...roles },
+    assignments: Object.values(assignments),
+    principals: Object.fromEntries(
+      Object.values(principals).map((principal) => [
+        principal.id,
+        principalRecord(principal, held.get(principal.id) ?? []),
+      ]),
+    ),
+    workflows: Object.fromEntries(
+      Object.values(workflows).map(({ workflow }) => [
+        workflow.id,
+        {
+          handle: workflow.handle,
+          latest_version: workflow.latest_version,
+          published_as_tool: workflow.published_as_tool,
+        },
+      ]),
+    ),
+    agents: Object.fromEntries(
+      Object.values(agents).map(({ id, name, external_ref, status }) => [
+        id,
+        { name, status, ...(external_ref !== undefined && { external_ref }) },
+      ]),
+    ),
+    actions: Object.fromEntries(
+      Object.values(actions).map(({ action }) => [action.name, sketchOf(action)]),
+    ),
+  }
+}
+
+/** The latest version of a workflow, or undefined. */
+export function definitionOf(
+  { workflows }: ProjectState,
+  { id }: { readonly id: string },
+): Definition | undefined {
+  const kept = getOwn(workflows, id)
+  return kept && { id, version: kept.workflow.latest_version, spec: kept.spec }
+}

@@ -1,0 +1,262 @@
+/**
+ * Webhooks of a project. Invariants: names are unique; a webhook has exactly one secret, known here only sealed, and the next
+ * attempt of a delivery is signed with the one that was made last; who publishes events knows in the same commit which webhooks
+ * listen to what, because its actor lives beside this one.
+ */
+import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
+import type { SealedSecret } from '../../protocol/actions/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
+import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
+import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import {
+  keepUrl,
+  keptUrl,
+  maskUrl,
+  withMaskedUrl,
+  type SentUrl,
+} from '../../protocol/masked-url.ts'
+import { reservedTags, secretRef } from '../../protocol/naming.ts'
+import { patch, type Patch } from '../../protocol/patch.ts'
+import type { SourceCommands } from '../../protocol/events/sources.ts'
+import type { Cause, Decision, Tell } from '../actor.ts'
+import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
+import type { ProjectOptions, ProjectState } from './state.ts'
+
+type Rows = typeof webhooks
+type Decided<R> = Decision<WebhookEvent, R>
+/** Webhooks of one project: every event is compared with each of them. */
+const MAX_WEBHOOKS = 100
+
+const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
+  Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
+const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
+/** What the publisher of events is told of a webhook; undefined: it does not listen. */
+const announceToMatcher = (
+  { id }: Cause['self'],
+  webhook_id: string,
+  webhook: Webhook | undefined,
+): Tell => ({
+  to: { kind: 'events', id },
+  name: 'hook.set',
+  input: {
+    webhook_id,
+    ...(webhook && listens(webhook) && { events: webhook.events }),
+  } satisfies SourceCommands['hook.set']['input'],
+})
+
+/** Create a webhook. The raw secret never comes here: the edge adds it to the reply. */
+export function createWebhook(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['webhook.create']> & SealedSecret & SentUrl,
+  cause: Cause,
+): Decided<Webhook> {
+  const { name, url = '', events = [], enabled = true, tags, sealed } = input
+  const faults = reservedTags(tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (named(state, name)) return refuse('already_exists', { field: 'name', name })
+  if (Object.keys(state.webhooks).length >= MAX_WEBHOOKS)
+    return refuse(
+      'conflict',
+      { limit: MAX_WEBHOOKS },
+      `A project has at most ${MAX_WEBHOOKS} webhooks.`,
+    )
+  const kept = newUrl('url', url, input.url_parts)
+  if (isRefusal(kept)) return kept
+  const id = cause.mint('webhook')
+  const now = timestamp(cause.at)
+  const webhook: Webhook = {
+    id,
+    name,
+    url,
+    events,
+    enabled,
+    ...(tags && Object.keys(tags).length > 0 && { tags }),
+    secret_ref: secretRef(brand, 'webhook', id),
+    created_by: cause.principal.id,
+    updated_by: cause.principal.id,
+    created_at: now,
+    updated_at: now,
+  }
+  return {
+    events: [{ type: 'webhook.created', id, webhook, secret: { sealed }, ...partsOf(kept) }],
+    tells: [announceToMatcher(cause.self, id, webhook)],
+    reply: { ...withMaskedUrl(webhook, 'url'), secret_version: 1 },
+  }
+}
+
+/** Change a webhook. Empty tags remove them; an empty address and an empty list stay what they are. */
+export function updateWebhook(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['webhook.update']> & SentUrl,
+  cause: Cause,
+): Decided<Webhook> {
+  const kept = getOwn(state.webhooks, input.webhook_id)
+  if (!kept) return refuse('not_found')
+  const { webhook } = kept
+  const { name, url, events, enabled, tags } = input
+  const faults = reservedTags(tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (name !== undefined && named(state, name, webhook.id))
+    return refuse('already_exists', { field: 'name', name })
+  const change = changeWithUrl<'url', Webhook>(
+    'url',
+    webhook,
+    kept.url_parts,
+    { name, enabled, tags, ...(url !== '' && { url }), ...(events?.length !== 0 && { events }) },
+    input.url_parts,
+    cause.at,
+  )
+  if (change && isRefusal(change)) return change
+  const shown = withMaskedUrl(webhook, 'url')
+  const emptied = {
+    ...(url === '' && webhook.url !== '' && { url }),
+    ...(events?.length === 0 && webhook.events.length > 0 && { events }),
+  }
+  if (!change && Object.keys(emptied).length === 0) return { events: [], reply: shown }
+  const set: Patch<Webhook> = {
+    ...change?.patch,
+    ...emptied,
+    updated_by: cause.principal.id,
+    updated_at: timestamp(cause.at),
+  }
+  const cleared = Object.fromEntries(
+    Object.entries(emptied).map(([field, to]) => [field, { from: shown[field as 'url'], to }]),
+  )
+  const next = patch(webhook, set)
+  const parts = url === '' ? null : change?.url_parts
+  return {
+    events: [
+      {
+        type: 'webhook.updated',
+        id: webhook.id,
+        webhook: set,
+        changes: { ...change?.changes, ...cleared },
+        ...(parts !== undefined && { url_parts: parts }),
+      },
+    ],
+    tells: [announceToMatcher(cause.self, webhook.id, next)],
+    reply: withMaskedUrl(next, 'url'),
+  }
+}
+
+/** Delete a webhook. What is still to be delivered finds it gone, and is dropped. */
+export function deleteWebhook(
+  state: ProjectState,
+  { webhook_id }: Input<Rows['webhook.delete']>,
+  cause: Cause,
+): Decided<undefined> {
+  const kept = getOwn(state.webhooks, webhook_id)
+  return kept
+    ? {
+        events: [{ type: 'webhook.deleted', id: webhook_id, name: kept.webhook.name }],
+        tells: [announceToMatcher(cause.self, webhook_id, undefined)],
+        reply: undefined,
+      }
+    : refuse('not_found')
+}
+
+/** Replace the secret. */
+export function rotateWebhookSecret(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  { webhook_id, sealed }: Pick<Input<Rows['webhook.rotate_secret']>, 'webhook_id'> & SealedSecret,
+): Decided<Reply<Rows['webhook.rotate_secret']>> {
+  const kept = getOwn(state.webhooks, webhook_id)
+  if (!kept) return refuse('not_found')
+  const version = kept.secret.version + 1
+  return {
+    events: [
+      {
+        type: 'webhook.secret_rotated',
+        id: webhook_id,
+        name: kept.webhook.name,
+        version,
+        secret: { sealed },
+      },
+    ],
+    reply: {
+      secret_ref: secretRef(brand, 'webhook', webhook_id),
+      secret_version: version,
+    } as Reply<Rows['webhook.rotate_secret']>,
+  }
+}
+
+/** Send a test. The edge waits for what comes of it. */
+export function pingWebhook(
+  state: ProjectState,
+  { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,
+  cause: Cause,
+): Decided<Reply<Rows['webhook.ping']>> {
+  const kept = getOwn(state.webhooks, webhook_id)
+  if (!kept) return refuse('not_found')
+  if (url === undefined && kept.webhook.url === '')
+    return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
+  const before = keptUrl(kept.webhook.url, kept)
+  const tried = url === undefined ? undefined : keepUrl(url, url_parts, before)
+  if (tried && 'fault' in tried)
+    return refuseFields({ field: 'url', message: tried.fault, actual: maskUrl(url ?? '') })
+  const delivery_id = cause.mint('delivery')
+  const opening: DeliveryOpening = {
+    to: { kind: 'webhook', webhook_id, ...(tried && { url: tried.url, ...partsOf(tried) }) },
+    event_type: 'ping',
+    body: { type: 'ping', data: { webhook_id } },
+    once: true,
+  }
+  return {
+    events: [],
+    tells: [{ to: { kind: 'delivery', id: delivery_id }, name: 'delivery.open', input: opening }],
+    reply: { delivery_id } as never,
+  }
+}
+
+type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
+/** How the events change the kept webhooks. */
+export const evolveWebhooks = {
+  'webhook.created': (
+    state: ProjectState,
+    { id, webhook, secret, url_parts }: On<'webhook.created'>,
+  ): ProjectState => {
+    state.webhooks[id] = {
+      webhook,
+      secret: { ...secret, version: 1 },
+      ...(url_parts && { url_parts }),
+    }
+    return state
+  },
+  'webhook.updated': (
+    state: ProjectState,
+    { id, webhook, url_parts }: On<'webhook.updated'>,
+  ): ProjectState => {
+    const kept = getOwn(state.webhooks, id)
+    if (!kept) return state
+    const { url_parts: before, ...rest } = kept
+    state.webhooks[id] = {
+      ...rest,
+      webhook: patch(kept.webhook, webhook),
+      ...partsAfter(before, url_parts),
+    }
+    return state
+  },
+  'webhook.deleted': (state: ProjectState, { id }: On<'webhook.deleted'>): ProjectState => {
+    delete state.webhooks[id]
+    return state
+  },
+  'webhook.secret_rotated': (
+    state: ProjectState,
+    { id, version, secret }: On<'webhook.secret_rotated'>,
+  ): ProjectState => {
+    const kept = getOwn(state.webhooks, id)
+    if (kept) state.webhooks[id] = { ...kept, secret: { ...secret, version } }
+    return state
+  },
+}
+
+/** A webhook with its secret, or null. */
+export const webhookOf = (
+  { webhooks: all }: ProjectState,
+  { webhook_id }: { readonly webhook_id: string },
+): KeptWebhook | null => getOwn(all, webhook_id) ?? null

@@ -1,0 +1,132 @@
+/**
+ * Workflows. Invariants: handles are unique in the project (and by their claims in the organization); a version never
+ * changes; a spec makes the next version in the commit that sets it, even when it equals the last one.
+ */
+import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/projects/configuration.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { reservedTags } from '../../protocol/naming.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { changeOf } from '../configuration.ts'
+import type { ProjectOptions, ProjectState } from './state.ts'
+
+type Rows = typeof workflows
+type Decided<R> = Decision<WorkflowEvent | HoldEvent, R>
+
+/** Create a workflow under its reserved id and handle, with version 1. */
+export function createWorkflow(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['workflow.create']> & { reserved: Reserved },
+  cause: Cause,
+): Decided<Workflow> {
+  const { id, handle } = input.reserved
+  const faults = reservedTags(input.tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  if (getOwn(state.unused, id) !== undefined)
+    return refuse(
+      'service_unavailable',
+      undefined,
+      'The reservation of the handle ran out; send the request again.',
+    )
+  if (Object.values(state.workflows).some(({ workflow }) => workflow.handle === handle))
+    return refuse('already_exists', { field: 'handle', handle })
+  const now = timestamp(cause.at)
+  const workflow: Workflow = {
+    id,
+    handle,
+    name: input.name,
+    published_as_tool: input.published_as_tool ?? false,
+    latest_version: 1,
+    ...(input.description && { description: input.description }),
+    ...(input.tags && Object.keys(input.tags).length > 0 && { tags: input.tags }),
+    created_by: cause.principal.id,
+    created_at: now,
+    updated_at: now,
+  }
+  return {
+    events: [
+      { type: 'workflow.created', id, workflow, spec: input.spec },
+      { type: 'handle.held', id, organization: input.reserved.organization },
+    ],
+    reply: { ...workflow, spec: input.spec },
+  }
+}
+
+/** Change a workflow; with a spec, add its next version. */
+export function updateWorkflow(
+  { brand }: ProjectOptions,
+  state: ProjectState,
+  input: Input<Rows['workflow.update']>,
+  { at }: Cause,
+): Decided<Workflow> {
+  const kept = getOwn(state.workflows, input.id)
+  if (!kept) return refuse('not_found')
+  const faults = reservedTags(input.tags, brand)
+  if (faults.length > 0) return refuseFields(...faults)
+  const { latest_version } = kept.workflow
+  if (input.expected_version !== undefined && input.expected_version !== latest_version)
+    return refuse(
+      'conflict',
+      { expected_version: input.expected_version, latest_version },
+      `The latest version is ${latest_version}, not ${input.expected_version}; read it and decide again.`,
+    )
+  const { name, description, published_as_tool, tags, spec } = input
+  const change = changeOf<Workflow>(
+    kept.workflow,
+    {
+      name,
+      description,
+      published_as_tool,
+      tags,
+      ...(spec && { latest_version: latest_version + 1 }),
+    },
+    at,
+  )
+  if (!change) return { events: [], reply: { ...kept.workflow, spec: kept.spec } }
+  return {
+    events: [
+      {
+        type: 'workflow.updated',
+        id: input.id,
+        workflow: change.patch,
+        changes: change.changes,
+        ...(spec && { spec }),
+      },
+    ],
+    reply: { ...change.next, spec: spec ?? kept.spec },
+  }
+}
+
+/** Delete a workflow with its versions; its runs carry their own spec and go on. */
+export function deleteWorkflow(
+  state: ProjectState,
+  input: Input<Rows['workflow.delete']>,
+): Decided<undefined> {
+  const kept = getOwn(state.workflows, input.id)
+  if (!kept) return refuse('not_found')
+  const organization = getOwn(state.claims, input.id)
+  return {
+    events: [
+      { type: 'workflow.deleted', id: input.id, name: kept.workflow.name },
+      ...(organization === undefined
+        ? []
+        : [{ type: 'handle.freed', id: input.id, organization } as const]),
+    ],
+    reply: undefined,
+  }
+}
+
+/** Answer the organization's question: give the claim back unless the workflow exists, and never make it then. */
+export const settleHandle = (
+  state: ProjectState,
+  { id, organization }: ProjectCommands['handle.settle']['input'],
+): Decided<undefined> => ({
+  events: getOwn(state.workflows, id)
+    ? []
+    : [{ type: 'handle.freed', id, organization, unused: true }],
+  reply: undefined,
+})

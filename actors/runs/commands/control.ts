@@ -1,0 +1,292 @@
+/**
+ * What operators do to a run: cancel it, resume it before its wait is over, retry it after it has failed. A run is recovered
+ * in place: finished steps keep their outputs, and the failed one runs again.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import type { Run } from '../../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { RecoverExtra } from '../../../protocol/access/directory.ts'
+import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import {
+  current,
+  decided,
+  draft,
+  emit,
+  tellLoop,
+  unchanged,
+  withdraw,
+  type Draft,
+} from '../draft.ts'
+import { cancelRun } from '../engine/ending.ts'
+import { attemptsOf, completeStep, endWait, resumeStep } from '../engine/outcome.ts'
+import { holdsWork } from '../engine/places.ts'
+import { hasEnded, keyOf, type RunState } from '../state.ts'
+import { stopWork } from '../engine/stop.ts'
+
+type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
+type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
+type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
+
+/**
+ * Request cancellation. Without a job or a child the run ends at once; they are asked to stop, and the run ends with the last of
+ * them, which is in the same commit when no worker has it. What is only being cleaned up ends as it would have.
+ */
+export function cancel(
+  state: RunState | null,
+  { reason }: Reason,
+  cause: Cause,
+): Decision<RunEvent, Run> {
+  if (!state) return refuse('not_found')
+  if (hasEnded(state) || state.record.cancel_requested) return unchanged
+  const on = draft(state, cause)
+  emit(on, 'run.cancel_requested', {
+    payload: { ...(reason !== undefined && { reason }) },
+    run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
+    ...(reason !== undefined && { note: { engine: { cancel_reason: reason } } }),
+  })
+  if (state.engine.ending) return decided(on)
+  stopWork(on)
+  if (!holdsWork(on.state)) {
+    cancelRun(on)
+    advance(on)
+  }
+  return decided(on)
+}
+
+/** Resume a suspended run now: what it waits for counts as come, with an empty output; jobs, children, turns and branches go on as they are. */
+export function resume(
+  state: RunState | null,
+  { reason }: Reason,
+  cause: Cause,
+): Decision<RunEvent, Run> {
+  if (!state) return refuse('not_found')
+  const { wait } = state.engine
+  if (state.record.status !== 'suspended' || !wait)
+    return refuse('run_not_suspended', { status: state.record.status })
+  if (state.record.cancel_requested) return unchanged
+  const on = draft(state, cause)
+  on.why = { reason: reason ?? 'resumption' }
+  if (
+    wait.kind === 'worker' ||
+    wait.kind === 'run' ||
+    wait.kind === 'branches' ||
+    wait.kind === 'agent'
+  ) {
+    emit(on, 'run.resumed', {
+      step: wait.step,
+      payload: { step: wait.step, ...on.why },
+      run: { status: 'running' },
+    })
+    emit(on, 'run.suspended', {
+      step: wait.step,
+      payload: {
+        step: wait.step,
+        wait_id: wait.id,
+        wait_kind: wait.kind,
+        ...(wait.kind === 'worker' && { job_id: wait.job_id }),
+      },
+      run: { status: 'suspended' },
+    })
+    return decided(on)
+  }
+  withdraw(on, 'the run was resumed without an answer')
+  endWait(on, 'wait.resumed', { reason: 'resumption' })
+  resumeStep(on)
+  if ('id' in wait) completeStep(on, {})
+  advance(on)
+  return decided(on)
+}
+
+/** Retry a failed run, from the step that failed or from an earlier one. */
+export const retry = (
+  state: RunState | null,
+  input: Retry,
+  cause: Cause,
+): Decision<RunEvent, Run> => recovery(state, input, cause, 'retry')
+/** Resume a run in place: a suspended one as `resume` does, a failed one from its last finished step. */
+export const recover = (
+  state: RunState | null,
+  input: Recover,
+  cause: Cause,
+): Decision<RunEvent, Run> =>
+  state?.record.status === 'suspended'
+    ? resume(state, input, cause)
+    : recovery(state, input, cause, 'resume')
+
+function recovery(
+  state: RunState | null,
+  input: Retry,
+  cause: Cause,
+  recovery_action: 'resume' | 'retry',
+): Decision<RunEvent, Run> {
+  if (!state) return refuse('not_found')
+  if (state.record.status !== 'failed')
+    return refuse('run_not_failed', { status: state.record.status })
+  const from =
+    input.from_step === undefined ? state.engine.position : positionOf(state, input.from_step)
+  if (typeof from !== 'number') return from
+  const { loop_id, loop_version, queue_reason } = state.record
+  if (
+    loop_id !== undefined &&
+    input.current_version !== undefined &&
+    input.current_version !== loop_version
+  )
+    return refuse('run_version_superseded', {
+      loop_version,
+      current_version: input.current_version,
+    })
+  const blocked = limitNotRaised(state, input, cause)
+  if (blocked) return blocked
+  const on = draft(state, cause)
+  const { attempt, wall_deadline, position } = state.engine
+  const { reason, from_step, wall_clock_extend_seconds: extend } = input
+  const back = from < position
+  const at = state.spec.steps[from]
+  const step = at && { step: keyOf(at, from) }
+  emit(on, 'run.resumed', {
+    ...step,
+    payload: {
+      recovery_action,
+      attempt: attempt + 1,
+      ...step,
+      ...(reason !== undefined && { reason }),
+      ...(from_step !== undefined && { from_step }),
+    },
+    run: {
+      status: 'queued',
+      error_type: null,
+      error_message: null,
+      completed_at: null,
+      stop_reason: null,
+      ...raised(input),
+      ...(queue_reason && { queue_reason: null }),
+      ...(loop_id !== undefined && {
+        attempt: attempt + 1,
+        ...(extend !== undefined && {
+          wall_clock_deadline_at: timestamp(cause.at + extend * 1000),
+        }),
+      }),
+      ...(state.record.cancel_requested && { cancel_requested: false, cancel_requested_at: null }),
+    },
+    note: {
+      engine: {
+        attempt: attempt + 1,
+        ...(extend !== undefined &&
+          wall_deadline !== undefined && { wall_deadline: cause.at + extend * 1000 }),
+        ...(back && { position: from, tries: 0 }),
+        ...(state.record.cancel_requested && { cancel_reason: null }),
+        ...(state.engine.spent_out && { spent_out: null }),
+        ...(loop_id !== undefined && { held: recovery_action }),
+      },
+      ...(from_step !== undefined && state.join && { join: null }),
+    },
+  })
+  if (loop_id !== undefined) {
+    tellLoop(on, 'run.returns', {
+      run_id: state.record.id,
+      ...(state.engine.trigger_id !== undefined && { trigger_id: state.engine.trigger_id }),
+    })
+    return decided(on)
+  }
+  if (!back) repeatStep(on, recovery_action)
+  advance(on)
+  return decided(on)
+}
+
+/** What a recovery sets anew. */
+function raised(input: Recover): {
+  readonly credit_budget?: number
+  readonly max_agent_turns?: number
+} {
+  const budget = milliOf(input)
+  return {
+    ...(budget !== undefined && { credit_budget: creditsOf(budget) }),
+    ...(input.max_agent_turns !== undefined && { max_agent_turns: input.max_agent_turns }),
+  }
+}
+
+/** The index of a step that the run has reached. */
+function positionOf(state: RunState, from_step: string): number | Refusal {
+  const index = state.spec.steps.findIndex((step, at) => keyOf(step, at) === from_step)
+  if (index < 0)
+    return refuse('not_found', { step_key: from_step }, `The run has no step ${from_step}.`)
+  if (index <= state.engine.position) return index
+  return refuseFields({
+    field: 'from_step',
+    message: 'the run has not reached this step',
+    actual: from_step,
+  })
+}
+
+/** Begin another attempt of the step that failed, with its whole retry policy before it again. */
+export function repeatStep(on: Draft, recovery_action: string): void {
+  const at = current(on)
+  if (!at?.row) return
+  const { step, key, row } = at
+  emit(on, 'step.retried', {
+    step: key,
+    payload: {
+      step: key,
+      kind: step.kind,
+      attempt: row.attempt + 1,
+      max_attempts: row.attempt + attemptsOf(step),
+      retry_scope: 'run_recovery',
+      recovery_action,
+      error: row.error_message,
+      error_type: row.error_type,
+    },
+    row: {
+      status: 'running',
+      attempt: row.attempt + 1,
+      error_type: null,
+      error_message: null,
+      completed_at: null,
+      job_id: null,
+      wait_id: null,
+    },
+    run: { status: 'running' },
+    note: { engine: { tries: 1, executed: on.state.engine.executed + 1 } },
+  })
+}
+
+function limitNotRaised(
+  { record, engine }: RunState,
+  input: Recover,
+  cause: Cause,
+): Refusal | undefined {
+  const { stop_reason, credit_spent = 0, agent_turns_used = 0 } = record
+  if (stop_reason === 'step_limit_reached')
+    return refuse(
+      'limit_not_raised',
+      { limit_kind: 'steps' },
+      'The run has begun as many steps as a run may; start a new one.',
+    )
+  const over =
+    stop_reason === 'wall_clock_exceeded' || (engine.wall_deadline ?? Infinity) <= cause.at
+  if (over && input.wall_clock_extend_seconds === undefined)
+    return refuse(
+      'limit_not_raised',
+      { limit_kind: 'wall_clock', field: 'wall_clock_extend_seconds' },
+      'The time of the run is over; give wall_clock_extend_seconds.',
+    )
+  const { credit_budget = 0, max_agent_turns = 0 } = { ...record, ...raised(input) }
+  if (credit_budget > 0 && credit_spent >= credit_budget)
+    return refuse(
+      'limit_not_raised',
+      { limit_kind: 'budget', field: 'credit_budget', credit_spent, credit_budget },
+      'The run has spent its budget; give a larger one.',
+    )
+  const tight = raised(input).max_agent_turns !== undefined || stop_reason === 'turn_limit_reached'
+  return tight && agent_turns_used >= max_agent_turns
+    ? refuse(
+        'limit_not_raised',
+        { limit_kind: 'agent_turns', field: 'max_agent_turns', agent_turns_used, max_agent_turns },
+        'The run has used its agent turns; give a larger max_agent_turns.',
+      )
+    : undefined
+}

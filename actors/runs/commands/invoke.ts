@@ -1,0 +1,105 @@
+/**
+ * Calls of actions: one that is made directly is a run of one step, so that it has a timeline, a job, leases and attempts as
+ * every other; and what a run tells the executor that makes a call for it.
+ */
+import type { ActionCall } from '../../../protocol/actions/invocation.ts'
+import type { actions } from '../../../protocol/actions/rows.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
+import type { Input, Reply } from '../../../protocol/contract.ts'
+import type { Definition } from '../../../protocol/access/directory.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { stepsAt, waitingAt } from '../engine/places.ts'
+import { start } from './start.ts'
+import { hasEnded, rowOf, type RunState } from '../state.ts'
+
+type Row = (typeof actions)['action.invoke']
+/** Key of the only step. */
+const STEP = 'call'
+/** Seconds an attempt may last at least, however short the caller waits. */
+const MIN_ATTEMPT_S = 30
+
+/** What the edge adds to a direct call. */
+export interface InvokeExtra {
+  /** By which the caller finds the run again. */
+  readonly external_id?: string
+  /** The workflow that the action stands for, with those that it names. */
+  readonly definitions?: Readonly<Record<string, Definition>>
+}
+
+/** Begin a direct call. The input was checked by the edge; it is no template. */
+export function invoke(
+  state: RunState | null,
+  {
+    action_name,
+    input = {},
+    timeout_seconds = 0,
+    external_id,
+    definitions,
+  }: Input<Row> & InvokeExtra,
+  cause: Cause,
+): Decision<RunEvent, Reply<Row>> {
+  const spec: Spec = {
+    steps: [{ id: STEP, kind: 'action', config: { action_name, parameters: input } }],
+    workflow_type: 'action.invoke',
+  }
+  const decision = start(
+    state,
+    {
+      spec,
+      ...(external_id !== undefined && { external_id }),
+      ...(definitions && { definitions }),
+      invoked: { timeout: Math.max(MIN_ATTEMPT_S, timeout_seconds) * 1000 },
+    },
+    cause,
+  )
+  return 'refused' in decision
+    ? decision
+    : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
+}
+
+/** What a direct call has come to. */
+export function invoked(state: RunState | null): Reply<Row> | null {
+  if (!state) return null
+  const { record } = state
+  const row = rowOf(state, STEP, undefined)
+  const known = { run_id: record.id, ...(row?.job_id !== undefined && { job_id: row.job_id }) }
+  if (!hasEnded(state)) return { status: 'active', ...known }
+  if (record.status === 'completed')
+    return { status: 'completed', ...known, output: (row?.result ?? {}) as JsonObject }
+  return {
+    status: 'failed',
+    ...known,
+    error:
+      record.error_message ??
+      (record.status === 'cancelled' ? 'the call was cancelled' : 'the call failed'),
+  }
+}
+
+/** What an executor must know of the call that a job is for; null when the run no longer waits for it. */
+export function actionCall(
+  state: RunState | null,
+  { job_id }: { readonly job_id: string },
+): ActionCall | null {
+  const found =
+    state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || !found || !wait) return null
+  const step = stepsAt(state, found.at)[found.place.position]
+  if (step?.kind !== 'action') return null
+  const { engine, record } = state
+  const timeout = parseDuration(step.timeout?.duration ?? '0') || engine.invoked?.timeout
+  const delay = parseDuration(step.retry?.delay ?? '0')
+  return {
+    action_name: step.config.action_name,
+    parameters: rowOf(state, wait.step, found.at)?.inputs ?? {},
+    actor: engine.actor ?? { principal_id: 'system', principal_type: 'system' },
+    origin: engine.invoked ? 'direct_action_invoke' : 'loop_action_step',
+    run_id: record.id,
+    ...(record.loop_id !== undefined && { loop_id: record.loop_id }),
+    step_key: wait.step,
+    ...(timeout && { timeout }),
+    ...(delay && { delay }),
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * A run of a loop. The loop decides whether it begins at once or waits its turn (`held`), and hears of its end in the commit that
+ * ends it; so as many runs are under way as the loop says, whatever happens when.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunOpening } from '../../../protocol/loops/events.ts'
+import type { RunRecord } from '../../../protocol/loops/record.ts'
+import { cut } from '../../../protocol/naming.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance, pause } from '../engine/advance.ts'
+import { repeatStep } from './control.ts'
+import { conclude } from '../engine/ending.ts'
+import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
+import { allowances, begin, birth, initiator, nameOf } from './start.ts'
+import { hasEnded, type Engine, type RunState } from '../state.ts'
+
+type Told<N extends keyof RunCommands> = RunCommands[N]['input']
+
+/** Make the run, and begin it when it is its turn. One that is there already tells the loop that it is not new. */
+export function open(
+  state: RunState | null,
+  opening: RunOpening,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (state)
+    return hasEnded(state)
+      ? {
+          ...nothing,
+          tells: [
+            {
+              to: { kind: 'loop', id: opening.loop.id },
+              name: 'run.left',
+              input: { run_id: cause.self.id, status: 'known' },
+            },
+          ],
+        }
+      : nothing
+  const record = recordOf(opening, cause)
+  const { spec, event, meta, config } = opening
+  const on = birth(
+    { ...record, ...nameOf(spec, record, event, { ...meta }, config) },
+    spec,
+    engineOf(opening),
+    cause,
+  )
+  if (opening.queue_reason === undefined) begin(on, startedPayload(on), opening.later === true)
+  return silently(on)
+}
+
+function recordOf(
+  {
+    loop,
+    spec,
+    event,
+    meta,
+    config,
+    source,
+    budget,
+    queue_reason,
+    plan_concurrency_limit,
+    parent,
+    initiated_by,
+  }: RunOpening,
+  cause: Cause,
+): RunRecord {
+  const { id } = cause.self
+  return {
+    id,
+    status: 'queued',
+    definition_id: '',
+    definition_version: 0,
+    cancel_requested: false,
+    queue: spec.queue ?? 'default',
+    initiated_by: initiated_by ?? initiator(cause),
+    loop_id: loop.id,
+    loop_version_id: loop.version_id,
+    loop_version: loop.version,
+    loop_name: loop.name,
+    name: cut(loop.name, 160),
+    attempt: 1,
+    input: event,
+    // The event that triggered the run may name another one: its own ids are at the root `run`.
+    meta:
+      source.trigger_id !== undefined
+        ? { run_id: id, loop_id: loop.id, ...meta, source }
+        : { ...meta, run_id: id, loop_id: loop.id, source },
+    config,
+    source,
+    credit_spent: 0,
+    agent_turns_used: 0,
+    ...allowances(spec, budget),
+    ...(queue_reason && { queue_reason }),
+    ...(plan_concurrency_limit !== undefined && { plan_concurrency_limit }),
+    ...(parent && {
+      parent_run_id: parent.run_id,
+      parent_step_key: parent.step,
+      ...(parent.loop_id !== undefined && { parent_loop_id: parent.loop_id }),
+    }),
+    created_at: timestamp(cause.at),
+    updated_at: timestamp(cause.at),
+  }
+}
+/** What expressions see of `meta` and `config` is in the record, and not kept twice. */
+const engineOf = ({
+  source,
+  actor,
+  definitions,
+  depth,
+  chain,
+  queue_reason,
+  agent_id,
+}: RunOpening): Engine => ({
+  meta: {},
+  config: {},
+  priority: 0,
+  position: 0,
+  executed: 0,
+  tries: 0,
+  attempt: 1,
+  ...(depth > 0 && { depth, cause_depth: depth }),
+  ...(chain && { chain }),
+  ...(source.trigger_id !== undefined && { trigger_id: source.trigger_id }),
+  ...(Object.keys(definitions).length > 0 && { definitions }),
+  ...(queue_reason && { held: 'start' as const }),
+  ...(agent_id !== undefined && { agent_id }),
+  ...(actor && { actor }),
+})
+const startedPayload = ({ state: { record } }: Draft): JsonObject => {
+  const meta = record.meta ?? {}
+  return {
+    run_id: record.id,
+    loop_id: record.loop_id,
+    loop_version_id: record.loop_version_id,
+    source: record.source,
+    ...(meta['source_event_id'] !== undefined && { source_event_id: meta['source_event_id'] }),
+    ...(record.source?.trigger_id !== undefined && { trigger_id: record.source.trigger_id }),
+  }
+}
+
+/** It is the run's turn: it begins, or goes on where it had failed. */
+export function turnCame(
+  state: RunState | null,
+  { later }: Told<'run.begin'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const held = state?.engine.held
+  if (!state || !held || hasEnded(state) || state.record.cancel_requested) return nothing
+  const on = draft(state, cause)
+  if (held === 'start') {
+    begin(on, startedPayload(on), later === true)
+    return silently(on)
+  }
+  emit(on, 'run.held', {
+    run: { ...(state.record.queue_reason && { queue_reason: null }) },
+    note: { engine: { held: null } },
+  })
+  if (current(on)?.row?.status === 'failed') repeatStep(on, held)
+  if (later) pause(on, current(on)?.key ?? '')
+  else advance(on)
+  return silently(on)
+}
+
+/** A recovered run has to wait its turn. */
+export function wait(
+  state: RunState | null,
+  { queue_reason }: Told<'run.hold'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state?.engine.held || hasEnded(state)) return nothing
+  const on = draft(state, cause)
+  emit(on, 'run.held', { run: { queue_reason } })
+  return silently(on)
+}
+
+/** Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its own. */
+export function displace(
+  state: RunState | null,
+  { deleted }: Told<'run.displace'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
+  const on = draft(state, cause)
+  const reason = deleted ? 'the loop was deleted' : 'replaced by a newer run of the loop'
+  emit(on, 'run.cancel_requested', {
+    payload: { reason },
+    run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
+    note: {
+      engine: { cancel_reason: reason, ...(!deleted && { replaced: true }), more_at: cause.at + 1 },
+    },
+  })
+  return silently(on)
+}
+
+/** The loop knows that the run fails: it ends, after it has said that the loop was paused because of it. */
+export function finish(
+  state: RunState | null,
+  { paused }: Told<'run.end'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const leaving = state?.engine.leaving
+  if (!state || !leaving) return nothing
+  const on = draft(state, cause)
+  if (paused) emit(on, 'loop.auto_paused', { payload: { ...paused } })
+  conclude(on, leaving)
+  return silently(on)
+}

@@ -1,0 +1,149 @@
+/**
+ * Signals, in two forms. By name: the signal is stored durably and consumed once by a step that waits for it, now or later.
+ * By step: the suspended step is completed with the given result, whatever it waits for.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import type { Run } from '../../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { refuse, refuseFields } from '../../../protocol/errors.ts'
+import { shownRun } from '../../../protocol/loops/record.ts'
+import type { Cause, Decided, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { leaveBranches } from '../engine/branches.ts'
+import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
+import { completeStep, endWait, resumeStep } from '../engine/outcome.ts'
+import { waitingAt } from '../engine/places.ts'
+import {
+  hasEnded,
+  isAsked,
+  keyOf,
+  rowOf,
+  signalKey,
+  type RunState,
+  type StoredSignal,
+} from '../state.ts'
+import { offer } from '../steps/wait.ts'
+
+type Signal = Input<Api['run.signal']>
+type Answer = { source_event_id: string } | Run
+
+/** Signals that may be stored and not yet consumed, and characters of them as JSON. */
+export const MAX_STORED = 1000
+const MAX_SIZE = 16 * 1024 * 1024
+
+/** A signal as it is stored. */
+export const storing = (
+  cause: Cause,
+  name: string,
+  payload: JsonObject,
+  key?: string,
+): StoredSignal => ({
+  id: cause.mint('source_event'),
+  name,
+  payload,
+  size: JSON.stringify(payload).length,
+  ...(key !== undefined && { key }),
+})
+/** What a run holds of signals that nobody consumed. Those of older releases do not know their size. */
+const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
+/** Whether a run can take as many signals more. */
+export const hasRoom = (state: RunState, more = 1): boolean =>
+  state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE
+
+/** Decide a signal of either form. */
+export function signal(
+  state: RunState | null,
+  input: Signal,
+  cause: Cause,
+): Decision<RunEvent, Answer> {
+  if (!state) return refuse('not_found')
+  return input.step_key !== undefined
+    ? complete(state, input.step_key, input.result ?? {}, cause)
+    : send(state, input, cause)
+}
+
+function send(
+  state: RunState,
+  { name = '', payload = {}, idempotency_key }: Signal,
+  cause: Cause,
+): Decision<RunEvent, Answer> {
+  const key = bodyKey({ idempotency_key })
+  const known = key === undefined ? undefined : state.keys[signalKey(name, key)]
+  if (known !== undefined) return { events: [], reply: { source_event_id: known } }
+  if (hasEnded(state))
+    return refuse(
+      'conflict',
+      { status: state.record.status },
+      'The run has ended; nothing waits for signals.',
+    )
+  if (state.signals.length >= MAX_STORED)
+    return refuse(
+      'conflict',
+      { limit: MAX_STORED },
+      `${MAX_STORED} signals wait to be consumed; the run takes no more until a step consumes one.`,
+    )
+  if (!hasRoom(state))
+    return refuse(
+      'conflict',
+      { limit: MAX_SIZE },
+      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; the run takes no more until a step consumes one.`,
+    )
+  const stored = storing(cause, name, payload, key)
+  const on = draft(state, cause)
+  emit(on, 'signal.stored', { note: { store: stored } })
+  on.why = { reason: 'signal', signal_name: name }
+  if (!state.record.cancel_requested && offer(on, stored)) advance(on)
+  return { ...silently(on), reply: { source_event_id: stored.id } }
+}
+
+function complete(
+  state: RunState,
+  key: string,
+  result: JsonObject,
+  cause: Cause,
+): Decision<RunEvent, Answer> {
+  const found = waitingAt(
+    state,
+    (wait) => wait.step === key && wait.kind !== 'pause' && !isAsked(wait),
+  )
+  if (!found && !isKnown(state, key))
+    return refuse('not_found', { step_key: key }, `The run has no step ${key}.`)
+  const { status, cancel_requested } = state.record
+  if (hasEnded(state) || cancel_requested) return refuse('conflict', { status, cancel_requested })
+  const wait = found?.place.wait
+  if (!wait)
+    return refuseFields({
+      field: 'step_key',
+      message: 'the step is not suspended',
+      expected: 'suspended',
+      actual: rowOf(state, key)?.status ?? 'pending',
+    })
+  const on = draft(state, cause)
+  if (found.at === undefined) leaveBranches(on, 'the step was completed by a signal')
+  on.at = found.at
+  if (wait.kind === 'run')
+    tellRun(on, wait.run_id, 'child.cancel', { reason: 'the step was completed by a signal' })
+  if (wait.kind === 'worker')
+    tellQueue(on, 'queue.cancel', {
+      job_ids: [wait.job_id],
+      reason: 'the step was completed by a signal',
+    })
+  withdraw(on, 'the step was completed by a signal')
+  on.why = { reason: 'signal' }
+  endWait(on, 'wait.resumed', { payload: result })
+  resumeStep(on)
+  completeStep(on, result)
+  advance(on)
+  return {
+    ...silently(on),
+    reply: (after: RunState) => ({ ...shownRun(after.record), status_code: 200 }),
+  } satisfies Decided<RunEvent, Answer>
+}
+
+/** Whether the run has a step of this key: one of its own, or one of a branch that is under way. */
+const isKnown = (state: RunState, key: string): boolean =>
+  state.spec.steps.some((step, index) => keyOf(step, index) === key) ||
+  rowOf(state, key) !== undefined ||
+  (state.branches ?? []).some(({ rows }) => Object.hasOwn(rows, key))

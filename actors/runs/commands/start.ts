@@ -1,0 +1,222 @@
+/**
+ * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one key meet in one actor;
+ * without a key, a second start of the same id can only be the first one delivered again.
+ */
+import { actorOf } from '../../../protocol/actions/invocation.ts'
+import type { Api } from '../../../protocol/api.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { WorkflowRun } from '../../../protocol/runs/schema.ts'
+import { bodyKey, parseDuration, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import type { StartExtra } from '../../../protocol/access/directory.ts'
+import type { ChildStart } from '../../../protocol/internal.ts'
+import { refuse, refuseFields } from '../../../protocol/errors.ts'
+import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
+import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
+import { cut } from '../../../protocol/naming.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance, pause } from '../engine/advance.ts'
+import { runRoot } from '../engine/expression-scope.ts'
+import { current, draft, emit, type Draft } from '../draft.ts'
+import { created, hasEnded, note, type Engine, type RunState } from '../state.ts'
+
+type Start = Omit<Input<Api['run.start']>, 'project'> &
+  StartExtra &
+  Partial<
+    Pick<
+      ChildStart,
+      'parent' | 'depth' | 'cause_depth' | 'chain' | 'actor' | 'initiated_by' | 'source'
+    >
+  > &
+  Pick<Engine, 'invoked'>
+
+/** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
+export function start(
+  state: RunState | null,
+  input: Start,
+  cause: Cause,
+): Decision<RunEvent, WorkflowRun> {
+  if (state) {
+    const { id, status } = state.record
+    return bodyKey(input) !== undefined && hasEnded(state)
+      ? refuse('idempotency_key_conflict', { run_id: id, status })
+      : { events: [], reply: workflowRun }
+  }
+  const spec = input.definition?.spec ?? input.spec
+  if (!spec) return refuse('not_found')
+  const given = declared(spec.input, input.input, 'input')
+  const config = declared(spec.config, input.config, 'config')
+  const faults = [
+    ...('faults' in given ? given.faults : []),
+    ...('faults' in config ? config.faults : []),
+  ]
+  if ('faults' in given || 'faults' in config) return refuseFields(...faults)
+
+  const record = recordOf(input, spec, given.values, cause)
+  const engine = engineOf(input, record, config.values ?? {}, cause)
+  const run = spec.run_name
+    ? { ...record, ...nameOf(spec, record, given.values ?? {}, engine.meta, engine.config) }
+    : record
+  const on = birth(run, spec, engine, cause)
+  begin(
+    on,
+    {
+      run_id: record.id,
+      definition_id: record.definition_id,
+      definition_version: record.definition_version,
+      source: on.state.engine.meta['source'],
+    },
+    input.parent !== undefined,
+  )
+  return { events: on.events, reply: workflowRun, tells: on.tells, next: on.state }
+}
+const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
+
+/** The draft of a run that is being made. */
+export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
+  const first: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
+  const on = draft(created(null, first), cause)
+  on.events.push(first)
+  return on
+}
+/** Begin a run. @param later go on in a commit of its own. */
+export function begin(on: Draft, payload: JsonObject, later: boolean): void {
+  const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
+  const { at } = on.cause
+  const { loop_id, queue_reason } = on.state.record
+  emit(on, 'run.started', {
+    payload,
+    run: {
+      status: 'running',
+      started_at: timestamp(at),
+      ...(queue_reason && { queue_reason: null }),
+      ...(wall &&
+        loop_id !== undefined && { wall_clock_deadline_at: timestamp(Math.ceil(at + wall)) }),
+    },
+    ...((wall || on.state.engine.held) && {
+      note: {
+        engine: {
+          ...(wall && { wall_deadline: at + wall }),
+          ...(on.state.engine.held && { held: null }),
+        },
+      },
+    }),
+  })
+  if (later) pause(on, current(on)?.key ?? '')
+  else advance(on)
+}
+/** What the limits of a definition allow a run to spend. */
+export function allowances(
+  { limits }: Spec,
+  budget = milliOf(limits ?? {}),
+): Pick<RunRecord, 'credit_budget' | 'max_agent_turns'> {
+  return {
+    ...(budget !== undefined && { credit_budget: creditsOf(budget) }),
+    ...(limits?.max_agent_turns && { max_agent_turns: limits.max_agent_turns }),
+  }
+}
+
+/** Values with the declared defaults filled in. What declares nothing takes anything. */
+const declared = (
+  rules: Spec['input'],
+  given: JsonObject | undefined,
+  path: string,
+): ReturnType<typeof applyDefaults> | { values: JsonObject | undefined } =>
+  rules ? applyDefaults(rules, given ?? {}, path) : { values: given }
+
+function recordOf(
+  input: Start,
+  spec: Spec,
+  values: JsonObject | undefined,
+  cause: Cause,
+): RunRecord {
+  const { definition, external_id, parent_run_id } = input
+  const workflow_type = input.workflow_type ?? spec.workflow_type
+  return {
+    id: cause.self.id,
+    status: 'queued',
+    definition_id: definition?.id ?? '',
+    definition_version: definition?.version ?? 0,
+    cancel_requested: false,
+    queue: input.queue ?? spec.queue ?? 'default',
+    initiated_by: input.initiated_by ?? initiator(cause),
+    ...(workflow_type !== undefined && { workflow_type }),
+    ...(external_id !== undefined && { external_id }),
+    ...(parent_run_id !== undefined && { parent_run_id }),
+    ...(values && { input: values }),
+    ...allowances(spec),
+    created_at: timestamp(cause.at),
+    updated_at: timestamp(cause.at),
+  }
+}
+
+/** A person by name, whatever token they used; anybody else by the name of the key. */
+export const initiator = ({ credential, principal }: Cause): string =>
+  (principal.type === 'user' ? principal.name : undefined) ??
+  credential?.name ??
+  principal.name ??
+  principal.id
+
+/** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
+const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
+  meta: {
+    ...input.metadata,
+    run_id: record.id,
+    ...(input.parent && { parent_step_key: input.parent.step }),
+    source: input.source ?? {
+      type: 'api',
+      label: initiator(cause),
+      ...(cause.credential && { id: cause.credential.id }),
+    },
+  },
+  config,
+  priority: input.priority ?? 0,
+  ...(input.fairness_key !== undefined && { fairness_key: input.fairness_key }),
+  position: 0,
+  executed: 0,
+  tries: 0,
+  attempt: 1,
+  actor: input.actor ?? actorOf(cause.principal),
+  ...(input.invoked && { invoked: input.invoked }),
+  ...(input.parent && {
+    parent: { run_id: input.parent.run_id, waits: input.parent.waits },
+    depth: input.depth ?? 1,
+  }),
+  ...(input.cause_depth !== undefined && { cause_depth: input.cause_depth }),
+  ...(input.chain && { chain: input.chain }),
+  ...(input.definitions &&
+    Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
+})
+
+/** What the workflow calls its runs. @param run the record of the run, which has no name yet. What cannot be made is left out: a name is no reason to refuse a start. */
+export function nameOf(
+  { run_name }: Spec,
+  run: RunRecord,
+  input: JsonObject,
+  meta: JsonObject,
+  config: JsonObject,
+): Pick<WorkflowRun, 'name' | 'description'> {
+  if (!run_name) return {}
+  const made = (template: string, length: number): string => {
+    try {
+      return cut(
+        String(
+          renderText(template, { input, event: input, config, meta, run: runRoot(run) }),
+        ).trim(),
+        length,
+      )
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error
+      return ''
+    }
+  }
+  const [name, description] = [
+    made(run_name.template, 160),
+    made(run_name.description_template ?? '', 320),
+  ]
+  return { ...(name && { name }), ...(description && { description }) }
+}

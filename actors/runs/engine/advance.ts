@@ -1,0 +1,89 @@
+/**
+ * The engine: takes steps in the order of the spec until one waits or the run ends.
+ *
+ * Invariants:
+ * E1. A call ends with a wait (then the run is `suspended`, unless the wait is only asked for or a pause) or with the run ended; never in between.
+ * E2. Whether a suspended run moves is known only here: `run.resumed` is emitted when there is a step to take or the end to
+ *     reach, and not when a step merely goes from one wait into its retry delay.
+ * E3. One command gives a bounded number of events, because a commit holds so many: a run that could go on pauses, and a
+ *     timer that is due at once takes it up again.
+ * E4. `if` is asked again at every attempt, so an attempt after a failed `if` cannot slip past it.
+ */
+import { predicate } from '../../../protocol/rules/expressions/expression.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { turn } from './branches.ts'
+import { current, emit, type Draft } from '../draft.ts'
+import { stopped } from '../limits.ts'
+import { completeRun, concludeCleanup } from './ending.ts'
+import { attempting, beginStep, skipStep } from './outcome.ts'
+import { expressionScope } from './expression-scope.ts'
+import { hasEnded } from '../state.ts'
+import { executeAction } from '../steps/action.ts'
+import { executeAgent } from '../steps/agent.ts'
+import { executeBranches } from '../steps/branches.ts'
+import { executeCheck } from '../steps/check.ts'
+import { executeInteraction } from '../steps/interaction.ts'
+import { executeLoop } from '../steps/loop.ts'
+import { executeSleep } from '../steps/sleep.ts'
+import { executeWait } from '../steps/wait.ts'
+
+/** Events after which a run pauses. One step gives a handful more. */
+const PAUSE_AFTER = 300
+
+/** Go on until something waits or the run ends. */
+export function advance(on: Draft): void {
+  for (;;) {
+    const { record, engine } = on.state
+    if (hasEnded(on.state)) return
+    if (engine.wait) {
+      if (engine.wait.kind !== 'branches' || !turn(on, take)) return
+      continue
+    }
+    on.at = undefined
+    const at = current(on)
+    if (record.status === 'suspended')
+      emit(on, 'run.resumed', {
+        ...(at && { step: at.key }),
+        payload: { ...(at && { step: at.key }), ...on.why },
+        run: { status: 'running' },
+      })
+    if (!at) finish(on)
+    else if (on.events.length >= PAUSE_AFTER) pause(on, at.key)
+    else if (!stopped(on)) attempting(on, () => take(on, at.step))
+  }
+}
+
+const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
+/** Leave the rest to a commit of its own. Nobody sees that: the run waits for nothing but itself. */
+export const pause = (on: Draft, step: string): void =>
+  emit(on, 'run.paused', {
+    step,
+    ...(on.state.record.status !== 'running' && { run: { status: 'running' } }),
+    place: { wait: { kind: 'pause', step, due: on.cause.at + 1 } },
+  })
+
+function take(on: Draft, step: Step): void {
+  if (step.if !== undefined && !predicate(step.if, expressionScope(on))) {
+    skipStep(on)
+    return
+  }
+  // The run itself was asked above, before it moved.
+  if (on.at !== undefined && stopped(on)) return
+  beginStep(on)
+  const execute = executors[step.kind] as (on: Draft, step: Step) => void
+  execute(on, step)
+}
+
+const executors: {
+  readonly [K in Step['kind']]: (on: Draft, step: Extract<Step, { kind: K }>) => void
+} = {
+  action: executeAction,
+  sleep: executeSleep,
+  wait_for_event: executeWait,
+  interaction: executeInteraction,
+  check: executeCheck,
+  loop: executeLoop,
+  parallel: executeBranches,
+  for_each: executeBranches,
+  agent: executeAgent,
+}

@@ -1,0 +1,238 @@
+/**
+ * Branches of a `parallel` step and items of a `for_each`: each takes its steps one after another, all of them in one run.
+ * The run itself waits meanwhile, and is told apart by that from a run that moves.
+ *
+ * Invariants:
+ * B1. Not more branches are under way than the step allows, so the work of one event does not grow with the number of items.
+ * B2. A commit that is full leaves the rest to a timer that is due at once (`more_at`), like the engine itself does.
+ * B3. What a branch gave stays when the step fails: a later attempt takes only those that gave nothing.
+ */
+import type { JsonObject } from '../../../protocol/common.ts'
+import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, emit, now, placeOf, tellQueue, tellRun, withdraw, type Draft } from '../draft.ts'
+import type { RunFault } from './ending.ts'
+import { yieldOf } from './branch-state.ts'
+import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
+import { bodyOf, mainStep, prefixBelow } from './places.ts'
+import { outputsAt, expressionScope } from './expression-scope.ts'
+import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from '../state.ts'
+
+/** The steps of the vocabulary that have branches. */
+export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
+/** Work in one commit after which branches pause: events, and what tells will make of it. */
+const PAUSE_AFTER = 200
+/** Characters that the outputs of all branches may have. */
+const MAX_SIZE = 786_432
+const CONCURRENCY = 10
+
+/** Whether the commit holds as much as branches may put in it. */
+export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.length >= PAUSE_AFTER
+
+/** Take one step in some branch, or begin or end one, or end them all. Gives whether anything moved. @param take how a step is taken. */
+export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
+  const { join, branches = [] } = on.state
+  const step = mainStep(on.state)
+  if (!join || (step?.kind !== 'parallel' && step?.kind !== 'for_each'))
+    throw new Error('the run waits for branches that it does not have')
+  const here = on.at === undefined ? undefined : branchAt(on.state, on.at)
+  const movable = (here && !here.wait ? here : branches.find(({ wait }) => !wait))?.key
+  const live = branches.length
+  const over = isDecided(join, step)
+  const opens = !over && join.next < (join.todo?.length ?? join.count) && live < widthOf(step)
+  on.at = undefined
+  if (!over && movable === undefined && !opens && live > 0) return false
+  if (isFull(on)) {
+    emit(on, 'run.paused', { note: { engine: { more_at: on.cause.at + 1 } } })
+    return false
+  }
+  if (over || (movable === undefined && !opens)) finish(on, step, join)
+  else if (movable === undefined) open(on, step, join)
+  else {
+    on.at = movable
+    move(on, take)
+  }
+  return true
+}
+
+const widthOf = (step: JoinStep): number =>
+  step.kind === 'parallel'
+    ? step.config.branches.length
+    : (step.config.max_concurrency ?? CONCURRENCY)
+const isDecided = ({ done, failed }: Join, { config }: JoinStep): boolean =>
+  (config.join === 'any' && done > 0) || (config.join === 'first_failure' && failed > 0)
+const nameOf = (step: JoinStep, index: number): string =>
+  step.kind === 'parallel' ? (step.config.branches[index]?.id ?? String(index)) : String(index)
+
+function open(on: Draft, step: JoinStep, join: Join): void {
+  const index = join.todo ? (join.todo[join.next] ?? 0) : join.next
+  emit(on, 'branch.started', {
+    step: join.step,
+    payload: { step: join.step, branch: nameOf(step, index) },
+    note: {
+      at: prefixBelow(on.state.spec.steps, join.step) + nameOf(step, index),
+      place: { index, position: 0, tries: 0 },
+      join: { next: join.next + 1 },
+    },
+  })
+}
+
+function move(on: Draft, take: (on: Draft, step: Step) => void): void {
+  const { fault } = placeOf(on) as Branch
+  const at = current(on)
+  if (fault) close(on, { fault })
+  else if (at) attempting(on, () => take(on, at.step))
+  else close(on, given(on))
+}
+
+/** What a branch gives: its rendered `output`, else the outputs of its steps by key. */
+function given(on: Draft): Yield {
+  const at = on.at ?? ''
+  const output = bodyOf(on.state, at)?.output
+  let what: Yield = { output: {} }
+  attempting(
+    on,
+    () => {
+      what = {
+        output: output
+          ? (renderNative(output, expressionScope(on)) as JsonObject)
+          : Object.fromEntries(outputsAt(on.state, at)),
+      }
+    },
+    (fault) => {
+      what = { fault }
+    },
+  )
+  return what
+}
+
+function close(on: Draft, what: Yield): void {
+  const {
+    at,
+    state: { join },
+  } = on
+  const step = mainStep(on.state) as JoinStep
+  if (at === undefined || !join) return
+  const { index } = placeOf(on) as Branch
+  const counted =
+    'fault' in what
+      ? { failed: join.failed + 1 }
+      : {
+          done: join.done + 1,
+          size: join.size + JSON.stringify(what.output).length,
+          ...(join.winner === undefined && { winner: index }),
+        }
+  emit(on, 'fault' in what ? 'branch.failed' : 'branch.completed', {
+    step: join.step,
+    payload: { step: join.step, branch: nameOf(step, index), ...('fault' in what && what.fault) },
+    note: { at, place: null, gave: { index, what }, join: counted },
+  })
+}
+
+/** The step is over: the branches that are still under way end with it. */
+function finish(on: Draft, step: JoinStep, join: Join): void {
+  leaveBranches(on, 'the step is decided without it')
+  const fault = faultOf(on, step, on.state.join ?? join)
+  endWait(on, fault ? 'wait.closed' : 'wait.resumed', fault ? { reason: fault.error_type } : {})
+  on.why = { reason: 'branches' }
+  resumeStep(on)
+  if (fault) failStep(on, fault, fault.error_type === 'output_too_large')
+  else completeStep(on, outputOf(on, step, on.state.join ?? join))
+}
+
+function faultOf(
+  on: Draft,
+  { config }: JoinStep,
+  { done, failed, size, count }: Join,
+): RunFault | undefined {
+  if (size > MAX_SIZE)
+    return {
+      error_type: 'output_too_large',
+      error: `The outputs have ${size} characters; all together may have ${MAX_SIZE}`,
+    }
+  if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
+    return undefined
+  const first = faults(on, count)[0]
+  return {
+    error_type: 'branch_failed',
+    error: `${failed} of ${count} failed; the first: ${first?.error ?? ''}`,
+  }
+}
+
+const faults = (on: Draft, count: number): { index: number; error_type: string; error: string }[] =>
+  Array.from({ length: count }, (_, index) => ({ index, given: yieldOf(on.state, index) })).flatMap(
+    ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
+  )
+
+/** What the step gives to later ones. */
+export function outputOf(
+  on: Draft,
+  step: JoinStep,
+  { count, done, failed, winner }: Pick<Join, 'count' | 'done' | 'failed' | 'winner'>,
+): JsonObject {
+  const outputs = Array.from({ length: count }, (_, index) => {
+    const given = yieldOf(on.state, index)
+    return given && 'output' in given ? given.output : null
+  })
+  const won = step.config.join === 'any' && winner !== undefined && { winner: nameOf(step, winner) }
+  if (step.kind === 'for_each')
+    return {
+      count,
+      completed: done,
+      failed,
+      results: outputs,
+      ...(failed > 0 && { errors: faults(on, count) }),
+      ...won,
+    }
+  const named = outputs.flatMap((output, index) => (output ? [[nameOf(step, index), output]] : []))
+  return {
+    branches: Object.fromEntries(named) as JsonObject,
+    ...won,
+    ...(failed > 0 && {
+      errors: Object.fromEntries(
+        faults(on, count).map(({ index, ...fault }) => [nameOf(step, index), fault]),
+      ),
+    }),
+  }
+}
+
+/** End every branch that is under way: jobs and children are stopped, questions withdrawn. */
+export function leaveBranches(on: Draft, reason: string): void {
+  const job_ids: string[] = []
+  for (const { key, wait } of on.state.branches ?? []) {
+    on.at = key
+    withdraw(on, reason)
+    if (wait?.kind === 'worker') job_ids.push(wait.job_id)
+    if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason })
+    leave(on, reason)
+  }
+  on.at = undefined
+  if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
+}
+
+/** End the branch that is looked at, with the step that it is at. */
+export function leave(on: Draft, reason: string): void {
+  const {
+    at,
+    state: { join },
+  } = on
+  if (at === undefined || !join) return
+  const step = current(on)
+  const { wait } = placeOf(on)
+  const note = { at, place: null, ...unwatching(wait) }
+  const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
+  if (begun)
+    emit(on, 'step.cancelled', {
+      step: step.key,
+      payload: {
+        step: step.key,
+        kind: step.step.kind,
+        reason,
+        ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
+      },
+      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+      note,
+    })
+  else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
+  on.at = undefined
+}

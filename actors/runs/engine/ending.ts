@@ -1,0 +1,190 @@
+/**
+ * How a run ends: first its cleanup, if it has one, then the event that says so.
+ *
+ * Invariants:
+ * N1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
+ * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
+ * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it. A failure may pause the loop, which
+ *     the timeline shows before the end: so the loop is told first, and has the run end in the same commit (`leaving`).
+ */
+import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
+import type { StopReason } from '../../../protocol/loops/run.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { sizes } from '../../../protocol/workers/socket.ts'
+import { leaveBranches } from './branches.ts'
+import {
+  current,
+  emit,
+  now,
+  placeOf,
+  tellInteraction,
+  tellLoop,
+  tellRun,
+  withdraw,
+  type Draft,
+} from '../draft.ts'
+import { endWait } from './outcome.ts'
+import { outputs, expressionScope } from './expression-scope.ts'
+import type { Ending } from '../state.ts'
+import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
+
+/** Why a step or a run failed. */
+export interface RunFault {
+  readonly error_type: string
+  readonly error: string
+}
+
+/** Begin the cleanup, or end. */
+function end(on: Draft, ending: Ending): void {
+  on.at = undefined
+  const { ending: already, held } = on.state.engine
+  // A run that never began leaves nothing to clean up.
+  if (already || !on.state.spec.cleanup?.length || held === 'start') leave(on, ending)
+  else
+    emit(on, 'cleanup.begun', {
+      note: { engine: { ending, ...(held && { held: null }) } },
+      place: { position: 0, tries: 0, wait: null },
+      run: { status: 'running' },
+    })
+}
+
+/** The cleanup is done: end as it was decided. */
+export function concludeCleanup(on: Draft): void {
+  const { ending } = on.state.engine
+  if (ending) leave(on, ending)
+}
+
+function leave(on: Draft, ending: Ending): void {
+  const { id: run_id, loop_id } = on.state.record
+  if (ending.type !== 'run.failed' || loop_id === undefined) {
+    conclude(on, ending)
+    return
+  }
+  emit(on, 'run.held', { note: { engine: { leaving: ending } } })
+  tellLoop(on, 'run.left', {
+    run_id,
+    status: 'failed',
+    ...causeOf(on.state),
+    record: publishedRun(patch(on.state.record, ending.run)),
+  })
+}
+
+/** End as it was decided. */
+export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
+  const { asked, ending, leaving, more_at } = on.state.engine
+  const changes = { ...run, completed_at: now(on) }
+  const about = aboutOf(on.state, { ...changes, updated_at: now(on) })
+  const engine = {
+    ...(leaving && { leaving: null }),
+    ...(ending && { ending: null, position }),
+    ...(asked && type !== 'run.failed' && { asked: null }),
+    ...(more_at !== undefined && { more_at: null }),
+  }
+  emit(on, type, {
+    ...(step !== undefined && { step }),
+    payload,
+    run: changes,
+    note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
+  })
+  // Nobody waits for these any more; a run that has failed may be retried.
+  if (type === 'run.completed')
+    for (const id of asked ?? [])
+      tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
+  settleParent(on)
+  const { id: run_id, status } = on.state.record
+  if (status === 'completed' || status === 'cancelled') tellLoop(on, 'run.left', { run_id, status })
+}
+
+function settleParent(on: Draft): void {
+  const {
+    record,
+    engine: { parent },
+  } = on.state
+  if (!parent?.waits) return
+  const { id: run_id, status, result, error_type, error_message } = record
+  tellRun(on, parent.run_id, 'child.settled', {
+    run_id,
+    status,
+    ...(result && { result }),
+    ...(error_type !== undefined && { error_type, error_message }),
+  })
+}
+
+/** The run has failed; `step` is the one that failed it, `stop_reason` why. */
+export function failRun(
+  on: Draft,
+  fault: RunFault,
+  step?: string,
+  stop_reason: StopReason = 'step_failed',
+): void {
+  end(on, {
+    type: 'run.failed',
+    position: on.state.engine.position,
+    ...(step !== undefined && { step }),
+    payload: { status: 'failed', ...fault, ...(step !== undefined && { step }) },
+    run: {
+      status: 'failed',
+      stop_reason,
+      error_type: fault.error_type,
+      error_message: fault.error,
+    },
+  })
+}
+
+/** End the run because it was asked to: what it waits for is closed, and the steps that were under way are cancelled. */
+export function cancelRun(on: Draft): void {
+  on.at = undefined
+  const reason = on.state.engine.cancel_reason
+  const why = reason ?? 'the run was cancelled'
+  const because = reason !== undefined && { reason }
+  leaveBranches(on, why)
+  withdraw(on, why)
+  for (const id of on.state.engine.asked ?? [])
+    tellInteraction(on, id, 'interaction.withdraw', { reason: why })
+  endWait(on, 'wait.closed', { reason: 'cancelled' })
+  const at = current(on)
+  if (at?.row)
+    emit(on, 'step.cancelled', {
+      step: at.key,
+      payload: { step: at.key, kind: at.step.kind, ...because },
+      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+    })
+  end(on, {
+    type: 'run.cancelled',
+    position: placeOf(on).position,
+    payload: { status: 'cancelled', ...because },
+    run: {
+      status: 'cancelled',
+      stop_reason: on.state.engine.replaced ? 'replaced' : 'cancelled',
+      ...(on.state.record.queue_reason && { queue_reason: null }),
+    },
+  })
+}
+
+/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. One that is too large fails the run; the steps keep theirs. */
+export function completeRun(on: Draft): void {
+  const { state } = on
+  try {
+    const output = state.spec.output
+      ? (renderNative(state.spec.output, expressionScope(on)) as JsonObject)
+      : Object.fromEntries(outputs(state))
+    const size = sizeOf(JSON.stringify(output), sizes.output)
+    if (size > sizes.output)
+      failRun(on, {
+        error_type: 'output_too_large',
+        error: `The output has ${size} bytes; that of a run may have ${sizes.output}: select what is needed of it with the output block`,
+      })
+    else
+      end(on, {
+        type: 'run.completed',
+        position: state.engine.position,
+        payload: { output, status: 'completed' },
+        run: { status: 'completed', stop_reason: 'completed', result: output },
+      })
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    failRun(on, { error_type: 'expression_error', error: `output: ${error.message}` })
+  }
+}

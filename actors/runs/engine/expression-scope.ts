@@ -1,0 +1,59 @@
+/** What expressions and templates of a run can see. */
+import type { JsonObject } from '../../../protocol/common.ts'
+import type { RunRecord } from '../../../protocol/loops/record.ts'
+import type { Draft } from '../draft.ts'
+import { keyBelow, stepsAt } from './places.ts'
+import { branchAt, keyOf, rowOf, type RunState } from '../state.ts'
+
+/**
+ * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by key and by index; in a branch also the steps of
+ * the branch before this one, and for an item `item` and `index`. Only completed steps are there: a skipped one is as
+ * unknown as one that is still to come.
+ */
+export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
+  const { record, engine } = state
+  const input = record.input ?? {}
+  const config = record.config ?? engine.config
+  const meta = record.meta ?? engine.meta
+  const run = runRoot(record, engine.attempt)
+  const done = outputs(state)
+  // An id may be the index of another step: ids win.
+  const steps = [
+    ...done.map(([, output, index]) => [String(index), { output }] as const),
+    ...done.map(([key, output]) => [key, { output }] as const),
+  ]
+  if (at === undefined)
+    return { input, event: input, config, meta, run, steps: Object.fromEntries(steps) }
+  const inner = outputsAt(state, at).map(([key, output]) => [key, { output }] as const)
+  const index = branchAt(state, at)?.index ?? 0
+  return {
+    input,
+    event: input,
+    config,
+    meta,
+    run,
+    steps: Object.fromEntries([...steps, ...inner]),
+    ...(state.join?.items && { item: state.join.items[index] ?? null, index }),
+  }
+}
+
+/** What the root `run` says: the run that evaluates the expression, whatever `meta` says of others. @param attempt how often it began. */
+export const runRoot = (
+  { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,
+  attempt = 1,
+): JsonObject => ({ id, loop_id: loop_id ?? null, name: name ?? null, attempt })
+
+/** Key, output and index of the completed steps, in order. */
+export const outputs = (state: RunState): [key: string, output: unknown, index: number][] =>
+  state.spec.steps.flatMap((step, index) => {
+    const key = keyOf(step, index)
+    const row = rowOf(state, key)
+    return row?.status === 'completed' ? [[key, row.result, index]] : []
+  })
+
+/** Own key and output of the completed steps of a branch, in order. */
+export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>
+  stepsAt(state, at).flatMap((step, index) => {
+    const row = rowOf(state, keyBelow(at, step, index), at)
+    return row?.status === 'completed' ? [[keyOf(step, index), row.result]] : []
+  })

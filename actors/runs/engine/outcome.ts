@@ -1,0 +1,294 @@
+/**
+ * How steps begin and end, in the run itself and in its branches. Nothing here decides what comes next: that is the engine's
+ * (advance.ts).
+ *
+ * Invariants:
+ * O1. A step begins with `step.started` once; later attempts begin with `step.retried`.
+ * O2. A step that fails for good fails the run; in a branch it marks the branch, and in the cleanup it is passed over.
+ */
+import type { RunEventType } from '../../../protocol/runs/events.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
+import { parseDuration, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import type { StopReason } from '../../../protocol/loops/run.ts'
+import type { Patch } from '../../../protocol/patch.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, emit, now, placeOf, type Draft, type Parts } from '../draft.ts'
+import { failRun, type RunFault } from './ending.ts'
+import { countedSize, tooMuch } from './retained.ts'
+import { branchAt, isAsked, unwatching, type Wait } from '../state.ts'
+
+/** Total attempts that a step allows; also bounded by the service. */
+export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
+
+/** Do something for the current step; an expression that fails while being evaluated fails the attempt, or what `otherwise` says. */
+export function attempting(
+  on: Draft,
+  work: () => void,
+  otherwise?: (fault: RunFault) => void,
+): void {
+  try {
+    work()
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    const fault = { error_type: 'expression_error', error: error.message }
+    if (otherwise) {
+      otherwise(fault)
+      return
+    }
+    beginStep(on)
+    failStep(on, fault)
+  }
+}
+
+/** The kind of a step on the timeline. */
+const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
+  engine.ending ? 'cleanup' : kind
+/** One attempt more. */
+const counted = ({
+  at,
+  state: {
+    engine: { executed, aside = 0 },
+  },
+}: Draft): { executed: number; aside?: number } => ({
+  executed: executed + 1,
+  ...(at !== undefined && { aside: aside + 1 }),
+})
+
+/** Begin the current step, unless it has begun. One that was over, and that a recovery takes again, begins another attempt. */
+export function beginStep(on: Draft): void {
+  const at = current(on)
+  if (!at) return
+  const { step, key, row } = at
+  if (row && !terminalRow(row)) return
+  const place = { place: { tries: 1 }, note: { engine: counted(on) } }
+  if (row) {
+    emit(on, 'step.retried', {
+      step: key,
+      payload: {
+        step: key,
+        kind: row.kind,
+        attempt: row.attempt + 1,
+        max_attempts: row.attempt + attemptsOf(step),
+        retry_scope: 'run_recovery',
+      },
+      row: {
+        status: 'running',
+        attempt: row.attempt + 1,
+        ...cleared,
+        result: null,
+        completed_at: null,
+        job_id: null,
+        wait_id: null,
+      },
+      ...place,
+      ...moving(on),
+    })
+    return
+  }
+  emit(on, 'step.started', {
+    step: key,
+    payload: { step: key, kind: kindOf(on, step), ...whom(on, step) },
+    row: { ...birth(on, step, key), status: 'running', started_at: now(on) },
+    ...moving(on),
+    ...place,
+  })
+}
+/** The agent that a step asks. */
+function whom(
+  { state: { engine } }: Draft,
+  { kind, config }: Step,
+): { readonly agent_id?: string } {
+  const agent_id = kind === 'agent' ? (config.agent_id ?? engine.agent_id) : undefined
+  return agent_id === undefined ? {} : { agent_id }
+}
+const terminalRow = ({ status }: RunStep): boolean =>
+  status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled'
+const cleared = { error_type: null, error_message: null } as const
+
+const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
+  id: `${on.state.record.id}:${key}`,
+  run_id: on.state.record.id,
+  step_key: key,
+  kind: kindOf(on, step),
+  seq: seqOf(on),
+  attempt: 1,
+  created_at: now(on),
+  ...(step.name !== undefined && { step_name: step.name }),
+  parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
+})
+/** Branches are listed with the step that has them, cleanup after everything. */
+const seqOf = ({ state: { engine, spec } }: Draft): number =>
+  engine.ending ? spec.steps.length + engine.position : engine.position
+/** A recovered run is `queued` until its next step moves. */
+const moving = (on: Draft) =>
+  on.state.record.status === 'queued' && { run: { status: 'running' as const } }
+/** The place at the step after this one. */
+const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
+
+/** The current step's condition is false. */
+export function skipStep(on: Draft): void {
+  const at = current(on)
+  if (!at) return
+  const { step, key, row } = at
+  const rest = { status: 'skipped' as const, completed_at: now(on), waiting_on: null }
+  const reason = 'the condition is false'
+  emit(on, 'step.skipped', {
+    step: key,
+    payload: { step: key, kind: kindOf(on, step), reason },
+    row: row ? { ...rest, result: null } : { ...birth(on, step, key), ...rest },
+    ...moving(on),
+    ...past(on),
+  })
+}
+
+/** The place after a completed step, with what the run then keeps. A step with branches forgets what they gave. */
+function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
+  const joined = on.at === undefined && on.state.join?.step === key && { join: null }
+  if (size === 0) return { ...(place && { place }), ...(joined && { note: joined }) }
+  if (on.at !== undefined)
+    return { place: { ...place, size: (branchAt(on.state, on.at)?.size ?? 0) + size } }
+  const sizes = { ...on.state.engine.sizes, [key]: size }
+  return { ...(place && { place }), note: { ...joined, engine: { sizes } } }
+}
+
+/** The current step is done; one whose output is too much for the run fails. @param row what its record shows besides. */
+export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
+  const key = current(on)?.key ?? ''
+  const size = countedSize(output)
+  const fault = tooMuch(on, key, size)
+  if (fault) {
+    failStep(on, fault, true)
+    return
+  }
+  emit(on, 'step.completed', {
+    step: key,
+    payload: { step: key, output },
+    ...counting(on, key, size, past(on)),
+    row: {
+      status: 'completed',
+      result: output,
+      completed_at: now(on),
+      waiting_on: null,
+      ...cleared,
+      ...row,
+    },
+  })
+}
+
+/**
+ * The current attempt of the current step failed: try again as its policy says, at once or after its delay, else fail the
+ * run or the branch. With `final` the policy has no say, because it was applied elsewhere or no attempt could do better.
+ * @param stop why the run ends, should it end: the step failed, by default.
+ */
+export function failStep(
+  on: Draft,
+  fault: RunFault,
+  final = false,
+  row: Patch<RunStep> = {},
+  stop?: StopReason,
+): void {
+  const at = current(on)
+  if (!at?.row) {
+    failRun(on, fault, undefined, stop)
+    return
+  }
+  if (!final && placeOf(on).tries < attemptsOf(at.step)) {
+    retryStep(on, fault, at.step, at.row, at.key)
+    return
+  }
+  const { key } = at
+  const cleaning = on.at === undefined && on.state.engine.ending !== undefined
+  emit(on, 'step.failed', {
+    step: key,
+    payload: { step: key, ...fault, attempt: at.row.attempt },
+    row: {
+      status: 'failed',
+      error_type: fault.error_type,
+      error_message: fault.error,
+      completed_at: now(on),
+      waiting_on: null,
+      ...row,
+    },
+    ...(cleaning && past(on)),
+    ...(on.at !== undefined && { place: { fault } }),
+  })
+  if (on.at === undefined && !cleaning) failRun(on, fault, key, stop)
+}
+
+function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: string): void {
+  const { tries } = placeOf(on)
+  const delay = parseDuration(step.retry?.delay ?? '0') ?? 0
+  const due = on.cause.at + delay
+  const until = timestamp(due)
+  const wait: Wait | undefined = delay > 0 ? { kind: 'retry', step: key, due } : undefined
+  emit(on, 'step.retried', {
+    step: key,
+    payload: {
+      step: key,
+      kind: kindOf(on, step),
+      attempt: row.attempt + 1,
+      max_attempts: row.attempt - tries + attemptsOf(step),
+      retry_scope: 'step_policy',
+      ...fault,
+      ...(wait && { retry_at: until }),
+    },
+    row: wait
+      ? {
+          status: 'suspended',
+          attempt: row.attempt + 1,
+          waiting_on: {
+            kind: 'retry',
+            reason: `The next attempt begins at ${until}; the last one failed: ${fault.error}`,
+            until,
+            step_key: key,
+          },
+        }
+      : { status: 'running', attempt: row.attempt + 1, waiting_on: null },
+    place: { tries: tries + 1, ...(wait && { wait }) },
+    note: { engine: counted(on) },
+  })
+  if (wait && on.at === undefined && on.state.record.status !== 'suspended') {
+    emit(on, 'run.suspended', {
+      step: key,
+      payload: { step: key, wait_kind: 'timer', deadline: until, reason: 'retry' },
+      run: { status: 'suspended' },
+    })
+  }
+}
+
+/** End the wait of the current step, if there is one, with the event that says how. */
+export function endWait(
+  on: Draft,
+  how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
+  payload: JsonObject = {},
+  take?: string,
+): void {
+  const { wait } = placeOf(on)
+  if (!wait) return
+  const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
+  const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
+  emit(on, type, {
+    step: wait.step,
+    payload: {
+      step: wait.step,
+      ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
+      ...payload,
+    },
+    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }),
+    place: { wait: null },
+    ...(Object.keys(note).length > 0 && { note }),
+    ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
+  })
+}
+
+/** The current step, whose wait has ended, moves again; one that has not begun to wait has nothing to say. */
+export function resumeStep(on: Draft): void {
+  const at = current(on)
+  if (at?.row?.status === 'suspended')
+    emit(on, 'step.resumed', {
+      step: at.key,
+      payload: { step: at.key, kind: at.row.kind },
+      row: { status: 'running', waiting_on: null },
+    })
+}

@@ -1,0 +1,25 @@
+/** Asking everything that a run waits for to stop: jobs and children end by themselves then, and the run with the last of them. */
+import { leave } from './branches.ts'
+import { tellQueue, tellRun, withdraw, type Draft } from '../draft.ts'
+import { isWork } from './places.ts'
+import { placesOf } from '../state.ts'
+
+/** Stop jobs and children; branches that wait for anything else end at once. */
+export function stopWork(on: Draft): void {
+  const reason = on.state.engine.cancel_reason
+  const job_ids: string[] = []
+  for (const [at, { wait }] of placesOf(on.state)) {
+    on.at = at
+    if (wait?.kind === 'worker') job_ids.push(wait.job_id)
+    else if (wait?.kind === 'run')
+      tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the run above was cancelled' })
+    else if (wait && isWork(wait)) withdraw(on, reason ?? 'the run was cancelled')
+    else if (at !== undefined) {
+      withdraw(on, reason ?? 'the run was cancelled')
+      leave(on, reason ?? 'the run was cancelled')
+    }
+  }
+  on.at = undefined
+  if (job_ids.length > 0)
+    tellQueue(on, 'queue.cancel', { job_ids, ...(reason !== undefined && { reason }) })
+}

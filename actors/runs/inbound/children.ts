@@ -1,0 +1,105 @@
+/**
+ * What runs tell each other. A child begins, and a parent goes on, in a commit of its own: what one command causes stays bounded
+ * however many runs are above and below each other.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { leave } from '../engine/branches.ts'
+import { current, draft, emit, nothing, placeOf, silently, type Draft } from '../draft.ts'
+import { cancelRun, type RunFault } from '../engine/ending.ts'
+import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { holdsWork, waitingAt } from '../engine/places.ts'
+import { start } from '../commands/start.ts'
+import { hasEnded, type RunState } from '../state.ts'
+
+type Told<N extends keyof RunCommands> = RunCommands[N]['input']
+
+/** Begin a run for the step of another. */
+export function childStart(
+  state: RunState | null,
+  { parent, ...child }: Told<'child.start'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (state) return nothing
+  const decision = start(null, { ...child, parent_run_id: parent.run_id, parent }, cause)
+  return 'refused' in decision ? decision : { ...decision, reply: undefined }
+}
+
+/** The parent does not want the child any more. */
+export function childCancel(
+  state: RunState | null,
+  { reason }: Told<'child.cancel'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state) || state.record.cancel_requested) return nothing
+  const on = draft(state, cause)
+  emit(on, 'run.cancel_requested', {
+    payload: { reason },
+    run: { cancel_requested: true, cancel_requested_at: timestamp(cause.at) },
+    note: { engine: { cancel_reason: reason, more_at: cause.at + 1 } },
+  })
+  return silently(on)
+}
+
+/** A child that a step waits for has ended. */
+export function childSettled(
+  state: RunState | null,
+  ended: Told<'child.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => wait.kind === 'run' && wait.run_id === ended.run_id)
+  if (!state || !found) return nothing
+  const on = draft(state, cause)
+  on.at = found.at
+  goOn(on, ended)
+  if (!state.record.cancel_requested || state.engine.ending) advance(on)
+  else {
+    if (on.at !== undefined) leave(on, 'the run was cancelled')
+    if (!holdsWork(on.state)) {
+      cancelRun(on)
+      advance(on)
+    }
+  }
+  return silently(on)
+}
+
+function goOn(
+  on: Draft,
+  { run_id, status, result, error_type, error_message }: Told<'child.settled'>,
+): void {
+  const { wait } = placeOf(on)
+  const at = current(on)
+  const call = at?.step.kind === 'action' && {
+    action: at.step.config.action_name,
+    step: at.key,
+    run_id,
+    attempt: at.row?.attempt ?? 1,
+  }
+  if (on.state.record.cancel_requested && status !== 'completed') {
+    if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
+    return
+  }
+  const fault: RunFault = {
+    error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
+    error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
+  }
+  if (call)
+    emit(on, status === 'completed' ? 'action.completed' : 'action.failed', {
+      step: call.step,
+      payload: { ...call, ...(status === 'completed' ? { result: result ?? {} } : fault) },
+    })
+  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', { run_id, status })
+  on.why = { reason: `child ${status}`, run_id }
+  resumeStep(on)
+  if (status === 'completed') {
+    completeStep(on, call ? (result ?? {}) : { run_id, status, output: result ?? {} })
+    return
+  }
+  failStep(on, fault)
+}

@@ -1,0 +1,76 @@
+/**
+ * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on with every step that waits
+ * for it, at once and not later: unlike a signal it is not kept for a step that does not wait yet.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Delivered } from '../../../protocol/internal.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { draft, emit, nothing, silently } from '../draft.ts'
+import { waitingAt } from '../engine/places.ts'
+import { hasEnded, isAsked, placesOf, type RunState } from '../state.ts'
+import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
+
+/** Events remembered, to tell a repeat. */
+const REMEMBERED = 64
+
+/** Give an event to the steps that wait for it. One that nobody waits for, or that was given before, changes nothing. */
+export function deliver(
+  state: RunState | null,
+  event: Delivered,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (
+    !state ||
+    hasEnded(state) ||
+    state.record.cancel_requested ||
+    state.engine.delivered?.includes(event.source_event_id)
+  )
+    return nothing
+  const awaited = placesOf(state).filter(([, { wait }]) => isAwaited(wait, event))
+  if (awaited.length === 0) return nothing
+  const on = draft(state, cause)
+  on.why = { reason: 'event', event_type: event.event_type, source_event_id: event.source_event_id }
+  emit(on, 'event.delivered', {
+    note: {
+      engine: {
+        delivered: [...(state.engine.delivered ?? []), event.source_event_id].slice(-REMEMBERED),
+      },
+    },
+  })
+  for (const [at] of awaited) {
+    on.at = at
+    consumeEvent(on, event)
+  }
+  on.at = undefined
+  advance(on)
+  return silently(on)
+}
+
+/** The matcher knows this wait. One that is over, or open already, changes nothing. */
+export function watched(
+  state: RunState | null,
+  { wait_id }: { readonly wait_id: string },
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => isAsked(wait) && 'id' in wait && wait.id === wait_id)
+  const wait = found ? found.place.wait : undefined
+  if (!state || !found || wait?.kind !== 'event') return nothing
+  const on = draft(state, cause)
+  on.at = found.at
+  openWait(on, wait)
+  return silently(on)
+}
+
+/** What the run waits for from outside: event types with the ids of their waits. */
+export const awaiting = (
+  state: RunState | null,
+): readonly { wait_id: string; event_type: string }[] =>
+  !state || hasEnded(state)
+    ? []
+    : placesOf(state).flatMap(([, { wait }]) =>
+        wait?.kind === 'event' ? [{ wait_id: wait.id, event_type: wait.event_type }] : [],
+      )

@@ -1,0 +1,109 @@
+/**
+ * What interactions tell their run. The one that a step waits for goes on with the step; those that clients opened for the run
+ * end as a signal of the name they were opened with.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { current, draft, emit, nothing, silently, tellInteraction, type Draft } from '../draft.ts'
+import { endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { waitingAt } from '../engine/places.ts'
+import { hasRoom, storing } from '../commands/signal.ts'
+import { hasEnded, type RunState } from '../state.ts'
+import { settleGate } from '../steps/check.ts'
+import { finish, outputOf } from '../steps/interaction.ts'
+import { offer } from '../steps/wait.ts'
+
+type Told<N extends keyof RunCommands> = RunCommands[N]['input']
+/** Interactions of clients that one run may have open. */
+export const MAX_ASKED = 200
+
+/** A client opened an interaction for this run. One that comes too late, or is one too many, is withdrawn. */
+export function opened(
+  state: RunState | null,
+  { interaction_id, ...asked }: Told<'interaction.opened'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state) return nothing
+  const on = draft(state, cause)
+  const open = state.engine.asked ?? []
+  if (hasEnded(state) || state.record.cancel_requested)
+    tellInteraction(on, interaction_id, 'interaction.withdraw', { reason: 'the run has ended' })
+  else if (open.length >= MAX_ASKED)
+    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+      reason: `the run has ${MAX_ASKED} open interactions`,
+    })
+  else if (!hasRoom(state, open.length + 1))
+    tellInteraction(on, interaction_id, 'interaction.withdraw', {
+      reason: 'too many signals of the run wait to be consumed',
+    })
+  else
+    emit(on, 'interaction.requested', {
+      payload: { interaction_id, ...asked },
+      note: { engine: { asked: [...open, interaction_id] } },
+    })
+  return silently(on)
+}
+
+/** Somebody answered. */
+export function responded(
+  state: RunState | null,
+  answer: Told<'interaction.responded'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state)) return nothing
+  const on = draft(state, cause)
+  const step = asking(state, answer.interaction_id)?.place.wait?.step
+  if (step === undefined && !state.engine.asked?.includes(answer.interaction_id)) return nothing
+  emit(on, 'interaction.responded', {
+    ...(step !== undefined && { step }),
+    payload: { ...(step !== undefined && { step }), ...answer },
+  })
+  return silently(on)
+}
+
+const asking = (state: RunState, id: string) =>
+  waitingAt(state, (wait) => wait.kind === 'interaction' && wait.interaction_id === id)
+
+/** It is over. */
+export function settled(
+  state: RunState | null,
+  ended: Told<'interaction.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  // A run that has failed may be retried, and then waits for what was answered meanwhile.
+  if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
+  const on = draft(state, cause)
+  const { asked } = state.engine
+  const found = asking(state, ended.interaction_id)
+  on.at = found?.at
+  if (found) resume(on, ended)
+  else if (asked?.includes(ended.interaction_id)) signalled(on, ended, asked)
+  else return nothing
+  return silently(on)
+}
+
+function resume(on: Draft, ended: Told<'interaction.settled'>): void {
+  const step = current(on)?.step
+  if (step?.kind !== 'interaction' && step?.kind !== 'check') return
+  on.why = { reason: `interaction ${ended.status}`, interaction_id: ended.interaction_id }
+  if (ended.status === 'expired')
+    endWait(on, 'wait.timed_out', { reason: 'expired', interaction_id: ended.interaction_id })
+  else endWait(on, 'wait.resumed', { payload: outputOf(ended) })
+  resumeStep(on)
+  if (ended.invalid)
+    failStep(on, { error_type: 'interaction_invalid', error: `targets: ${ended.reason}` }, true)
+  else if (step.kind === 'check') settleGate(on, ended)
+  else finish(on, step, ended)
+  advance(on)
+}
+
+function signalled(on: Draft, ended: Told<'interaction.settled'>, asked: readonly string[]): void {
+  const stored = storing(on.cause, ended.signal_name, outputOf(ended))
+  emit(on, 'interaction.settled', {
+    note: { engine: { asked: asked.filter((id) => id !== ended.interaction_id) }, store: stored },
+  })
+  on.why = { reason: 'signal', signal_name: ended.signal_name }
+  if (!hasEnded(on.state) && !on.state.record.cancel_requested && offer(on, stored)) advance(on)
+}

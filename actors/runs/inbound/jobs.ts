@@ -1,0 +1,124 @@
+/**
+ * What the queue tells a run of its job. The job that the run waits for is the only one it hears: whatever comes late, twice
+ * or about another job changes nothing.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
+import { leave } from '../engine/branches.ts'
+import { cancelRun, type RunFault } from '../engine/ending.ts'
+import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { holdsWork, waitingAt } from '../engine/places.ts'
+import type { RunState } from '../state.ts'
+import { openingSettled } from './turns.ts'
+
+type Settled = RunCommands['job.settled']['input']
+type Retried = RunCommands['job.retried']['input']
+
+/** The job has ended. With a cancel requested the run ends too, whatever the outcome; what was completed stays completed. */
+export function jobSettled(
+  state: RunState | null,
+  input: Settled,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const at = waitingFor(state, input.job_id, cause)
+  if (!at) return openingSettled(state, input, cause) ?? nothing
+  const { on, wait, row, call } = at
+  const cancelled = on.state.record.cancel_requested && !on.state.engine.ending
+  const attempt = Math.max(row.attempt, wait.base + input.attempt)
+  const log = { ...call, attempt, ...worker(input) }
+  if (input.outcome === 'completed') {
+    const result = input.result ?? {}
+    emit(on, 'action.completed', { step: wait.step, payload: { ...log, result }, row: { attempt } })
+    on.why = { reason: 'job completed' }
+    endWait(on, 'wait.resumed')
+    resumeStep(on)
+    completeStep(on, result)
+  } else if (input.outcome === 'failed' || !cancelled) {
+    const fault = faultOf(
+      input,
+      input.outcome === 'failed' ? 'failed' : 'job_cancelled',
+      `The job ${input.outcome === 'failed' ? 'failed' : 'was cancelled'}`,
+    )
+    emit(on, 'action.failed', { step: wait.step, payload: { ...log, ...fault }, row: { attempt } })
+    endWait(on, 'wait.closed', { reason: fault.error_type })
+    if (!cancelled) failStep(on, fault, true)
+  }
+  if (cancelled) stopped(on)
+  else advance(on)
+  return silently(on)
+}
+
+/** A job of a run that was asked to cancel is over: with the last one the run is. */
+function stopped(on: Draft): void {
+  if (on.at !== undefined) {
+    leave(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
+    if (holdsWork(on.state)) return
+  }
+  cancelRun(on)
+  advance(on)
+}
+
+/** An attempt of the job has ended without success, and the queue will make another. */
+export function jobRetried(
+  state: RunState | null,
+  input: Retried,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const at = waitingFor(state, input.job_id, cause)
+  if (!at || input.attempt <= (at.wait.retried ?? 0)) return nothing
+  const { on, wait, call } = at
+  const lost = input.reason === 'lease_expired'
+  const fault = faultOf(
+    input,
+    lost ? 'lease_expired' : 'failed',
+    lost ? 'The worker lost its lease' : 'The attempt failed',
+  )
+  // Jobs count from 1; steps count over recoveries, each of which has a job of its own.
+  const attempt = wait.base + input.attempt
+  const max_attempts = wait.base + input.max_attempts
+  emit(on, 'action.retried', {
+    step: wait.step,
+    payload: { ...call, attempt, max_attempts, ...fault, ...worker(input) },
+  })
+  emit(on, 'step.retried', {
+    step: wait.step,
+    row: { attempt: attempt + 1 },
+    place: { wait: { ...wait, retried: input.attempt } },
+    payload: {
+      step: wait.step,
+      kind: 'action',
+      attempt: attempt + 1,
+      max_attempts,
+      retry_scope: lost ? 'transient' : 'step_policy',
+      ...fault,
+    },
+  })
+  return silently(on)
+}
+
+function waitingFor(state: RunState | null, job_id: string, cause: Cause) {
+  const found =
+    state && waitingAt(state, (wait) => wait.kind === 'worker' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || wait?.kind !== 'worker') return undefined
+  const on = draft(state, cause)
+  on.at = found?.at
+  const at = current(on)
+  if (at?.step.kind !== 'action' || !at.row) return undefined
+  return {
+    on,
+    wait,
+    row: at.row,
+    call: { action: at.step.config.action_name, step: wait.step, job_id },
+  }
+}
+const worker = ({ worker_instance_id }: { worker_instance_id?: string }) =>
+  worker_instance_id !== undefined && { worker_instance_id }
+const faultOf = (
+  { error_type, error_message }: { error_type?: string; error_message?: string },
+  type: string,
+  message: string,
+): RunFault => ({ error_type: error_type || type, error: error_message || message })

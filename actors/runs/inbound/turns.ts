@@ -1,0 +1,179 @@
+/**
+ * What a run hears of its turns of agents. The turn that a step waits for is the only one it hears: whatever comes late, twice or
+ * about another turn changes nothing.
+ *
+ * Invariants:
+ * U1. What the session is told goes out with events of this run, in their order: a turn is opened before it is stopped.
+ * U2. A turn that was opened ends, and a run that was asked to cancel waits for that; one that was not opened is only forgotten.
+ */
+import type { ActorOf } from '../../../protocol/actions/invocation.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
+import type { TurnOpening } from '../../../protocol/sessions/commands.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { leave } from '../engine/branches.ts'
+import { current, draft, emit, nothing, silently, type AgentWait, type Draft } from '../draft.ts'
+import { cancelRun } from '../engine/ending.ts'
+import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { holdsWork, waitingAt } from '../engine/places.ts'
+import { hasEnded, type RunState } from '../state.ts'
+import { askAgain, turnWait } from '../steps/agent.ts'
+import { judged, VERDICT } from '../steps/check.ts'
+import { aboutOf } from '../outbound/source-events.ts'
+
+type Told<N extends keyof RunCommands> = RunCommands[N]['input']
+type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>
+
+/** The place that waits for a turn as the beginning of a decision. */
+function waitingFor(
+  state: RunState | null,
+  holds: (wait: AgentWait) => boolean,
+  cause: Cause,
+): { readonly on: Draft; readonly wait: AgentWait } | undefined {
+  const found =
+    state && !hasEnded(state) && waitingAt(state, (wait) => wait.kind === 'agent' && holds(wait))
+  if (!state || !found) return undefined
+  const on = draft(state, cause)
+  on.at = found.at
+  const wait = turnWait(on)
+  return wait && { on, wait }
+}
+const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type']>> = {
+  human: 'user',
+  agent: 'agent',
+  service: 'service_account',
+  system: 'system',
+}
+/** Who is asked when the agent asks back: whoever the run works for. */
+const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
+  actor
+    ? { id: actor.principal_id, type: types[actor.principal_type] }
+    : { id: 'system', type: 'system' }
+
+/** What the turn runs with was looked up: it is opened. */
+export function turnDefined(
+  state: RunState | null,
+  { turn_id, session_id, ...defined }: Told<'turn.defined'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found = waitingFor(
+    state,
+    (wait) => wait.turn_id === turn_id && wait.job_id !== undefined,
+    cause,
+  )
+  if (!found || (found.on.state.record.cancel_requested && !found.on.state.engine.ending))
+    return nothing
+  const {
+    on,
+    wait: { job_id: _, ...wait },
+  } = found
+  const { step, row } = current(on) ?? {}
+  const {
+    record: { id: run_id, loop_id },
+  } = on.state
+  const { agent_id } = defined.definition
+  const output_schema =
+    step?.kind === 'check'
+      ? VERDICT
+      : step?.kind === 'agent'
+        ? step.config.output_schema
+        : undefined
+  const opening: TurnOpening = {
+    ...defined,
+    turn_id,
+    owner: { run_id, step_key: wait.step },
+    ...(loop_id !== undefined && { loop_id }),
+    attempt: row?.attempt ?? 1,
+    content: [{ type: 'text', text: String(row?.inputs?.['instructions'] ?? '') }],
+    asker: askerOf(on.state),
+    ...(output_schema && { output_schema }),
+  }
+  emit(on, 'turn.opened', {
+    step: wait.step,
+    payload: { step: wait.step, agent_id, session_id, turn_id, attempt: opening.attempt },
+    row: { agent_id, session_id },
+    place: { wait: { ...wait, session_id } },
+    note: { tell: { to: { kind: 'session', id: session_id }, name: 'turn.open', input: opening } },
+  })
+  return silently(on)
+}
+
+/** Looking up what a turn runs with has ended without a turn. Undefined: the job is none of those. */
+export function openingSettled(
+  state: RunState | null,
+  { job_id, outcome, error_type, error_message }: Told<'job.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> | undefined {
+  const found = waitingFor(state, (wait) => wait.job_id === job_id, cause)
+  if (!found) return undefined
+  settle(found.on, found.wait, {
+    status: 'failed',
+    error_type: outcome === 'failed' ? (error_type ?? 'agent_unavailable') : 'agent_unavailable',
+    error: error_message ?? 'What the turn runs with could not be looked up',
+  })
+  advance(found.on)
+  return silently(found.on)
+}
+
+/** The turn has ended. With a cancel requested the run ends too, whatever came of the turn; what was completed stays completed. */
+export function turnSettled(
+  state: RunState | null,
+  { turn_id, session_id, ...report }: Told<'turn.settled'>,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found = waitingFor(
+    state,
+    (wait) => wait.turn_id === turn_id && wait.session_id === session_id,
+    cause,
+  )
+  if (!found) return nothing
+  const { on, wait } = found
+  const {
+    record: { cancel_requested },
+    engine: { ending, cancel_reason },
+  } = on.state
+  if (!cancel_requested || ending) {
+    if (report.again) askAgain(on, wait)
+    else {
+      settle(on, wait, report)
+      advance(on)
+    }
+    return silently(on)
+  }
+  if (report.status === 'completed' && current(on)?.step.kind === 'agent') settle(on, wait, report)
+  else if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
+  if (on.at !== undefined) leave(on, cancel_reason ?? 'the run was cancelled')
+  if (!holdsWork(on.state)) {
+    cancelRun(on)
+    advance(on)
+  }
+  return silently(on)
+}
+
+/** The step goes on with what came of its turn. */
+function settle(on: Draft, wait: AgentWait, report: Report): void {
+  const { status, output, text = '' } = report
+  const { step, row } = current(on) ?? {}
+  on.why = { reason: `turn ${status}`, turn_id: wait.turn_id }
+  endWait(on, status === 'completed' ? 'wait.resumed' : 'wait.closed', {
+    turn_id: wait.turn_id,
+    status,
+  })
+  resumeStep(on)
+  const fault = {
+    error_type: report.error_type ?? (status === 'cancelled' ? 'turn_cancelled' : 'turn_failed'),
+    error: report.error ?? `The turn ${status === 'cancelled' ? 'was cancelled' : 'failed'}`,
+  }
+  if (report.stalled)
+    emit(on, 'run.progress_stalled', {
+      step: wait.step,
+      payload: { step: wait.step, ...report.stalled, attempt: row?.attempt ?? 1 },
+      note: { about: aboutOf(on.state) },
+    })
+  if (step?.kind === 'check')
+    judged(on, step, wait, status === 'completed' ? (output ?? {}) : fault)
+  else if (status === 'completed') completeStep(on, output ?? { text })
+  else failStep(on, fault, false, {}, report.stalled ? 'progress_stalled' : undefined)
+}

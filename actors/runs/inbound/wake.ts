@@ -1,0 +1,84 @@
+/** A time has come: a sleep or a retry delay is over, a step has timed out, or the run as a whole. Waking early or twice is harmless. */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { isFull, leaveBranches } from '../engine/branches.ts'
+import { current, draft, emit, nothing, placeOf, silently, withdraw, type Draft } from '../draft.ts'
+import { cancelRun, type RunFault } from '../engine/ending.ts'
+import { exceedWallClock, wallClockPassed } from '../limits.ts'
+import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { holdsWork } from '../engine/places.ts'
+import { hasEnded, placesOf, type RunState } from '../state.ts'
+import { abandon } from '../steps/action.ts'
+import { stopWork } from '../engine/stop.ts'
+
+const timeout = (at: string): RunFault => ({
+  error_type: 'timeout',
+  error: `The step ${at} did not end in time`,
+})
+
+/** Do what is due at `cause.at`. The limit on the whole run comes first. */
+export function wake(
+  state: RunState | null,
+  _: unknown,
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state)) return nothing
+  const on = draft(state, cause)
+  const { more_at, ending } = state.engine
+  const more = (more_at ?? Infinity) <= cause.at
+  if (more) emit(on, 'run.paused', { note: { engine: { more_at: null } } })
+  if (state.record.cancel_requested && !ending) {
+    if (more) stopRun(on)
+    return silently(on)
+  }
+  if (wallClockPassed(on)) exceedWallClock(on)
+  let moved = more
+  for (const [at, { wait }] of placesOf(on.state)) {
+    if (hasEnded(on.state) || isFull(on)) break
+    if ((wait?.due ?? Infinity) > cause.at) continue
+    on.at = at
+    if (placeOf(on).wait !== wait) continue
+    end(on)
+    moved = true
+  }
+  on.at = undefined
+  if (moved || on.events.length > 0) advance(on)
+  return silently(on)
+}
+
+/** The cancellation that a parent asked for, and that waited for its turn. */
+function stopRun(on: Draft): void {
+  stopWork(on)
+  if (holdsWork(on.state)) return
+  cancelRun(on)
+  advance(on)
+}
+
+/** The time of the wait that is looked at has come. */
+function end(on: Draft): void {
+  const { wait } = placeOf(on)
+  if (!wait) return
+  if (wait.kind === 'timer' || wait.kind === 'retry' || wait.kind === 'pause') {
+    on.why = { reason: wait.kind }
+    endWait(on, 'wait.resumed')
+    resumeStep(on)
+    if (wait.kind === 'timer') completeStep(on, {})
+    return
+  }
+  const { at } = on
+  const fault = timeout(wait.step)
+  if (at === undefined) leaveBranches(on, fault.error)
+  on.at = at
+  abandon(on, fault)
+  withdraw(on, fault.error)
+  endWait(on, 'wait.timed_out', { reason: fault.error_type })
+  on.why = { reason: 'timeout' }
+  if (current(on)?.step.timeout?.on_timeout !== 'continue') {
+    failStep(on, fault, wait.kind === 'worker')
+    if (on.events.at(-1)?.type === 'step.retried') on.why = { reason: 'retry' }
+    return
+  }
+  resumeStep(on)
+  completeStep(on, { timed_out: true })
+}

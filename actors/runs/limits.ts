@@ -1,0 +1,140 @@
+/**
+ * Guardrails of a run, looked at before every step. A run that one of them stopped goes on only when a recovery raises the limit.
+ *
+ * Money is what usages say that was spent; a call that was under way may have spent more than was left.
+ */
+import { parseDuration, parseTimestamp, timestamp, type JsonObject } from '../../protocol/common.ts'
+import { plural } from '../../protocol/naming.ts'
+import type { StopReason } from '../../protocol/loops/run.ts'
+import { current, emit, withdraw, type Draft } from './draft.ts'
+import { leaveBranches } from './engine/branches.ts'
+import { failRun } from './engine/ending.ts'
+import { endWait, failStep } from './engine/outcome.ts'
+import { abandon } from './steps/action.ts'
+import { aboutOf } from './outbound/source-events.ts'
+
+/**
+ * Attempts of steps that one run may begin in its whole life, unless its definition says otherwise. It keeps a run from going
+ * round for ever; branches and items cannot, so only a limit that an author has set counts their steps.
+ */
+export const MAX_EXECUTED = 1000
+const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
+const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
+  engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
+
+/** Whether the run's time is over. */
+export const wallClockPassed = ({ state, cause }: Draft): boolean =>
+  !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
+/** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
+const stepLimitReached = (on: Draft): boolean =>
+  stepsUsed(on) +
+    (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
+      ? 0
+      : 1) >
+  stepsAllowed(on)
+const asksAgent = (on: Draft): boolean => {
+  const step = current(on)?.step
+  return (
+    step?.kind === 'agent' ||
+    (step?.kind === 'check' && step.config.checks.some(({ kind }) => kind === 'agent'))
+  )
+}
+
+/** Ends the run when a limit does not let the current step begin. Gives whether it did. */
+export function stopped(on: Draft): boolean {
+  if (on.state.engine.ending) return false
+  const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
+  if (wallClockPassed(on)) exceedWallClock(on)
+  else if (stepLimitReached(on))
+    stop(
+      on,
+      'step_limit_reached',
+      { limit_kind: 'steps', used: stepsUsed(on), limit: stepsAllowed(on) },
+      `The run began more than ${plural(stepsAllowed(on), 'step')}`,
+    )
+  else if (overspent(on)) return true
+  else if (
+    max_agent_turns > 0 &&
+    (agent_turns_used > max_agent_turns || (agent_turns_used === max_agent_turns && asksAgent(on)))
+  ) {
+    stop(
+      on,
+      'turn_limit_reached',
+      { limit_kind: 'agent_turns', used: agent_turns_used, limit: max_agent_turns },
+      `The run used ${agent_turns_used} of ${max_agent_turns} agent turns`,
+    )
+  } else return false
+  return true
+}
+
+/** Ends the run, also in the middle of a step, when its money is spent. Gives whether it was. */
+export function overspent(on: Draft): boolean {
+  const { credit_budget = 0, credit_spent = 0 } = on.state.record
+  const { spent_out } = on.state.engine
+  if (credit_budget > 0 && credit_spent >= credit_budget)
+    exceedBudget(on, credit_spent, credit_budget)
+  else if (spent_out)
+    stop(
+      on,
+      'budget_exceeded',
+      { limit_kind: 'daily_budget', ...(spent_out !== true && spent_out) },
+      'The loop has spent its daily budget',
+    )
+  else return false
+  return true
+}
+
+/** End the run because its time is over, also in the middle of a step. */
+export function exceedWallClock(on: Draft): void {
+  const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
+  const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
+  const { wall_deadline = on.cause.at } = on.state.engine
+  const limit = seconds(wall_deadline)
+  // What a recovery has set counts from that recovery, not from the start.
+  const own =
+    Math.abs(
+      wall_deadline -
+        started -
+        (parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0') ?? 0),
+    ) <= 1
+  stop(
+    on,
+    'wall_clock_exceeded',
+    { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit },
+    own
+      ? `The run took longer than ${plural(limit, 'second')}`
+      : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the time that its recovery set`,
+  )
+}
+
+function exceedBudget(on: Draft, credit_spent: number, credit_budget: number): void {
+  const step = current(on)?.key
+  const percent_used = Math.floor((credit_spent / credit_budget) * 100)
+  emit(on, 'run.budget_exceeded', {
+    ...(step !== undefined && { step }),
+    payload: { ...(step !== undefined && { step }), credit_spent, credit_budget, percent_used },
+    note: { about: aboutOf(on.state) },
+  })
+  stop(
+    on,
+    'budget_exceeded',
+    { limit_kind: 'budget', used: credit_spent, limit: credit_budget },
+    `The run spent ${credit_spent} of ${credit_budget} credits`,
+  )
+}
+
+function stop(on: Draft, reason: StopReason, reached: JsonObject, error: string): void {
+  on.at = undefined
+  const fault = { error_type: reason, error }
+  const at = current(on)
+  emit(on, 'limit.reached', {
+    ...(at && { step: at.key }),
+    payload: { ...(at && { step: at.key }), ...reached },
+  })
+  leaveBranches(on, fault.error)
+  abandon(on, fault)
+  withdraw(on, fault.error)
+  endWait(on, 'wait.closed', { reason: fault.error_type })
+  if (at?.row) failStep(on, fault, true, {}, reason)
+  else failRun(on, fault, at?.key, reason)
+}

@@ -1,0 +1,173 @@
+/** What the source events of the project hear of a run: what it waits for, and what it says of itself. */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { runAdditions, type Run } from '../../../protocol/runs/schema.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import type { Address } from '../../../protocol/entry.ts'
+import type { EmittedType } from '../../../protocol/events/types.ts'
+import { withAdditions } from '../../../protocol/additions.ts'
+import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
+import { patch, type Patch } from '../../../protocol/patch.ts'
+import type {
+  Awaited,
+  Chain,
+  Publication,
+  ServicePublication,
+} from '../../../protocol/events/sources.ts'
+import type { Effect } from '../../actor.ts'
+import { reduced } from '../../events/reduced.ts'
+import type { Note, RunState, StoredSignal } from '../state.ts'
+
+/** What source events of a run say of the run besides; private part of the event that they follow from. */
+export interface About {
+  readonly depth: number
+  readonly chain?: Chain
+  /** Fields of payload and meta: which definition or loop it is a run of. */
+  readonly of: JsonObject
+  /** Fields of the payload only; since runs carry `record`, they are read from there. */
+  readonly more?: JsonObject
+  /** The record before the event, without the members that the event itself changes. Absent in journals of earlier releases. */
+  readonly record?: Partial<RunRecord>
+}
+/** How the source events of a run came about. */
+export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chain'> => ({
+  depth: (engine.cause_depth ?? 0) + 1,
+  ...(engine.chain && { chain: engine.chain }),
+})
+/** Characters of the record in events of a run that goes on: each item of a list may have some of them. */
+const LARGEST_UNDER_WAY = 16_384
+
+/**
+ * What a run is, for the source events that it publishes.
+ * @param changes of the record by the event that ends the run: these members are not kept twice. Absent: the run goes on.
+ */
+export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
+  const { definition_id, loop_id } = state.record
+  const record = changes
+    ? reduced(
+        Object.fromEntries(
+          Object.entries(state.record).filter(([name]) => !Object.hasOwn(changes, name)),
+        ),
+      )
+    : reduced({ ...state.record }, LARGEST_UNDER_WAY)
+  return {
+    ...causeOf(state),
+    of: loop_id !== undefined ? { loop_id } : definition_id === '' ? {} : { definition_id },
+    record,
+  }
+}
+/** A record as clients see it, with its largest members left out if it is too large for a source event. */
+export const publishedRun = (record: RunRecord): JsonObject =>
+  reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
+
+const toEvents = ({ project }: Address, name: string, input: unknown): Effect[] => [
+  { tell: { to: { kind: 'events', id: project }, name, input } },
+]
+const publication = (
+  self: Address,
+  event_type: EmittedType,
+  { depth, chain, of }: About,
+  payload: JsonObject,
+  record?: RunRecord,
+): ServicePublication => ({
+  event_type,
+  source_kind: 'loop_run',
+  source_id: self.id,
+  event: { run_id: self.id, ...of, ...payload },
+  meta: { run_id: self.id, ...of },
+  ...(record && { record: publishedRun(record) }),
+  depth,
+  ...(chain && { chain }),
+})
+const aboutIn = ({ private: note }: RunEvent): About =>
+  (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
+
+/** The record as of the event. */
+const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
+  record && patch(record as RunRecord, run)
+/** Members of the record of a run that has ended that its source event repeats. */
+const moreOf = ({
+  started_at,
+  external_id,
+  name,
+  loop_name,
+  stop_reason,
+  status,
+}: RunRecord): JsonObject => ({
+  ...(started_at !== undefined && { started_at }),
+  ...(external_id !== undefined && { external_id }),
+  ...(name !== undefined && { name }),
+  ...(loop_name !== undefined && { loop_name }),
+  ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
+})
+
+/** The run has ended. */
+export const sayEnd =
+  (event_type: EmittedType) =>
+  (event: RunEvent, self: Address): Effect[] => {
+    const { completed_at } = event.run ?? {}
+    const about = aboutIn(event)
+    const record = recordAfter(about, event)
+    const payload = {
+      ...(record ? moreOf(record) : about.more),
+      ...event.payload,
+      ...(typeof completed_at === 'string' && { completed_at }),
+    }
+    return toEvents(self, 'source.publish', publication(self, event_type, about, payload, record))
+  }
+/** A check has given its verdict, or the budget is spent. */
+export const sayVerdict =
+  (event_type: EmittedType) =>
+  (event: RunEvent, self: Address): Effect[] => {
+    const about = aboutIn(event)
+    return toEvents(
+      self,
+      'source.publish',
+      publication(self, event_type, about, event.payload ?? {}, recordAfter(about, event)),
+    )
+  }
+/** The source event that a signal is, for the step that waits for it as for everybody else. */
+export const sourceOf = (
+  run_id: string,
+  { id, name: signal_name, payload }: StoredSignal,
+): ServicePublication => ({
+  id,
+  event_type: `signal.${signal_name}`,
+  source_kind: 'signal',
+  source_id: run_id,
+  event: { run_id, signal_name, payload },
+  meta: { run_id, signal_name },
+  depth: 0,
+})
+/** A signal was sent to the run. */
+export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
+  return toEvents(
+    self,
+    'source.publish',
+    sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
+  )
+}
+/** What the event itself says that somebody is told. */
+export function tellOnward({ private: content }: RunEvent): Effect[] {
+  const tell = (content as Note | undefined)?.tell
+  return tell ? [{ tell }] : []
+}
+/** A step wants to wait for an event. */
+export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {
+  const { engine, place } = content as Note
+  const wait = place?.wait ?? engine?.wait
+  if (wait?.kind !== 'event') return []
+  const { id: wait_id, event_type, source_id, match, condition } = wait
+  const awaited: Awaited = {
+    wait_id,
+    event_type,
+    ...(source_id !== undefined && { source_id }),
+    ...(match && { match }),
+    ...(condition !== undefined && { condition }),
+  }
+  return toEvents(self, 'wait.watch', { run_id: self.id, wait: awaited })
+}
+/** A wait is over, if the event says so of one that the matcher knows. */
+export function unwatch({ private: content }: RunEvent, self: Address): Effect[] {
+  const wait_id = (content as Note | undefined)?.unwatch
+  return wait_id === undefined ? [] : toEvents(self, 'wait.unwatch', { run_id: self.id, wait_id })
+}

@@ -1,0 +1,87 @@
+/**
+ * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
+ * looked at before the next step (limits.ts), and at once when an agent goes on with tools. An answer that ends its turn was
+ * paid for: it completes its step first.
+ */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import { creditsOf } from '../../../protocol/loops/credits.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { draft, emit, nothing, silently, tellLoop } from '../draft.ts'
+import { overspent } from '../limits.ts'
+import { waitingAt } from '../engine/places.ts'
+import { hasEnded, type RunState } from '../state.ts'
+
+/** Usages remembered, to tell a repeat. */
+const REMEMBERED = 256
+
+/** Add a usage to what the run has spent, once per id. */
+export function recordUsage(
+  state: RunState | null,
+  usage: RunCommands['usage.record']['input'],
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const {
+    usage_id,
+    category,
+    quantity,
+    credit_cost_milli: milli,
+    budget_cost_milli: counted = milli,
+    agent_turns = 0,
+    step_key,
+    agent_turn_id,
+    provider,
+    model,
+    ends = false,
+  } = usage
+  if (!state || state.engine.usages?.includes(usage_id)) return nothing
+  const on = draft(state, cause)
+  const spent = Math.round((state.record.credit_spent ?? 0) * 1000) + counted
+  const payload = {
+    category,
+    quantity,
+    credit_cost: creditsOf(milli),
+    budget_cost: creditsOf(counted),
+    credit_spent: creditsOf(spent),
+    ...(step_key !== undefined && { step_id: `${state.record.id}:${step_key}` }),
+  }
+  emit(on, 'usage.recorded', {
+    ...(step_key !== undefined && { step: step_key }),
+    payload,
+    usage: {
+      usage_id,
+      ...(agent_turn_id !== undefined && { agent_turn_id }),
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+    },
+    run: {
+      credit_spent: creditsOf(spent),
+      ...(agent_turns > 0 && {
+        agent_turns_used: (state.record.agent_turns_used ?? 0) + agent_turns,
+      }),
+    },
+    note: { engine: { usages: [...(state.engine.usages ?? []), usage_id].slice(-REMEMBERED) } },
+  })
+  if (counted > 0) tellLoop(on, 'run.spent', { run_id: state.record.id, milli: counted })
+  const goesOn =
+    !ends &&
+    !hasEnded(state) &&
+    !state.record.cancel_requested &&
+    !state.engine.ending &&
+    waitingAt(state, ({ kind }) => kind === 'agent') !== undefined
+  if (goesOn && overspent(on)) advance(on)
+  return silently(on)
+}
+
+/** The loop has spent its daily budget: no further step of this run begins. */
+export function halt(
+  state: RunState | null,
+  { used, limit }: RunCommands['run.halt']['input'],
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  if (!state || hasEnded(state)) return nothing
+  const on = draft(state, cause)
+  emit(on, 'run.held', { note: { engine: { spent_out: { used, limit } } } })
+  return silently(on)
+}

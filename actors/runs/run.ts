@@ -1,0 +1,172 @@
+/**
+ * A run: executes the steps of a spec one after another, and those of branches side by side. It moves only when a command comes: an operator's, a signal, the
+ * end of a job, or a time. Between commands it waits or has ended (advance.ts, E1).
+ *
+ *     queued → running → completed | failed | cancelled
+ *                 ↕                    ↓ recovery
+ *             suspended              queued
+ */
+import type { Api } from '../../protocol/api.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import type { RecoverExtra, StartExtra } from '../../protocol/access/directory.ts'
+import type { RunCommands } from '../../protocol/internal.ts'
+import type { Actor, Tell } from '../actor.ts'
+import { childCancel, childSettled, childStart } from './inbound/children.ts'
+import { cancel, recover, resume, retry } from './commands/control.ts'
+import { awaiting, deliver, watched } from './inbound/deliver.ts'
+import { opened, responded, settled } from './inbound/interactions.ts'
+import { jobRetried, jobSettled } from './inbound/jobs.ts'
+import { shownRun } from '../../protocol/loops/record.ts'
+import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
+import { actionCall, invoke, invoked, type InvokeExtra } from './commands/invoke.ts'
+import { jobSpec } from './engine/places.ts'
+import { signal } from './commands/signal.ts'
+import { start } from './commands/start.ts'
+import { turnWanted } from './steps/agent.ts'
+import { childAnswered } from './steps/loop.ts'
+import { halt, recordUsage } from './outbound/usage.ts'
+import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import {
+  askToWatch,
+  sayEnd,
+  saySignal,
+  sayVerdict,
+  tellOnward,
+  unwatch,
+} from './outbound/source-events.ts'
+import { turnDefined, turnSettled } from './inbound/turns.ts'
+import { wake } from './inbound/wake.ts'
+
+/** The run actor. */
+export const run: Actor<
+  RunState | null,
+  RunEvent,
+  Api,
+  'run',
+  Pick<RunCommands, keyof RunCommands>,
+  {
+    'run.start': StartExtra
+    'workflow.run': StartExtra
+    'action.invoke': InvokeExtra
+    'run.retry': RecoverExtra
+    'run.recover': RecoverExtra
+  }
+> = {
+  kind: 'run',
+  initial: () => null,
+  decide: {
+    'run.start': start,
+    'action.invoke': invoke,
+    'workflow.run': start,
+    'run.cancel': cancel,
+    'run.resume': resume,
+    'run.recover': recover,
+    'run.retry': retry,
+    'run.signal': signal,
+    'job.settled': jobSettled,
+    'job.retried': jobRetried,
+    'interaction.opened': opened,
+    'interaction.responded': responded,
+    'interaction.settled': settled,
+    'child.start': childStart,
+    'child.cancel': childCancel,
+    'child.settled': childSettled,
+    'event.watched': watched,
+    'event.deliver': deliver,
+    wake,
+    'run.open': open,
+    'run.begin': turnCame,
+    'run.hold': wait,
+    'run.displace': displace,
+    'run.halt': halt,
+    'run.end': finish,
+    'child.answered': childAnswered,
+    'usage.record': recordUsage,
+    'turn.defined': turnDefined,
+    'turn.settled': turnSettled,
+  },
+  evolve: {
+    'run.created': created,
+    'run.started': apply,
+    'run.suspended': apply,
+    'run.resumed': apply,
+    'run.completed': apply,
+    'run.failed': apply,
+    'run.cancelled': apply,
+    'run.cancel_requested': apply,
+    'step.started': apply,
+    'step.suspended': apply,
+    'step.resumed': apply,
+    'step.completed': apply,
+    'step.failed': apply,
+    'step.retried': apply,
+    'step.skipped': apply,
+    'step.cancelled': apply,
+    'wait.opened': apply,
+    'wait.resumed': apply,
+    'wait.timed_out': apply,
+    'wait.closed': apply,
+    'action.called': apply,
+    'action.completed': apply,
+    'action.failed': apply,
+    'action.retried': apply,
+    'signal.stored': apply,
+    'limit.reached': apply,
+    'interaction.requested': apply,
+    'interaction.responded': apply,
+    'interaction.settled': apply,
+    'check.passed': apply,
+    'check.failed': apply,
+    'wait.asked': apply,
+    'event.delivered': apply,
+    'cleanup.begun': apply,
+    'run.paused': apply,
+    'branches.begun': apply,
+    'branch.started': apply,
+    'branch.completed': apply,
+    'branch.failed': apply,
+    'branch.cancelled': apply,
+    'run.held': apply,
+    'usage.recorded': apply,
+    'run.budget_exceeded': apply,
+    'loop.auto_paused': apply,
+    'loop.asked': apply,
+    'turn.asked': apply,
+    'turn.opened': apply,
+    'turn.stopped': apply,
+    'run.progress_stalled': apply,
+  },
+
+  react: {
+    'loop.asked': ({ private: ask }) => [{ tell: ask as unknown as Tell }],
+    'run.budget_exceeded': sayVerdict('run.budget_exceeded'),
+    'run.progress_stalled': sayVerdict('run.progress_stalled'),
+    'turn.opened': tellOnward,
+    'turn.stopped': tellOnward,
+    'wait.asked': askToWatch,
+    'wait.resumed': unwatch,
+    'wait.timed_out': unwatch,
+    'wait.closed': unwatch,
+    'step.cancelled': unwatch,
+    'signal.stored': saySignal,
+    'check.passed': sayVerdict('check.passed'),
+    'check.failed': sayVerdict('check.failed'),
+    'run.completed': sayEnd('run.completed'),
+    'run.failed': sayEnd('run.failed'),
+    'run.cancelled': sayEnd('run.cancelled'),
+  },
+  ask: {
+    /** What a worker gets of a job, or null when the run no longer waits for it. */
+    job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
+    /** What an executor must know of a call beside its parameters, or null. */
+    action_call: actionCall,
+    /** What a direct call has come to. */
+    invoked,
+    /** Event types that steps wait for, with the ids of their waits. */
+    awaiting,
+    /** The record, or null. */
+    get: (state) => state && shownRun(state.record),
+  },
+  deadline,
+  ended: (state) => state !== null && hasEnded(state),
+}

@@ -1,0 +1,165 @@
+/**
+ * An action step: work that a worker does, or the run of a published workflow. The run keeps the parameters; the queue gets the header of a job and does the
+ * attempts. The job moves to the queue in the commit that suspends the run, so neither exists without the other.
+ *
+ * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once, unless the action
+ * is annotated as one that may safely run again: whoever takes the job knows that, and three of its leases may be lost.
+ */
+import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
+import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
+import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import { publishedHandle } from '../../../protocol/naming.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { sizes } from '../../../protocol/workers/socket.ts'
+import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
+import type { RunFault } from '../engine/ending.ts'
+import { attemptsOf, failStep } from '../engine/outcome.ts'
+import { specOf } from '../engine/places.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import type { OpenWait } from '../state.ts'
+import { suspend } from '../engine/suspend.ts'
+import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
+import { dueOf } from './timeout.ts'
+
+/** The action step of the vocabulary. */
+export type ActionStep = Extract<Step, { kind: 'action' }>
+
+/** Ask for the action to be done, and wait for it. */
+export function executeAction(on: Draft, step: ActionStep): void {
+  const given = step.config.parameters ?? {}
+  const parameters = on.state.engine.invoked
+    ? given
+    : (renderText(given, expressionScope(on)) as JsonObject)
+  const size = sizeOf(JSON.stringify(specOf(step, parameters)), sizes.spec)
+  if (size <= sizes.spec)
+    if (publishedHandle(step.config.action_name) === undefined) call(on, step, parameters)
+    else callWorkflow(on, step, parameters)
+  else
+    failStep(
+      on,
+      {
+        error_type: 'job_spec_too_large',
+        error: `The job has ${size} bytes with its rendered parameters; it may have ${sizes.spec}`,
+      },
+      true,
+    )
+}
+
+/** Run the published workflow that the action stands for: its run is a child, whose result is that of the step. */
+function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
+  const { key, row } = current(on) ?? {}
+  const action = step.config.action_name
+  const child = isDeepest(on) ? tooDeep : childOf(on, action, parameters, {})
+  if ('error' in child) {
+    failStep(on, child, true)
+    return
+  }
+  const run_id = on.cause.mint('run')
+  emit(on, 'action.called', {
+    ...(key !== undefined && { step: key }),
+    payload: { action, step: key, parameters, run_id, attempt: row?.attempt ?? 1 },
+  })
+  startChild(on, child, true, dueOf(on, step), run_id)
+}
+
+function call(on: Draft, step: ActionStep, parameters: JsonObject): void {
+  const at = current(on)
+  if (!at?.row) return
+  const { key, row } = at
+  const job_id = on.cause.mint('job')
+  const action = step.config.action_name
+  const due = dueOf(on, step)
+  emit(on, 'action.called', {
+    step: key,
+    payload: { action, step: key, parameters, job_id, attempt: row.attempt },
+  })
+  const wait: OpenWait = {
+    kind: 'worker',
+    step: key,
+    id: on.cause.mint('wait'),
+    job_id,
+    base: row.attempt - 1,
+    ...(due !== undefined && { due }),
+  }
+  suspend(
+    on,
+    wait,
+    { job_id, action, queue: on.state.record.queue, subject: job_id },
+    { job_id, inputs: parameters, waiting_on: null },
+  )
+  tellQueue(on, 'queue.enqueue', jobOf(on, step, key, job_id))
+}
+
+function jobOf(
+  on: Draft,
+  step: ActionStep,
+  key: string,
+  id: string,
+): { job: JobHeader; record: Job } {
+  const { record: run, engine } = on.state
+  const attempts = attemptsOf(step) - placeOf(on).tries + 1
+  const { environment_id, action_name, execution_location } = step.config
+  const { priority, fairness_key } = engine
+  const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
+  const step_id = `${run.id}:${key}`
+  // Written out twice, because every run makes one of each: joining parts of objects takes several times as long.
+  const job: Writable<JobHeader> = {
+    id,
+    kind: 'action_execution',
+    origin,
+    executor_kind: 'customer_worker',
+    action_name,
+    run_id: run.id,
+    step_id,
+    step_key: key,
+    priority,
+    max_attempts: attempts,
+    fairness_key: fairness_key ?? '',
+    enqueued_at: on.cause.at,
+    max_losses: attempts,
+  }
+  const record: Writable<Job> = {
+    id,
+    kind: 'action_execution',
+    origin,
+    executor_kind: 'customer_worker',
+    action_name,
+    run_id: run.id,
+    step_id,
+    step_key: key,
+    priority,
+    max_attempts: attempts,
+    queue: run.queue,
+    status: 'queued',
+    claim_attempt: 0,
+    cancel_requested: false,
+    created_at: now(on),
+    updated_at: now(on),
+  }
+  if (environment_id !== undefined) job.environment_id = record.environment_id = environment_id
+  if (execution_location === 'managed') job.executor_kind = record.executor_kind = 'server_worker'
+  if (execution_location === 'worker') job.workers_only = true
+  if (step.retry?.max_attempts !== undefined) job.strict = true
+  if (fairness_key !== undefined) record.fairness_key = fairness_key
+  return { job, record }
+}
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** Give up the job or the child run that the current step waits for, if it waits for one: it is stopped, and the step goes on without it. */
+export function abandon(on: Draft, fault: RunFault): void {
+  const at = current(on)
+  const { wait } = placeOf(on)
+  if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason: fault.error_type })
+  if (wait?.kind !== 'worker' || at?.step.kind !== 'action') return
+  tellQueue(on, 'queue.cancel', { job_ids: [wait.job_id], reason: fault.error_type })
+  emit(on, 'action.failed', {
+    step: wait.step,
+    payload: {
+      action: at.step.config.action_name,
+      step: wait.step,
+      job_id: wait.job_id,
+      ...(at.row && { attempt: at.row.attempt }),
+      ...fault,
+    },
+  })
+}

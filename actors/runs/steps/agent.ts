@@ -1,0 +1,237 @@
+/**
+ * A step that asks an agent: one turn in a session of the agent, whose answer is the step's output. Session and agent live
+ * elsewhere, and what a turn runs with must be looked up; so the turn has three stages, and the run waits through all of them:
+ *
+ *     asked (an executor looks up) → opened (the session has it, and says how it ends) → settled (../turns.ts)
+ */
+import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
+import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
+import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
+import type { TurnWanted } from '../../../protocol/internal.ts'
+import { renderText } from '../../../protocol/rules/expressions/template.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import {
+  current,
+  emit,
+  now,
+  OPENINGS,
+  placeOf,
+  tellOpenings,
+  type AgentWait,
+  type Draft,
+} from '../draft.ts'
+import { failStep } from '../engine/outcome.ts'
+import { stepsAt, waitingAt } from '../engine/places.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import { rowOf, type RunState } from '../state.ts'
+import { suspend } from '../engine/suspend.ts'
+import { dueOf } from './timeout.ts'
+
+/** The agent step of the vocabulary. */
+export type AgentStep = Extract<Step, { kind: 'agent' }>
+/** What a turn is asked; the inputs of its step show it. */
+interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
+  readonly instructions: string
+}
+/** Attempts at looking up what a turn runs with, when something is not there just then. */
+const ATTEMPTS = 10
+
+/** Ask the agent, and wait for its answer. */
+export function executeAgent(on: Draft, step: AgentStep): void {
+  const agent = step.config.agent_id ?? on.state.engine.agent_id
+  const instructions = String(renderText(step.config.instructions, expressionScope(on)))
+  if (agent === undefined)
+    return void failStep(
+      on,
+      { error_type: 'agent_not_found', error: 'Nothing says which agent is asked' },
+      true,
+    )
+  if (instructions.trim() === '')
+    return void failStep(
+      on,
+      { error_type: 'instructions_empty', error: 'The instructions say nothing' },
+      true,
+    )
+  const session = sessionFor(on, step, agent)
+  if (session.name.length > limits.session_key)
+    return void failStep(
+      on,
+      {
+        error_type: 'session_invalid',
+        error: `The name of a session has at most ${limits.session_key} characters`,
+      },
+      true,
+    )
+  askAgent(on, step, { agent, instructions, session })
+}
+
+/** Have a turn looked up, opened and waited for. @param judges the assertion that it is for. @param detail of a check, as far as it is known. */
+export function askAgent(
+  on: Draft,
+  step: Step,
+  asked: Asked,
+  judges?: number,
+  detail?: JsonObject,
+): void {
+  const { key = '' } = current(on) ?? {}
+  const [turn_id, job_id] = [on.cause.mint('turn'), on.cause.mint('job')]
+  const due = dueOf(on, step)
+  const wait: AgentWait = {
+    kind: 'agent',
+    step: key,
+    id: on.cause.mint('wait'),
+    turn_id,
+    job_id,
+    ...(judges !== undefined && { judges }),
+    ...(due !== undefined && { due }),
+  }
+  emit(on, 'turn.asked', { run: { agent_turns_used: (on.state.record.agent_turns_used ?? 0) + 1 } })
+  const whom = asked.agent === undefined ? 'the reviewer' : `the agent ${asked.agent}`
+  suspend(
+    on,
+    wait,
+    { subject: turn_id, ...(asked.agent !== undefined && { agent_id: asked.agent }) },
+    {
+      inputs: { ...asked },
+      agent_turn_id: turn_id,
+      session_id: null,
+      agent_id: null,
+      ...(detail && { verdict_detail: detail }),
+      waiting_on: { kind: 'agent', reason: `Waits for ${whom}`, step_key: key },
+    },
+  )
+  tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
+}
+/** The session went while the turn was on its way to it: look again. */
+export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void {
+  const job_id = on.cause.mint('job')
+  emit(on, 'turn.asked', {
+    step: wait.step,
+    row: { session_id: null },
+    place: { wait: { ...wait, job_id } },
+  })
+  tellOpenings(on, 'queue.enqueue', jobOf(on, wait.step, job_id))
+}
+
+function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Job } {
+  const {
+    record: { id: run_id },
+    engine: { priority, fairness_key = '' },
+  } = on.state
+  const shared = {
+    id,
+    origin: 'server_internal',
+    executor_kind: 'server_worker',
+    run_id,
+    step_id: `${run_id}:${key}`,
+    step_key: key,
+    priority,
+    fairness_key,
+    max_attempts: ATTEMPTS,
+  } as const
+  return {
+    job: { ...shared, kind: 'opening', enqueued_at: on.cause.at, max_losses: ATTEMPTS },
+    // On no list: what clients see of the turn is the step, and the turn.
+    record: {
+      ...shared,
+      kind: 'action_execution',
+      queue: OPENINGS,
+      status: 'queued',
+      claim_attempt: 0,
+      cancel_requested: false,
+      created_at: now(on),
+      updated_at: now(on),
+    },
+  }
+}
+
+/** Names below which sessions of the run's agents are found: its loop, its workflow, or the run itself. */
+export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
+  loop_id ?? (definition_id || id)
+function sessionFor(
+  on: Draft,
+  { name: step_name, kind, config }: AgentStep,
+  agent: string,
+): TurnWanted['session'] {
+  const { record, spec, engine } = on.state
+  const { scope, name, title, visibility, compaction_policy } = {
+    ...spec.defaults?.agent_session,
+    ...config.session,
+  }
+  const { key, row } = current(on) ?? {}
+  const roots = {
+    ...expressionScope(on),
+    agent: { id: agent },
+    loop: { id: record.loop_id ?? null, name: record.loop_name ?? null },
+    source: record.source ?? engine.meta['source'] ?? null,
+    step: { id: key ?? null, name: step_name ?? null, kind, attempt: row?.attempt ?? 1 },
+  }
+  const text = (source: string | undefined): string =>
+    source === undefined ? '' : String(renderText(source, roots)).trim()
+  const called = text(title).slice(0, limits.title)
+  return {
+    scope: scope === 'agent' ? 'agent' : 'loop',
+    ref_id: scope === 'agent' ? agent : scopeOf(on.state),
+    name: text(name) || usualName(on.state),
+    ...(called !== '' && { title: called }),
+    ...(visibility && { visibility }),
+    ...(compaction_policy && {
+      compaction_policy: compaction_policy as NonNullable<
+        TurnWanted['session']['compaction_policy']
+      >,
+    }),
+  }
+}
+/** The session of a run that names none: that of the conversation it came from, else of its trigger, else `default`. */
+function usualName({ record, engine }: RunState): string {
+  const { channel_id, thread_id } = record.meta ?? engine.meta
+  if (typeof channel_id === 'string')
+    return sessionKeyOf(channel_id, typeof thread_id === 'string' ? thread_id : undefined)
+  const { trigger_id } = record.source ?? {}
+  return trigger_id === undefined ? 'default' : `trigger:${trigger_id}`
+}
+
+/** What whoever looks up a turn must know; null when the run does not wait for that any more. */
+export function turnWanted(
+  state: RunState | null,
+  { job_id }: { readonly job_id: string },
+): TurnWanted | null {
+  const found = state && waitingAt(state, (wait) => wait.kind === 'agent' && wait.job_id === job_id)
+  const wait = found?.place.wait
+  if (!state || wait?.kind !== 'agent') return null
+  const step = stepsAt(state, found?.at)[found?.place.position ?? -1]
+  const { agent, session } = (rowOf(state, wait.step, found?.at)?.inputs ?? {}) as unknown as Asked
+  const { max_duplicate_tool_calls } = state.spec.limits ?? {}
+  const seconds = Math.ceil((parseDuration(step?.timeout?.duration ?? '0') ?? 0) / 1000)
+  const thinking_effort =
+    (step?.kind === 'agent' ? step.config.session?.thinking_effort : undefined) ??
+    state.spec.defaults?.agent_session?.thinking_effort
+  return {
+    turn_id: wait.turn_id,
+    ...(agent !== undefined && { agent }),
+    ...(state.engine.actor && { asker: state.engine.actor.principal_id }),
+    session,
+    step: {
+      ...(seconds > 0 && { timeout_seconds: seconds }),
+      ...(thinking_effort && { thinking_effort }),
+      ...(max_duplicate_tool_calls !== undefined && { max_duplicate_tool_calls }),
+      ...(step?.kind === 'agent' && boundsOf(step)),
+    },
+  }
+}
+const boundsOf = ({
+  config: { model_route, tool_names, disable_tools, max_turns },
+}: AgentStep): Partial<TurnWanted['step']> => ({
+  ...(model_route && {
+    model_route: model_route as NonNullable<TurnWanted['step']['model_route']>,
+  }),
+  ...(tool_names && { tool_names }),
+  ...(disable_tools && { disable_tools }),
+  ...(max_turns !== undefined && { max_turns }),
+})
+/** The wait for a turn that the current step has, if it has one. */
+export const turnWait = (on: Draft): AgentWait | undefined => {
+  const { wait } = placeOf(on)
+  return wait?.kind === 'agent' ? wait : undefined
+}

@@ -1,0 +1,76 @@
+/** How a step asks people: the question, the wait for the answer, and the interaction that lives in the slot of its run. */
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { InteractionOpening } from '../../../protocol/internal.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, emit, tellInteraction, type Draft } from '../draft.ts'
+import { failStep } from '../engine/outcome.ts'
+import type { OpenWait } from '../state.ts'
+import { suspend } from '../engine/suspend.ts'
+import { causeOf } from '../outbound/source-events.ts'
+import { dueOf } from './timeout.ts'
+
+/** What is asked. */
+export type InteractionQuestion = Omit<
+  InteractionOpening,
+  'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'
+>
+
+/** Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as they were rendered. */
+export function ask(
+  on: Draft,
+  step: Step,
+  given: readonly unknown[],
+  question: Omit<InteractionQuestion, 'target_user_ids'>,
+): void {
+  const key = current(on)?.key ?? ''
+  const targets = [
+    ...new Set(given.filter((target) => typeof target === 'string' && target !== '')),
+  ] as string[]
+  if (targets.length === 0) {
+    failStep(
+      on,
+      { error_type: 'interaction_invalid', error: 'targets: must be ids of principals' },
+      true,
+    )
+    return
+  }
+  const asked: InteractionQuestion = { ...question, target_user_ids: targets }
+  const { kind: protocol, title, expires_at } = asked
+  const interaction_id = on.cause.mint('interaction')
+  const due = dueOf(on, step)
+  const wait: OpenWait = {
+    kind: 'interaction',
+    step: key,
+    id: on.cause.mint('wait'),
+    interaction_id,
+    ...(due !== undefined && { due }),
+  }
+  const until = expires_at !== undefined && { expires_at }
+  emit(on, 'interaction.requested', {
+    step: key,
+    payload: { step: key, interaction_id, protocol, targets, title, ...until },
+  })
+  const ends = [due, expires_at && parseTimestamp(expires_at)].filter(
+    (time) => typeof time === 'number',
+  )
+  const waiting_on = {
+    kind: 'interaction' as const,
+    reason: `Waits for an answer of ${targets.join(', ')}`,
+    ...(ends.length > 0 && { until: timestamp(Math.min(...ends)) }),
+    step_key: key,
+    interaction_id,
+  }
+  suspend(
+    on,
+    wait,
+    { interaction_id, subject: interaction_id, protocol, targets, ...until },
+    { inputs: { ...asked }, waiting_on },
+  )
+  tellInteraction(on, interaction_id, 'interaction.open', {
+    ...asked,
+    run_id: on.state.record.id,
+    signal_name: `interaction.${key}`,
+    step: key,
+    ...causeOf(on.state),
+  } satisfies InteractionOpening)
+}

@@ -1,0 +1,90 @@
+/**
+ * A step with branches: it waits, and its branches go on (`../branches.ts`). A later attempt of the step goes on with what the
+ * one before left: branches that gave their output are not taken again.
+ */
+import { evaluate } from '../../../protocol/rules/expressions/expression.ts'
+import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import { outputOf, type JoinStep } from '../engine/branches.ts'
+import { current, emit, type Draft } from '../draft.ts'
+import { yieldOf } from '../engine/branch-state.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import type { Join, OpenWait } from '../state.ts'
+import { suspend } from '../engine/suspend.ts'
+import { dueOf } from './timeout.ts'
+
+/** Items that one step may go through. */
+const MAX_ITEMS = 10_000
+
+/** Begin the branches; a list without items is done at once. */
+export function executeBranches(on: Draft, step: JoinStep): void {
+  const key = current(on)?.key ?? ''
+  const { join: before } = on.state
+  if (before)
+    emit(on, 'branches.begun', {
+      note: { join: { next: 0, failed: 0, todo: unfinished(on, before) } },
+    })
+  else {
+    const items = step.kind === 'for_each' ? itemsOf(on, step) : undefined
+    const count = step.kind === 'for_each' ? items?.length : step.config.branches.length
+    if (count === undefined || count > MAX_ITEMS) {
+      failStep(
+        on,
+        {
+          error_type: 'items_invalid',
+          error:
+            count === undefined
+              ? 'The items are not a list'
+              : `There are ${count} items; a step goes through ${MAX_ITEMS} at most`,
+        },
+        true,
+      )
+      return
+    }
+    if (count === 0) {
+      completeStep(on, outputOf(on, step, { count, done: 0, failed: 0 }))
+      return
+    }
+    emit(on, 'branches.begun', {
+      note: {
+        join: { step: key, count, ...(items && { items }), next: 0, done: 0, failed: 0, size: 0 },
+      },
+    })
+  }
+  const count = on.state.join?.count ?? 0
+  const due = dueOf(on, step)
+  const wait: OpenWait = {
+    kind: 'branches',
+    step: key,
+    id: on.cause.mint('wait'),
+    ...(due !== undefined && { due }),
+  }
+  suspend(
+    on,
+    wait,
+    { count },
+    {
+      waiting_on: {
+        kind: 'branches',
+        reason: `Waits for its ${count} ${step.kind === 'parallel' ? 'branches' : 'items'}`,
+        step_key: key,
+      },
+    },
+  )
+}
+
+function itemsOf(
+  on: Draft,
+  { config: { items } }: Extract<JoinStep, { kind: 'for_each' }>,
+): readonly unknown[] | undefined {
+  const list =
+    typeof items === 'string'
+      ? evaluate(items, expressionScope(on))
+      : renderNative(items, expressionScope(on))
+  return Array.isArray(list) ? list : undefined
+}
+const unfinished = (on: Draft, { count }: Join): number[] =>
+  Array.from({ length: count }, (_, index) => index).filter((index) => {
+    const given = yieldOf(on.state, index)
+    return !given || 'fault' in given
+  })

@@ -1,0 +1,222 @@
+/**
+ * A step that asserts. Every assertion is evaluated, and one that fails to evaluate has failed. Those that an agent judges are
+ * asked one after the other, each in a turn of its own. What failed fails the run, is only noted, or is put before people: they
+ * let it pass, or end the run.
+ */
+import type { JsonObject } from '../../../protocol/common.ts'
+import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
+import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
+import type { InteractionSettled } from '../../../protocol/internal.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, emit, type AgentWait, type Draft } from '../draft.ts'
+import type { RunFault } from '../engine/ending.ts'
+import { stopped } from '../limits.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import { aboutOf } from '../outbound/source-events.ts'
+import { askAgent, scopeOf } from './agent.ts'
+import { ask } from './asking.ts'
+
+/** The check step of the vocabulary. */
+export type CheckStep = Extract<Step, { kind: 'check' }>
+type Assertion = CheckStep['config']['checks'][number]
+/** What became of an assertion; `pass` is absent while its judge is still to be asked. */
+type Result = JsonObject & { readonly name: string; readonly pass?: boolean }
+
+/** What a judge answers. */
+export const VERDICT: JsonObject = {
+  type: 'object',
+  properties: { pass: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['pass', 'reason'],
+  additionalProperties: false,
+}
+/** Characters of a step's output that a judge is shown. */
+const SHOWN = 65_536
+
+/** Assert, and go on, fail or ask. */
+export function executeCheck(on: Draft, step: CheckStep): void {
+  const roots = expressionScope(on)
+  goOn(
+    on,
+    step,
+    step.config.checks.map((assertion) => evaluated(assertion, roots)),
+    0,
+  )
+}
+
+function evaluated(
+  { name, kind, expr = '', agent, evidence }: Assertion,
+  roots: JsonObject,
+): Result {
+  const about = {
+    name,
+    kind,
+    ...(kind === 'expr' ? { expr } : agent !== undefined && { agent }),
+    ...(evidence && { evidence }),
+  }
+  if (kind === 'agent') return about
+  try {
+    return { ...about, pass: predicate(expr, roots) }
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    return { ...about, pass: false, error: error.message }
+  }
+}
+
+/** Ask the next judge from an index on, or come to the verdict. */
+function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: number): void {
+  const { on_fail = 'fail', checks } = step.config
+  const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
+  const assertion = checks[index]
+  if (!assertion) return void conclude(on, step, results)
+  // Before the first one the step was asked itself.
+  if (from > 0 && stopped(on)) return
+  const { key = '', row } = current(on) ?? {}
+  try {
+    const session = {
+      scope: 'loop' as const,
+      ref_id: scopeOf(on.state),
+      name: `check:${on.state.record.id}:${key}:${index}:${row?.attempt ?? 1}`,
+      title: `Check ${assertion.name}`,
+    }
+    askAgent(
+      on,
+      step,
+      {
+        ...(assertion.agent !== undefined && { agent: assertion.agent }),
+        instructions: questionOf(assertion, expressionScope(on)),
+        session,
+      },
+      index,
+      { on_fail, checks: results },
+    )
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    goOn(on, step, having(results, index, { pass: false, error: error.message }), index + 1)
+  }
+}
+const having = (results: readonly Result[], index: number, more: JsonObject): Result[] =>
+  results.map((result, i) => (i === index ? { ...result, ...more } : result))
+
+/** What a judge is asked: the author's words, and what the named steps gave. */
+function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject): string {
+  const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>
+  const shown = evidence.map((id) => {
+    const text = JSON.stringify(
+      Object.hasOwn(steps, id) ? (steps[id]?.output ?? null) : null,
+      null,
+      2,
+    )
+    return `## ${id}\n\n${text.length > SHOWN ? `${text.slice(0, SHOWN)}\n(cut here)` : text}`
+  })
+  return [
+    String(renderText(prompt, roots)),
+    ...(shown.length > 0 ? ['# Evidence: what earlier steps gave', ...shown] : []),
+    'Judge only this, and give pass (true or false) with a reason of one or two sentences.',
+  ].join('\n\n')
+}
+
+/** A judge has answered, or has not: that counts as failed. */
+export function judged(
+  on: Draft,
+  step: CheckStep,
+  { judges = 0, turn_id }: AgentWait,
+  came: JsonObject | RunFault,
+): void {
+  const row = current(on)?.row
+  const results = (row?.verdict_detail?.['checks'] ?? []) as readonly Result[]
+  const about = {
+    ...(row?.agent_id !== undefined && { agent: row.agent_id }),
+    agent_turn_id: turn_id,
+  }
+  const { pass, reason, error } = came as Readonly<Record<string, unknown>>
+  goOn(
+    on,
+    step,
+    having(
+      results,
+      judges,
+      typeof pass === 'boolean'
+        ? { ...about, pass, reason }
+        : { ...about, pass: false, error: error ?? 'The judge gave no verdict' },
+    ),
+    judges + 1,
+  )
+}
+
+function conclude(on: Draft, step: CheckStep, results: readonly Result[]): void {
+  const key = current(on)?.key ?? ''
+  const { on_fail = 'fail', gate } = step.config
+  const failed = results.filter(({ pass }) => pass !== true).map(({ name }) => name)
+  const verdict = failed.length === 0 ? ('pass' as const) : ('fail' as const)
+  const verdict_detail = { verdict, on_fail, checks: results, failed }
+  emit(on, verdict === 'pass' ? 'check.passed' : 'check.failed', {
+    step: key,
+    payload: { step: key, ...verdict_detail },
+    row: { verdict, verdict_detail },
+    note: { about: aboutOf(on.state) },
+  })
+  if (verdict === 'pass' || on_fail === 'continue') completeStep(on, verdict_detail)
+  else if (on_fail === 'fail' || !gate)
+    failStep(
+      on,
+      { error_type: 'check_failed', error: `Failed: ${failed.join(', ')}` },
+      !step.retry,
+      {},
+      'check_failed',
+    )
+  else openGate(on, step, gate, failed)
+}
+
+function openGate(
+  on: Draft,
+  step: CheckStep,
+  gate: NonNullable<CheckStep['config']['gate']>,
+  failed: readonly string[],
+): void {
+  const roots = expressionScope(on)
+  const prompt = gate.prompt === undefined ? undefined : String(renderText(gate.prompt, roots))
+  ask(on, step, (renderNative(gate.targets, roots) as unknown[]).flat(), {
+    kind: 'request_approval',
+    resolution_policy: { type: 'any_of' },
+    spec: { mode: 'confirm' },
+    title: (prompt ?? `Go on although ${failed.join(', ')} failed?`).slice(0, 512),
+    ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
+  })
+}
+
+/** People have decided about what failed: `true` lets it pass, everything else ends the run. */
+export function settleGate(
+  on: Draft,
+  { status, value, responder, interaction_id, comment, reason }: InteractionSettled,
+): void {
+  const detail = (current(on)?.row?.verdict_detail ?? {}) as JsonObject
+  const gate = {
+    interaction_id,
+    status,
+    ...(status === 'completed' && { value }),
+    ...(responder && { responder }),
+    ...(comment !== undefined && { comment }),
+    ...(reason !== undefined && { reason }),
+  }
+  const verdict_detail = {
+    ...detail,
+    ...(responder && value === true && { overridden_by: responder.user_id }),
+    gate,
+  }
+  if (status === 'completed' && value === true) completeStep(on, verdict_detail, { verdict_detail })
+  else
+    failStep(
+      on,
+      {
+        error_type: 'gate_rejected',
+        error:
+          status === 'completed'
+            ? `Rejected by ${responder?.user_id ?? 'somebody'}`
+            : `The approval was ${status}`,
+      },
+      true,
+      { verdict_detail },
+      'gate_rejected',
+    )
+}

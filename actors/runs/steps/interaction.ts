@@ -1,0 +1,147 @@
+/**
+ * A step that asks people. The interaction takes the slot of its run: question, answer and the run that waits for it move in
+ * one commit. What nobody answers in time, or what is cancelled, fails the step or goes on, as the step says.
+ */
+import {
+  parseDuration,
+  parseTimestamp,
+  timestamp,
+  type JsonObject,
+} from '../../../protocol/common.ts'
+import { checkPolicy, checkQuestion } from '../../../protocol/interactions/check.ts'
+import type { FieldError } from '../../../protocol/errors.ts'
+import type { Policy, Question } from '../../../protocol/interactions/schema.ts'
+import type { InteractionSettled } from '../../../protocol/internal.ts'
+import type { Roots } from '../../../protocol/rules/expressions/expression.ts'
+import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import type { Draft } from '../draft.ts'
+import type { RunFault } from '../engine/ending.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import { ask, type InteractionQuestion } from './asking.ts'
+
+/** The interaction step of the vocabulary. */
+export type InteractionStep = Extract<Step, { kind: 'interaction' }>
+
+/** Ask, and wait for the answer. */
+export function executeInteraction(on: Draft, step: InteractionStep): void {
+  const asked = render(on, step)
+  if ('error' in asked) {
+    failStep(on, asked, true)
+    return
+  }
+  const { target_user_ids: targets, expires_at } = asked
+  if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= on.cause.at) {
+    finish(on, step, { status: 'expired' })
+    return
+  }
+  ask(on, step, targets, asked)
+}
+
+/** What is asked, with every template filled in, or why it cannot be asked. */
+function render(on: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
+  const roots = expressionScope(on)
+  const text = (source: string | undefined): string | undefined =>
+    source === undefined ? undefined : String(renderText(source, roots))
+  const targets = idsOf(config.targets, roots)
+  const given: Policy =
+    typeof config.resolution_policy === 'object'
+      ? config.resolution_policy
+      : { type: config.resolution_policy ?? 'any_of' }
+  const reviewers = given.review && idsOf(given.review.reviewer_user_ids ?? [], roots)
+  const policy: Policy = reviewers
+    ? { ...given, review: { ...given.review, reviewer_user_ids: reviewers.ids } }
+    : given
+  const spec = config.spec && (renderText(config.spec, roots) as Question)
+  const prompt = text(config.prompt)
+  const title =
+    (text(config.title) ?? name ?? prompt)?.trim().slice(0, 512) || titles[config.protocol]
+  const description = text(config.description) ?? (title === prompt ? undefined : prompt)
+  const [fault] = [
+    ...notIds(targets, 'targets'),
+    ...(reviewers ? notIds(reviewers, 'resolution_policy.review.reviewer_user_ids') : []),
+    ...checkPolicy(policy, targets.ids, 'resolution_policy', 'targets'),
+    ...(spec ? checkQuestion(spec, config.protocol, 'spec') : []),
+  ]
+  if (fault) return { error_type: 'interaction_invalid', error: `${fault.field}: ${fault.message}` }
+  const lasts = parseDuration(config.expires_in ?? '0')
+  const ends =
+    config.expires_at === undefined
+      ? lasts
+        ? Math.ceil(on.cause.at + lasts)
+        : undefined
+      : parseTimestamp(config.expires_at)
+  return {
+    kind: config.protocol,
+    title,
+    target_user_ids: targets.ids,
+    resolution_policy: policy,
+    ...(description !== undefined && { description }),
+    ...(spec && { spec }),
+    ...(config.context && { context: renderNative(config.context, roots) as JsonObject }),
+    ...(ends !== undefined && { expires_at: timestamp(ends) }),
+  }
+}
+/** People as a list of ids and templates names them, each once, and whether something there was no id. */
+function idsOf(
+  list: readonly string[],
+  roots: Roots,
+): { readonly ids: string[]; readonly whole: boolean } {
+  const rendered = new Set((renderNative(list, roots) as unknown[]).flat())
+  const ids = [...rendered].filter((id): id is string => typeof id === 'string' && id !== '')
+  return { ids, whole: ids.length === rendered.size }
+}
+const notIds = ({ ids, whole }: ReturnType<typeof idsOf>, field: string): FieldError[] =>
+  ids.length > 0 && whole ? [] : [{ field, message: 'must be ids of principals' }]
+const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = {
+  request_information: 'A question',
+  request_approval: 'An approval',
+  request_review: 'A review',
+  assign_work: 'Some work',
+}
+
+/** End the step with what became of the interaction: an answer, or what the step says of silence and cancellation. */
+export function finish(
+  on: Draft,
+  { config }: InteractionStep,
+  ended: Omit<InteractionSettled, 'interaction_id' | 'signal_name'> & {
+    readonly interaction_id?: string
+  },
+): void {
+  const { status, reason } = ended
+  const fails =
+    status === 'expired'
+      ? (config.on_expiry ?? 'fail') === 'fail'
+      : status === 'cancelled' && config.on_cancel === 'fail'
+  if (!fails) completeStep(on, outputOf(ended))
+  else if (status === 'expired')
+    failStep(on, { error_type: 'interaction_expired', error: 'Nobody answered in time' })
+  else
+    failStep(on, {
+      error_type: 'interaction_cancelled',
+      error:
+        reason === undefined
+          ? 'The interaction was cancelled'
+          : `The interaction was cancelled: ${reason}`,
+    })
+}
+
+/** What a run gets to see of an interaction that has ended. */
+export function outputOf({
+  interaction_id,
+  status,
+  value,
+  responder,
+  comment,
+  reason,
+}: Parameters<typeof finish>[2]): JsonObject {
+  if (status === 'cancelled') return { status, ...(reason !== undefined && { reason }) }
+  return {
+    ...(interaction_id !== undefined && { interaction_id }),
+    status,
+    ...(status === 'completed' && { value }),
+    ...(responder && { responder }),
+    ...(comment !== undefined && { comment }),
+  }
+}

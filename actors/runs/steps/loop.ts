@@ -1,0 +1,124 @@
+/**
+ * A step that starts another run. That of a workflow lives in the slot of this one; the step is done when it was started, or waits
+ * until it has ended. A child that is waited for is stopped with its parent; any other goes its own way.
+ *
+ * A run of a loop lives with its loop, perhaps in another shard: the loop is asked, and answers with the id of the run, or why
+ * there is none. Its own rules decide when that run begins.
+ */
+import type { JsonObject } from '../../../protocol/common.ts'
+import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { ChildRequest } from '../../../protocol/loops/events.ts'
+import type { Cause, Decision, Tell } from '../../actor.ts'
+import { advance } from '../engine/advance.ts'
+import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
+import type { RunFault } from '../engine/ending.ts'
+import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { waitingAt } from '../engine/places.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
+import { hasEnded, type Note, type OpenWait, type RunState } from '../state.ts'
+import { suspend } from '../engine/suspend.ts'
+import { childOf, initiativeOf, isDeepest, startChild, tooDeep, type Child } from './child.ts'
+import { dueOf } from './timeout.ts'
+
+/** The loop step of the vocabulary. */
+export type LoopStep = Extract<Step, { kind: 'loop' }>
+
+/** Start a child. */
+export function executeLoop(on: Draft, step: LoopStep): void {
+  const key = current(on)?.key ?? ''
+  if (step.config.loop_id !== undefined) {
+    askLoop(on, step, key, step.config.loop_id)
+    return
+  }
+  const child = workflowOf(on, step)
+  if ('error' in child) {
+    failStep(on, child, true)
+    return
+  }
+  const waits = step.config.wait === true
+  const run_id = startChild(on, child, waits, dueOf(on, step))
+  if (!waits) completeStep(on, { run_id })
+}
+
+function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void {
+  const { record, engine } = on.state
+  if (isDeepest(on)) {
+    failStep(on, tooDeep, true)
+    return
+  }
+  const roots = expressionScope(on)
+  const { event, config } = step.config
+  const due = dueOf(on, step)
+  const wait: OpenWait = {
+    kind: 'loop',
+    step: key,
+    id: on.cause.mint('wait'),
+    loop_id,
+    ...(due !== undefined && { due }),
+  }
+  const input: ChildRequest = {
+    from: {
+      run_id: record.id,
+      step: key,
+      wait_id: wait.id,
+      ...(record.loop_id !== undefined && { loop_id: record.loop_id }),
+    },
+    event: event ? (renderNative(event, roots) as JsonObject) : (record.input ?? {}),
+    config: config ? (renderNative(config, roots) as JsonObject) : {},
+    depth: (engine.depth ?? 0) + 1,
+    ...(engine.chain && { chain: engine.chain }),
+    ...(engine.actor && { actor: engine.actor }),
+    ...initiativeOf(on),
+  }
+  suspend(
+    on,
+    wait,
+    { loop_id, subject: loop_id },
+    {
+      inputs: { ...input.event },
+      waiting_on: { kind: 'run', reason: `Asks the loop ${loop_id} for a run`, step_key: key },
+    },
+  )
+  emit(on, 'loop.asked', {
+    note: { to: { kind: 'loop', id: loop_id }, name: 'loop.ask', input } satisfies Tell as Note,
+  })
+}
+
+/** The loop has made a run, or says why not. */
+export function childAnswered(
+  state: RunState | null,
+  { wait_id, run_id, fault }: RunCommands['child.answered']['input'],
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => wait.kind === 'loop' && wait.id === wait_id)
+  if (!state || !found || (state.record.cancel_requested && !state.engine.ending)) return nothing
+  const on = draft(state, cause)
+  on.at = found.at
+  on.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
+  endWait(
+    on,
+    fault ? 'wait.closed' : 'wait.resumed',
+    fault ? { reason: fault.error_type } : { run_id },
+  )
+  resumeStep(on)
+  if (fault) failStep(on, fault)
+  else completeStep(on, { run_id })
+  advance(on)
+  return silently(on)
+}
+
+function workflowOf(
+  on: Draft,
+  { config: { workflow_id = '', event, config } }: LoopStep,
+): Child | RunFault {
+  if (isDeepest(on)) return tooDeep
+  const roots = expressionScope(on)
+  const input = event ? (renderNative(event, roots) as JsonObject) : (on.state.record.input ?? {})
+  return childOf(on, workflow_id, input, config ? (renderNative(config, roots) as JsonObject) : {})
+}

@@ -1,0 +1,29 @@
+/** A sleep step: waits for a time. Its output is an empty object. */
+import { parseDuration, parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, type Draft } from '../draft.ts'
+import { completeStep } from '../engine/outcome.ts'
+import { suspend } from '../engine/suspend.ts'
+
+/** The sleep step of the vocabulary. */
+export type SleepStep = Extract<Step, { kind: 'sleep' }>
+
+/** Sleep; a time that is already over does not suspend the run. */
+export function executeSleep(on: Draft, step: SleepStep): void {
+  const { duration, until } = step.config
+  const time =
+    until !== undefined
+      ? parseTimestamp(until)
+      : on.cause.at + (parseDuration(duration ?? '0') ?? 0)
+  const due = Math.ceil(time ?? on.cause.at)
+  const key = current(on)?.key ?? ''
+  const at = timestamp(due)
+  if (due <= on.cause.at) completeStep(on, {})
+  else
+    suspend(
+      on,
+      { kind: 'timer', step: key, id: on.cause.mint('wait'), due },
+      {},
+      { waiting_on: { kind: 'timer', reason: `Sleeps until ${at}`, until: at, step_key: key } },
+    )
+}

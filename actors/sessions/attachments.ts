@@ -1,0 +1,148 @@
+/**
+ * Files of a session. An upload is announced before its bytes are stored, so the session knows of everything that may lie in the
+ * store; what it gives up, deletes, or loses with itself is erased there by an effect.
+ *
+ * Invariants:
+ * F1. A file that was acknowledged is `stored` and its bytes were there before; it stays until it is deleted or the session ends.
+ * F2. Of a file that is not `coming` or `stored`, the bytes are erased, at least once.
+ */
+import type { Api } from '../../protocol/api.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { refuse } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import {
+  blockOf,
+  type Artifact,
+  type Attached,
+  type KeptAttachment,
+} from '../../protocol/sessions/attachments.ts'
+import type { Attaching, SessionCommands } from '../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { emit, live, type Draft } from './draft.ts'
+import { filesOf } from './files.ts'
+import type { SessionState } from './state.ts'
+
+const attachedOf = (file: KeptAttachment): Attached => ({
+  artifact: file.artifact,
+  content_block: blockOf(file),
+})
+
+/** Announce a file; its bytes may be stored now. The same key with the same upload means the same file. */
+export function reserve(
+  state: SessionState,
+  { file, hash, key }: SessionCommands['attachment.reserve']['input'],
+  cause: Cause,
+): Decision<SessionEvent, SessionCommands['attachment.reserve']['reply']> {
+  const session = live(state, cause)
+  if (!session) return refuse('not_found')
+  const files = Object.values(filesOf(session))
+  const known = key === undefined ? undefined : files.find((one) => one.key === key)
+  if (known) {
+    if (known.hash !== hash)
+      return refuse(
+        'conflict',
+        { field: 'Idempotency-Key', artifact_id: known.artifact.id },
+        'This idempotency key was used for another file.',
+      )
+    if (known.state === 'erased')
+      return refuse(
+        'conflict',
+        { field: 'Idempotency-Key', artifact_id: known.artifact.id },
+        'The file of this idempotency key was deleted.',
+      )
+    return {
+      events: [],
+      reply: {
+        artifact_id: known.artifact.id,
+        ...(known.state === 'stored' && { attached: attachedOf(known) }),
+      },
+    }
+  }
+  if (files.filter((one) => one.state !== 'erased').length >= limits.file.most)
+    return refuse(
+      'conflict',
+      { limit: limits.file.most },
+      'The session has as many files as it may have; delete one first.',
+    )
+  const { name, mime_type, size_bytes, sha256, as, page_count, conversion } = file
+  const artifact: Artifact = {
+    id: cause.mint('artifact'),
+    visibility: 'shared',
+    name,
+    mime_type,
+    size_bytes,
+    sha256,
+    ...(conversion && { conversion }),
+    created_by: cause.principal.id,
+    created_at: timestamp(cause.at),
+  }
+  const attachment: KeptAttachment = {
+    artifact,
+    as,
+    ...(page_count !== undefined && { page_count }),
+    state: 'coming',
+    until: cause.at + limits.file.awaited,
+    hash,
+    ...(key !== undefined && { key }),
+  }
+  return {
+    events: [{ type: 'attachment.reserved', attachment }],
+    reply: { artifact_id: artifact.id },
+  }
+}
+/** The bytes are stored. Of several uploads under one key the first made the file. */
+export function attach(
+  state: SessionState,
+  { artifact_id }: Input<Api['session.attach']> & Attaching,
+  cause: Cause,
+): Decision<SessionEvent, Attached & { status_code?: 200 }> {
+  const session = live(state, cause)
+  const file = session && getOwn(filesOf(session), artifact_id)
+  if (!file || file.state === 'erased') return refuse('not_found')
+  return file.state === 'stored'
+    ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
+    : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
+}
+/** Erase a file. */
+export function detach(
+  state: SessionState,
+  { artifact_id }: Input<Api['session.detach']>,
+  cause: Cause,
+): Decision<SessionEvent, undefined> {
+  const session = live(state, cause)
+  const file = session && getOwn(filesOf(session), artifact_id)
+  if (!file)
+    return refuse('not_found', { resource: 'attachment' }, 'There is no such file in this session.')
+  if (file.state === 'coming')
+    return refuse('conflict', { artifact_id }, 'The file is still being uploaded.')
+  return {
+    events: file.state === 'erased' ? [] : [{ type: 'attachment.erased', ids: [artifact_id] }],
+    reply: undefined,
+  }
+}
+
+const idsOf = (
+  files: ReturnType<typeof filesOf>,
+  which: (file: KeptAttachment) => boolean,
+): string[] =>
+  Object.values(files).flatMap((file) =>
+    file.state !== 'erased' && which(file) ? [file.artifact.id] : [],
+  )
+const erase = (on: Draft, ids: readonly string[]): void => {
+  if (ids.length > 0) emit(on, { type: 'attachment.erased', ids })
+}
+/** The session ends, and its files with it. */
+export const eraseAll = (on: Draft): void =>
+  erase(
+    on,
+    idsOf(filesOf(on.state), () => true),
+  )
+/** Give up what has not come in time. */
+export const giveUp = (on: Draft): void =>
+  erase(
+    on,
+    idsOf(filesOf(on.state), ({ until }) => until !== undefined && until <= on.cause.at),
+  )

@@ -1,0 +1,240 @@
+/**
+ * A decision on a session while it is being made: every event is applied as it is emitted, so that later parts of the
+ * decision see what earlier ones did; the state that results goes with the decision. What changed of the session's own record
+ * is gathered and stored as one event at the end, with the next version.
+ */
+import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
+import { channelOfKey } from '../../protocol/channels/exchange.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { InteractionCommands } from '../../protocol/internal.ts'
+import { patch, type Patch } from '../../protocol/patch.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import type { Call, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
+import type { BlockPatch, Said, SessionEvent } from '../../protocol/sessions/events.ts'
+import {
+  agentTurn,
+  type AgentTurn,
+  type Session,
+  type TranscriptMessage,
+  type TurnUpsert,
+} from '../../protocol/sessions/schema.ts'
+import { isPrivate, withVisibility } from '../../protocol/sessions/visibility.ts'
+import type { Cause, Decided, Tell } from '../actor.ts'
+import { evolve } from './evolve.ts'
+import { isLive, type Live, type SessionState, type Turn } from './state.ts'
+
+export interface Draft {
+  readonly cause: Cause
+  /** Brand in lower case: it begins the names of the service's own tools. */
+  readonly brand: string
+  state: Live
+  readonly events: SessionEvent[]
+  readonly tells: Tell[]
+  /** What is to change of the session's record. */
+  change: Patch<Session>
+}
+
+/** Begin a decision. A snapshot of an earlier release may hold a visibility that nobody asked for. */
+export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
+  cause,
+  brand,
+  state: state.record
+    ? { ...state, record: withVisibility(state.record, state.visibility_requested) }
+    : state,
+  events: [],
+  tells: [],
+  change: {},
+})
+
+/** Add an event and apply it. */
+export function emit(on: Draft, event: SessionEvent): void {
+  on.events.push(event)
+  on.state = (
+    evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
+  )(on.state, event, on.cause.at) as Live
+}
+/** The time of the decision as the wire spells it. */
+export const now = ({ cause }: Draft): string => timestamp(cause.at)
+/** A turn that has not ended. */
+export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
+export const tell = (
+  on: Draft,
+  kind: Tell['to']['kind'],
+  id: string,
+  name: string,
+  input: unknown,
+): void => void on.tells.push({ to: { kind, id }, name, input })
+/** A question of this session; it lives in the session's own shard. */
+export const tellInteraction = <N extends keyof InteractionCommands>(
+  on: Draft,
+  id: string,
+  name: N,
+  input: InteractionCommands[N]['input'],
+): void => tell(on, 'interaction', id, name, input)
+/** A queue of the session's own shard. */
+export const tellQueue = (
+  on: Draft,
+  queue: string,
+  name: 'queue.enqueue' | 'queue.cancel',
+  input: unknown,
+): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
+
+/** Change what the record of the session shows. */
+export const change = (on: Draft, session: Patch<Session>): void =>
+  void (on.change = { ...on.change, ...session })
+/** Add to the totals of the session. */
+export function count(
+  on: Draft,
+  added: Partial<
+    Record<
+      | 'token_input_total'
+      | 'token_output_total'
+      | 'cache_read_input_total'
+      | 'cache_creation_input_total'
+      | 'message_count',
+      number | undefined
+    >
+  >,
+): void {
+  const record = patch(on.state.record, on.change)
+  change(
+    on,
+    Object.fromEntries(
+      Object.entries(added).map(([name, more]) => [
+        name,
+        (record[name as keyof typeof added] ?? 0) + (more ?? 0),
+      ]),
+    ),
+  )
+}
+
+/** What a row is made of. */
+export interface Row {
+  readonly id?: string
+  readonly turn?: { readonly id: string; readonly index: number | null }
+  readonly role: TranscriptMessage['role']
+  readonly content: readonly Block[]
+  readonly metadata?: TranscriptMessage['metadata'] | undefined
+  readonly covers?: number
+  readonly created_at?: string
+}
+const rowOf = (
+  on: Draft,
+  row: Row,
+  status: TranscriptMessage['status'],
+  sequence: number | null,
+): TranscriptMessage => ({
+  id: row.id ?? on.cause.mint('session_message'),
+  session_id: on.state.record.id,
+  agent_id: on.state.record.agent_id,
+  ...(row.turn && { turn_id: row.turn.id }),
+  role: row.role,
+  content: [...row.content],
+  entry_type: row.covers === undefined ? 'message' : 'compaction',
+  status,
+  turn_index: row.turn?.index ?? null,
+  sequence,
+  ...(row.covers !== undefined && { covers_through_sequence: row.covers }),
+  ...(row.metadata && { metadata: row.metadata }),
+  created_at: row.created_at ?? now(on),
+})
+/** Write a final row: it gets the next number. */
+export function write(on: Draft, row: Row): TranscriptMessage {
+  const message = rowOf(on, row, 'final', on.state.sequence + 1)
+  emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
+  count(on, { message_count: 1 })
+  change(on, { last_message_at: now(on) })
+  expires(on)
+  return message
+}
+/** Depth of what a turn of a run does when the run does not say how deep it is itself: no run starts because of it, so none starts itself. */
+const DEEP = MAX_CHAIN_DEPTH + 1
+/** How deep in a chain of runs and what they cause a turn is. */
+export const depthOf = ({ work: { depth, owner } }: Turn): number =>
+  depth ?? (owner === 'run' ? DEEP : 0)
+/** What people and agents say is a source event, too. */
+function saidIn(
+  { state, change: changed }: Draft,
+  { role, turn_id }: TranscriptMessage,
+): { said?: Said } {
+  if (role !== 'user' && role !== 'assistant') return {}
+  const turn = turn_id === undefined ? undefined : state.turns[turn_id]
+  const session = patch(state.record, changed)
+  const { session_key, visibility } = session
+  const closed = visibility === 'private' && channelOfKey(session_key) !== undefined
+  return {
+    said: {
+      session_key,
+      depth: turn ? depthOf(turn) : 0,
+      ...(closed && { closed }),
+      ...(isPrivate(session) && { private_session: true }),
+    },
+  }
+}
+/** Write a row that no transcript shows. */
+export const writeHidden = (on: Draft, row: Row): void =>
+  emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
+/** Open a row that streams, or begin it anew. */
+export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
+  emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
+function expires(on: Draft): void {
+  const { retention } = on.state.record
+  if (retention?.mode === 'bounded' && retention.ttl_seconds !== undefined)
+    change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
+}
+
+/** Change a turn as the transcript shows it. */
+export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
+  const { record } = turnOf(on, id) as Turn
+  const status = more.status ?? record.status
+  const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
+  // A phase of null is a value, not a removal.
+  emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
+}
+/** Change what only the session knows of a turn. */
+export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
+  emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
+export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
+  emit(on, { type: 'call.noted', turn_id, id, call })
+/** Change a block of the segment that is open. */
+export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
+  const message_id = turnOf(on, turn_id)?.work.segment?.message_id
+  if (message_id !== undefined)
+    emit(on, {
+      type: 'message.block.patch',
+      session_id: on.state.record.id,
+      message_id,
+      content_index: index,
+      ...change,
+    })
+}
+
+/** Store what changed of the session's record, if anything did. */
+function settleRecord(on: Draft): void {
+  if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
+    return
+  const bumped: Patch<Session> = {
+    ...on.change,
+    version: on.state.record.version + 1,
+    updated_at: now(on),
+  }
+  on.change = {}
+  emit(on, { type: 'session.updated', session: bumped })
+}
+/** The decision of a command that nobody waits for. */
+export function silently(on: Draft): Decided<SessionEvent, undefined> {
+  settleRecord(on)
+  return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
+}
+/** The decision with an answer, which is read off the state as it is when the whole commit is decided. */
+export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
+  settleRecord(on)
+  return { events: on.events, reply: reply as (state: never) => R, tells: on.tells, next: on.state }
+}
+/** Nothing to do, and nobody waits for an answer. */
+export const nothing: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
+/** The session, when it can be used. */
+export const live = (state: SessionState, cause: Cause): Live | undefined =>
+  isLive(state, cause.at) ? state : undefined
+/** The record of a turn that has not ended. */
+export const recordOf = ({ record, extra }: Turn): AgentTurn => agentTurn(record, extra)

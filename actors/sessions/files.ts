@@ -1,0 +1,153 @@
+/**
+ * What a session knows of its files, without deciding anything: how events change it, what content that refers to them means, and
+ * what may be read.
+ */
+import type { JsonObject } from '../../protocol/common.ts'
+import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import {
+  blockOf,
+  fileName,
+  fileOf,
+  textName,
+  unread,
+  type Artifact,
+  type AttachmentEvent,
+  type KeptAttachment,
+} from '../../protocol/sessions/attachments.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
+import type { Effect } from '../actor.ts'
+import { isLive, type SessionState } from './state.ts'
+
+type Files = NonNullable<SessionState['attachments']>
+/** Files by id. */
+export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
+/** When the next upload is given up, in Unix milliseconds. */
+export const awaited = (state: SessionState): number =>
+  Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
+
+/** How the events change what is remembered. An upload that came to nothing leaves nothing; erased files, the newest are remembered. */
+export const evolveAttachments = {
+  'attachment.reserved': (
+    state: SessionState,
+    { attachment }: Extract<AttachmentEvent, { type: 'attachment.reserved' }>,
+  ): SessionState => ({
+    ...state,
+    attachments: { ...filesOf(state), [attachment.artifact.id]: attachment },
+  }),
+  'attachment.stored': (
+    state: SessionState,
+    { id }: Extract<AttachmentEvent, { type: 'attachment.stored' }>,
+  ): SessionState =>
+    changed(state, ({ until: _, ...file }) =>
+      file.artifact.id === id ? { ...file, state: 'stored' } : undefined,
+    ),
+  'attachment.erased': (
+    state: SessionState,
+    { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
+  ): SessionState => {
+    const after = changed(state, ({ until: _, ...file }) =>
+      ids.includes(file.artifact.id) ? { ...file, state: 'erased' } : undefined,
+    )
+    const files = Object.entries(filesOf(after)).filter(
+      ([id]) => filesOf(state)[id]?.state !== 'coming' || !ids.includes(id),
+    )
+    const old = files
+      .filter(([, file]) => file.state === 'erased')
+      .slice(0, -limits.file.erased)
+      .map(([id]) => id)
+    return { ...after, attachments: Object.fromEntries(files.filter(([id]) => !old.includes(id))) }
+  },
+}
+const changed = (
+  state: SessionState,
+  change: (file: KeptAttachment) => KeptAttachment | undefined,
+): SessionState => ({
+  ...state,
+  attachments: Object.fromEntries(
+    Object.entries(filesOf(state)).map(([id, file]) => [id, change(file) ?? file]),
+  ),
+})
+
+/** What the world does: the bytes go. */
+export const reactAttachments = {
+  'attachment.erased': (
+    { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
+    { project }: { readonly project: string },
+  ): readonly Effect[] => [
+    { erase: ids.flatMap((id) => [fileName(project, id), textName(fileName(project, id))]) },
+  ],
+}
+
+/** Content with what the service knows of the files it refers to; or the refusal of one that is not there. @param path where the content stands in the request. */
+export function bound(
+  state: SessionState,
+  content: readonly JsonObject[],
+  path: string,
+): readonly JsonObject[] | Refusal {
+  const faults: FieldError[] = []
+  const blocks = content.map((block, index) => {
+    const id = fileOf(block)
+    if (id === undefined) return block
+    const file = getOwn(filesOf(state), id)
+    const fault = (message: string) => {
+      faults.push({ field: `${path}[${index}].source.artifact_id`, message, actual: id })
+    }
+    if (file?.state !== 'stored') fault('is not an attachment of this session')
+    else if (file.as !== block['type']) fault(`is shown by a block of type ${file.as}`)
+    else
+      return {
+        ...blockOf(file),
+        ...block,
+        media_type: file.artifact.mime_type,
+        size_bytes: file.artifact.size_bytes,
+        ...(file.page_count !== undefined && { page_count: file.page_count }),
+      }
+    return block
+  })
+  return faults.length > 0 ? refuseFields(...faults) : blocks
+}
+/** Rows as a model may be shown them: files that are not there any more are named. */
+export const withFiles = (
+  state: SessionState,
+  rows: readonly TranscriptMessage[],
+): readonly TranscriptMessage[] =>
+  rows.map((row) => {
+    const gone = (block: Block): boolean => {
+      const id = fileOf(block)
+      return id !== undefined && getOwn(filesOf(state), id)?.state !== 'stored'
+    }
+    return row.content.some(gone)
+      ? {
+          ...row,
+          content: row.content.map((block) =>
+            gone(block) ? (unread(block, 'it was deleted') as Block) : block,
+          ),
+        }
+      : row
+  })
+
+/** Files that can be read, the oldest first. */
+export const listed = (
+  state: SessionState,
+  _: unknown,
+  at: number,
+): { readonly items: readonly Artifact[] } | null => {
+  if (!isLive(state, at)) return null
+  return {
+    items: Object.values(filesOf(state)).flatMap((file) =>
+      file.state === 'stored' ? [file.artifact] : [],
+    ),
+  }
+}
+/** One of them; null: there is none. */
+export const fileAt = (
+  state: SessionState,
+  { artifact_id }: { readonly artifact_id: string },
+  at: number,
+): Artifact | null => {
+  const file = isLive(state, at) ? getOwn(filesOf(state), artifact_id) : undefined
+  return file?.state === 'stored' ? file.artifact : null
+}

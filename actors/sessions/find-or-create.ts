@@ -1,0 +1,145 @@
+/**
+ * Finding and making sessions. The id of a session is derived from project, agent and key, so every request about a key meets in
+ * one actor. A session that is gone keeps its id; the next one of the key has the next generation, in the same shard, and tells the
+ * first one that it is there.
+ */
+import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
+import type { Api } from '../../protocol/api.ts'
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { Place, Placing, Standing } from '../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import { withVisibility } from '../../protocol/sessions/visibility.ts'
+import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { answering, change, draft, emit, tell, type Draft } from './draft.ts'
+import { isLive, type Live, type SessionState } from './state.ts'
+
+type Seed = SessionSeed & { readonly agent_id: string }
+
+/** The session of a request as the beginning of a decision: there already, or new. */
+export function place(
+  brand: string,
+  state: SessionState,
+  seed: Seed,
+  at: Place,
+  cause: Cause,
+): Draft | Refusal {
+  const mode = seed.mode ?? 'continue_or_create'
+  if (isLive(state, cause.at)) {
+    if (state.record.agent_id !== at.agent_id)
+      return refuse(
+        'conflict',
+        { session_id: state.record.id },
+        'The session belongs to another agent.',
+      )
+    if (mode === 'new')
+      return refuse(
+        'conflict',
+        { field: 'session_key', session_id: state.record.id },
+        'A session with this key exists.',
+      )
+    return draft(state, cause, brand)
+  }
+  // It went between the edge's look and now: the next look finds the next generation.
+  if (state.record)
+    return refuse(
+      'service_unavailable',
+      undefined,
+      'The session ended this moment; send the request again.',
+    )
+  if (mode === 'continue')
+    return refuse(
+      'not_found',
+      { session_key: at.session_key },
+      'There is no session with this key.',
+    )
+  const on = draft(state as Live, cause, brand)
+  emit(on, {
+    type: 'session.created',
+    session: born(seed, at, cause),
+    root: at.root,
+    generation: at.generation,
+    ...(seed.visibility && { visibility_requested: true }),
+  })
+  if (at.generation > 0)
+    tell(on, 'session', at.root, 'session.succeed', { generation: at.generation })
+  return on
+}
+
+function born(
+  {
+    title = '',
+    visibility,
+    model,
+    compaction_policy = undefined,
+    retention,
+    thinking_effort,
+    metadata,
+  }: Seed & { readonly model?: string },
+  at: Place,
+  cause: Cause,
+): Session {
+  const now = timestamp(cause.at)
+  const shared = {
+    visibility: visibility ?? 'project',
+    origin: at.of_run ? 'loop' : 'api',
+    scope: at.scope_ref_id === undefined ? 'agent' : 'loop',
+    scope_ref_id: at.scope_ref_id ?? at.agent_id,
+  } as const
+  return {
+    id: cause.self.id,
+    agent_id: at.agent_id,
+    title,
+    status: 'active',
+    ...shared,
+    scope_name: at.session_key,
+    session_key: at.session_key,
+    ...(model && { model }),
+    compaction_policy: resolvedPolicy(policyOf(at.compaction_policy, compaction_policy ?? {})),
+    ...(retention && { retention }),
+    ...(thinking_effort && thinking_effort !== 'inherit' && { thinking_effort }),
+    message_count: 0,
+    token_input_total: 0,
+    token_output_total: 0,
+    cache_read_input_total: 0,
+    cache_creation_input_total: 0,
+    version: 1,
+    created_by: cause.principal.id,
+    ...(metadata && { metadata }),
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+/** Find or make a session. */
+export const create =
+  (brand: string) =>
+  (
+    state: SessionState,
+    input: Input<Api['session.create']> & Placing,
+    cause: Cause,
+  ): Decision<SessionEvent, Session> => {
+    const on = place(brand, state, input, input.place, cause)
+    if (isRefusal(on)) return on
+    if (on.state.record.status === 'archived') change(on, { status: 'active' })
+    return answering(on, ({ record }) => publicSession(record))
+  }
+/** A newer session of the key is there. */
+export const succeed = (
+  state: SessionState,
+  { generation }: { readonly generation: number },
+): Decision<SessionEvent, undefined> => ({
+  events: generation > state.newest ? [{ type: 'session.succeeded', generation }] : [],
+  reply: undefined,
+})
+
+/** What an edge must know before it sends a request here. */
+export const standing = (state: SessionState, _: unknown, at: number): Standing => ({
+  exists: state.record !== undefined,
+  gone: state.record !== undefined && !isLive(state, at),
+  generation: state.newest,
+  ...(state.record && { session: withVisibility(state.record, state.visibility_requested) }),
+})

@@ -1,0 +1,168 @@
+/**
+ * Compaction: the older rows are summed up by a model, and the summary takes their place in what models are shown. Nothing is
+ * deleted: the rows stay readable. One pass at a time; a pass ends once, as a summary or as a failure, after 30 s at the latest.
+ */
+import {
+  messagesOf,
+  readAnswer,
+  generationSpec,
+  tokensOf,
+  type GenerationSpec,
+} from '../../../protocol/sessions/turns/request.ts'
+import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
+import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+import type { Pass } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import { change, count, emit, tellQueue, write, type Draft } from '../draft.ts'
+import { withFiles } from '../files.ts'
+import { enqueue, queueOf, type Settled } from '../turns/jobs.ts'
+import { endOf } from './shorten.ts'
+import type { SessionState } from '../state.ts'
+import { nearlyFull } from './window.ts'
+
+const INSTRUCTIONS =
+  'You keep the memory of a long conversation. Sum up what was said so far, for the one who continues it: goals, decisions, facts, names, numbers, open questions, and what tools returned that still matters. Write plain text, as short as that allows.'
+
+/** Begin a pass when there is reason to. False: nothing is new, one is under way, or it need not be. */
+export function beginCompaction(
+  on: Draft,
+  trigger: Pass['trigger'],
+  definition: TurnDefinition | undefined = on.state.definition,
+): boolean {
+  const { state } = on
+  if (!definition || state.compacting) return false
+  const { strategy, threshold_tokens, summary_model } = definition.compaction
+  const estimated_tokens = Math.max(state.tokens, tokensOf(state.size))
+  if (
+    trigger !== 'manual' &&
+    (strategy !== 'auto' || (estimated_tokens < threshold_tokens && !nearlyFull(state)))
+  )
+    return false
+  const rows = coverable(state)
+  const [first, last] = [rows[0], rows.at(-1)]
+  if (!first || !last || rows.every(({ entry_type }) => entry_type === 'compaction')) return false
+  const pass: Pass = {
+    trigger,
+    from_sequence: first.sequence ?? 0,
+    through_sequence: last.sequence ?? 0,
+    message_count: rows.length,
+    estimated_tokens,
+    summary_model: summary_model ?? definition.route.model,
+    ...(strategy === 'auto' && { threshold_tokens }),
+  }
+  const job_id = on.cause.mint('job')
+  emit(on, {
+    type: 'compaction.started',
+    at: on.cause.at,
+    deadline: on.cause.at + limits.compaction,
+    job_id,
+    pass,
+    definition,
+  })
+  const { route } = definition
+  enqueue(
+    on,
+    queueOf(definition),
+    {
+      id: job_id,
+      kind: 'llm_generation',
+      executor_kind: route.mode === 'worker' ? 'customer_worker' : 'server_worker',
+      provider: route.provider,
+      model: pass.summary_model,
+      ...(route.environment_id !== undefined && { environment_id: route.environment_id }),
+      max_attempts: 1,
+      max_losses: 1,
+    },
+    undefined,
+  )
+  return true
+}
+/** Rows before those of any turn that has not ended. */
+function coverable({ window, turns }: SessionState): SessionState['window'] {
+  const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
+  return window.filter(
+    ({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= before,
+  )
+}
+
+/** What the model is asked for. */
+export function summarySpec(state: SessionState, brand: string): GenerationSpec | undefined {
+  const { compacting, window } = state
+  if (!compacting) return undefined
+  const { pass, definition } = compacting
+  const rows = window.filter(
+    ({ sequence, entry_type }) =>
+      entry_type === 'compaction' || (sequence ?? 0) <= pass.through_sequence,
+  )
+  const messages = messagesOf([
+    ...withFiles(state, rows),
+    {
+      ...(rows[0] as (typeof rows)[number]),
+      entry_type: 'message',
+      role: 'user',
+      content: [{ type: 'text', text: 'Sum up the conversation above.' }],
+    },
+  ])
+  return generationSpec(
+    {
+      ...definition,
+      instructions: INSTRUCTIONS,
+      route: { ...definition.route, model: pass.summary_model },
+    },
+    brand,
+    messages,
+    [],
+  )
+}
+
+/** The pass has its answer. */
+export function compactionSettled(on: Draft, { outcome, result, error_message }: Settled): void {
+  const { compacting } = on.state
+  if (!compacting) return
+  const { pass } = compacting
+  if (outcome !== 'completed')
+    return void failPass(on, 'summarizer_error', error_message ?? 'The summary was not made.')
+  const answer = readAnswer(result)
+  if (typeof answer === 'string') return void failPass(on, 'summarizer_error', answer)
+  const { usage } = answer
+  count(on, {
+    token_input_total: usage.input_tokens,
+    token_output_total: usage.output_tokens,
+    cache_read_input_total: usage.cache_read_input_tokens,
+    cache_creation_input_total: usage.cache_creation_input_tokens,
+  })
+  // Rows come first to last, so the oldest part of a summary of summaries stands at its beginning.
+  const text = endOf(textOf(answer.content).trim(), limits.summary)
+  if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
+  const { last_message_at, expires_at } = on.state.record
+  const row = write(on, {
+    role: 'compaction',
+    content: [{ type: 'text', text }],
+    covers: pass.through_sequence,
+  })
+  // A summary is no activity of anybody.
+  change(on, { ...(last_message_at && { last_message_at }), ...(expires_at && { expires_at }) })
+  emit(on, {
+    type: 'compaction.created',
+    message_id: row.id,
+    sequence: row.sequence ?? 0,
+    covers_through_sequence: pass.through_sequence,
+    pass,
+  })
+}
+function failPass(on: Draft, error_type: string, error_message: string): void {
+  const pass = on.state.compacting?.pass
+  if (!pass) return
+  emit(on, { type: 'compaction.failed', error_type, error_message, pass })
+  change(on, { status: on.state.record.status })
+}
+/** The time of the pass is over. */
+export function expirePass(on: Draft): void {
+  const { compacting } = on.state
+  if (!compacting || compacting.deadline > on.cause.at) return
+  tellQueue(on, queueOf(compacting.definition), 'queue.cancel', {
+    job_ids: [compacting.job_id],
+    reason: 'timeout',
+  })
+  failPass(on, 'timeout', 'The summary was not made in time.')
+}

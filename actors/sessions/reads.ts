@@ -1,0 +1,101 @@
+/** Reads of a session's committed state. */
+import type { ActionCall } from '../../protocol/actions/invocation.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import type { Compacting, KnownResult } from '../../protocol/sessions/commands.ts'
+import {
+  generationSpec,
+  messagesOf,
+  type GenerationSpec,
+} from '../../protocol/sessions/turns/request.ts'
+import type { Generating } from '../../protocol/sessions/transcript/previews.ts'
+import { presented } from '../../protocol/sessions/turns/tools.ts'
+import { summarySpec } from './history/compaction.ts'
+import { withFiles } from './files.ts'
+import { shownTo } from './turns/generate.ts'
+import { jobOf } from './turns/jobs.ts'
+import { progressOf, type SessionState } from './state.ts'
+
+/** What whoever executes a job gets; null: the session does not wait for it any more. */
+export const jobSpec =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { job_id }: { readonly job_id: string },
+  ): GenerationSpec | { readonly parameters: JsonObject; readonly action_name: string } | null => {
+    const found = jobOf(state, job_id)
+    if (!found) return null
+    if ('compaction' in found) return summarySpec(state, brand) ?? null
+    const { work } = found.turn
+    if (found.call !== undefined) {
+      const action = work.segment?.calls[found.call]?.action
+      return action ? { parameters: action.input, action_name: action.name } : null
+    }
+    return work.generation
+      ? generationSpec(
+          work.definition,
+          brand,
+          messagesOf(
+            withFiles(state, shownTo(state, found.turn.record.id, work.generation.through)),
+          ),
+          presented(work.definition, brand, work.output_schema),
+        )
+      : null
+  }
+/** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
+export function actionCall(
+  state: SessionState,
+  { job_id }: { readonly job_id: string },
+): ActionCall | null {
+  const found = jobOf(state, job_id)
+  if (!found || 'compaction' in found || found.call === undefined) return null
+  const { record, work } = found.turn
+  const action = work.segment?.calls[found.call]?.action
+  return action
+    ? {
+        action_name: action.name,
+        parameters: action.input,
+        actor: { principal_id: record.agent_id, principal_type: 'agent' },
+        origin: 'agent_tool_call',
+        ...(record.run_id !== undefined && { run_id: record.run_id }),
+        ...(work.loop_id !== undefined && { loop_id: work.loop_id }),
+        ...(record.step_key !== undefined && { step_key: record.step_key }),
+        ...(record.channel_exchange_id !== undefined && {
+          channel_exchange_id: record.channel_exchange_id,
+        }),
+        session_id: record.session_id,
+        agent_turn_id: record.id,
+        tool_call_id: found.call,
+      }
+    : null
+}
+
+/** The row that a generation writes; null: the session does not wait for it, or it writes none. */
+export const generation = (
+  state: SessionState,
+  { job_id }: { readonly job_id: string },
+): Generating | null => {
+  const found = jobOf(state, job_id)
+  const open = found && 'turn' in found ? found.turn.work.generation : undefined
+  if (!found || !('turn' in found) || open?.job_id !== job_id) return null
+  const { id: turn_id, run_id } = found.turn.record
+  return {
+    turn_id,
+    message_id: open.message_id,
+    ...(run_id !== undefined && { run_id }),
+    revision: state.revision,
+  }
+}
+/** What calls came to whose rows are not committed yet. */
+export const results = ({ turns }: SessionState): KnownResult[] =>
+  Object.values(turns).flatMap(({ record, work: { segment } }) =>
+    Object.values(segment?.calls ?? {}).flatMap(({ index, result }) => {
+      const block = segment?.content[index]
+      return result && block?.type === 'tool_use'
+        ? [{ turn_id: record.id, tool_name: block.name, result }]
+        : []
+    }),
+  )
+/** How a compaction goes. */
+export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({
+  compaction: progressOf(state, at),
+})

@@ -1,0 +1,107 @@
+/**
+ * A session: one conversation with an agent, and the one writer of its messages, turns, nudges and compactions. A turn is a
+ * machine that moves when a command comes: its model's answer, the end of a tool call, what a person said, a nudge, a time.
+ * Between commands everything it needs is in the journal, so any node goes on with it.
+ *
+ * Invariants: S (state.ts), L (turns.ts), T (protocol/sessions/events.ts).
+ */
+import type { Api } from '../../protocol/api.ts'
+import type {
+  Attaching,
+  Defined,
+  Hashed,
+  Keyed,
+  Placing,
+  SessionCommands,
+} from '../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import type { Actor } from '../actor.ts'
+import { invoke, startTurn } from './turns/admit.ts'
+import { interactionChanged } from './turns/asking.ts'
+import { attach, detach, reserve } from './attachments.ts'
+import { evolve } from './evolve.ts'
+import { openExchange, tellChannel } from './turns/exchange.ts'
+import { fileAt, listed, reactAttachments } from './files.ts'
+import { jobRetried, jobSettled } from './turns/jobs.ts'
+import { cancelNudge, nudge } from './turns/nudges.ts'
+import { openTurn, stopTurn } from './turns/owned.ts'
+import { create, standing, succeed } from './find-or-create.ts'
+import { actionCall, detail, generation, jobSpec, results } from './reads.ts'
+import { tellEnd, tellSpending } from './turns/report.ts'
+import { append, cancel, cancelTurn, compact, deadline, remove, update, wake } from './settings.ts'
+import { unborn, type SessionState } from './state.ts'
+import { tellMessage } from './source-events.ts'
+
+type Extra = {
+  'agent.invoke': Placing & Keyed
+  'session.create': Placing
+  'session.start_turn': Keyed
+  'session.nudge': Keyed & Hashed
+  'session.append': Partial<Defined>
+  'session.compact': Defined
+  'session.attach': Attaching
+}
+
+/** The actor of a session. @param brand as configured. */
+export function sessionActor({
+  brand: configured,
+}: {
+  readonly brand: string
+}): Actor<SessionState, SessionEvent, Api, 'session', SessionCommands, Extra> {
+  const brand = configured.toLowerCase()
+  return {
+    kind: 'session',
+    initial: unborn,
+    decide: {
+      'agent.invoke': invoke(brand),
+      'session.create': create(brand),
+      'session.start_turn': startTurn(brand),
+      'session.update': update(brand),
+      'session.delete': remove(brand),
+      'session.append': append(brand),
+      'session.cancel': cancel(brand),
+      'session.cancel_turn': cancelTurn(brand),
+      'session.compact': compact(brand),
+      'session.nudge': nudge(brand),
+      'session.cancel_nudge': cancelNudge(brand),
+      'session.succeed': succeed,
+      'turn.open': openTurn(brand),
+      'turn.stop': stopTurn(brand),
+      'exchange.open': openExchange(brand),
+      'job.settled': jobSettled(brand),
+      'job.retried': jobRetried(brand),
+      'interaction.changed': interactionChanged(brand),
+      'session.attach': attach,
+      'session.detach': detach,
+      'attachment.reserve': reserve,
+      wake: wake(brand),
+    },
+    evolve,
+    react: {
+      ...reactAttachments,
+      'message.upsert': tellMessage,
+      'exchange.answered': tellChannel,
+      'turn.reported': tellEnd,
+      'turn.spent': tellSpending,
+    },
+    ask: {
+      /** Whether it lives, for an edge that looks for the session of a key. */
+      standing,
+      /** What a worker gets of a job, or null when the session no longer waits for it. */
+      job_spec: jobSpec(brand),
+      /** The call that a job makes, for whoever makes it for the service. */
+      action_call: actionCall,
+      /** The row that a generation writes, for whoever shows it growing. */
+      generation,
+      /** How a compaction goes. */
+      detail,
+      /** What calls came to whose rows are not committed, for whoever shows them. */
+      results,
+      /** Files, and one of them, for an edge that shows them. */
+      attachments: listed,
+      attachment: fileAt,
+    },
+    deadline,
+    ended: ({ gone }) => gone,
+  }
+}

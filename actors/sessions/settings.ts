@@ -1,0 +1,231 @@
+/** Changes of a session that no turn makes: title, status, deletion, appended messages, cancellation, compaction on request, and time. */
+import type { Api } from '../../protocol/api.ts'
+import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { ingest, isDropped } from '../../protocol/sessions/check.ts'
+import type { Appended, Defined } from '../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../protocol/sessions/events.ts'
+import { publicSession, type AgentTurn, type Session } from '../../protocol/sessions/schema.ts'
+import type { Cause, Decision } from '../actor.ts'
+import { eraseAll, giveUp } from './attachments.ts'
+import { beginCompaction, expirePass } from './history/compaction.ts'
+import {
+  answering,
+  change,
+  count,
+  draft,
+  emit,
+  live,
+  nothing,
+  silently,
+  tellQueue,
+  write,
+  type Draft,
+} from './draft.ts'
+import { awaited, bound } from './files.ts'
+import { queueOf } from './turns/jobs.ts'
+import { policyOf } from '../../protocol/agents/schema.ts'
+import { expiry, isLive, turnsOf, type Live, type SessionState } from './state.ts'
+import { budgetEnds, end } from './turns/turns.ts'
+
+type Decide<N extends keyof Api, R, E = unknown> = (
+  state: SessionState,
+  input: Input<Api[N]> & E,
+  cause: Cause,
+) => Decision<SessionEvent, R>
+const record = ({ record: one }: Live): Session => publicSession(one)
+
+/** Change title, status, compaction and effort. */
+export const update =
+  (brand: string): Decide<'session.update', Session> =>
+  (state, input, cause) => {
+    const session = live(state, cause)
+    if (!session)
+      return state.record
+        ? refuse('conflict', { status: 'deleted' }, 'The session was deleted.')
+        : refuse('not_found')
+    const { title, status, compaction_policy, thinking_effort } = input
+    const on = draft(session, cause, brand)
+    const before = session.record
+    if (status === 'deleted') {
+      const refused = bury(on)
+      if (refused) return refused
+    } else if (status !== undefined && status !== before.status) change(on, { status })
+    if (title !== undefined && title !== before.title) change(on, { title })
+    if (compaction_policy && Object.keys(compaction_policy).length > 0)
+      change(on, { compaction_policy: policyOf(before.compaction_policy, compaction_policy) })
+    if (thinking_effort !== undefined && thinking_effort !== before.thinking_effort)
+      change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
+    return answering(on, record)
+  }
+/** Nothing can be done with the session any more; its key is free. */
+function bury(on: Draft): Refusal | undefined {
+  const [active] = turnsOf(on.state)
+  if (active)
+    return refuse(
+      'conflict',
+      { turn_id: active.record.id, status: active.record.status },
+      'The session has a turn that has not ended; cancel it first.',
+    )
+  stopPass(on)
+  eraseAll(on)
+  change(on, { status: 'deleted' })
+  return undefined
+}
+function stopPass(on: Draft): void {
+  const { compacting } = on.state
+  if (!compacting) return
+  tellQueue(on, queueOf(compacting.definition), 'queue.cancel', {
+    job_ids: [compacting.job_id],
+    reason: 'the session was deleted',
+  })
+  emit(on, {
+    type: 'compaction.failed',
+    error_type: 'storage_error',
+    error_message: 'The session was deleted.',
+    pass: compacting.pass,
+  })
+}
+/** Delete a session. */
+export const remove =
+  (brand: string): Decide<'session.delete', undefined> =>
+  (state, _, cause) => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const on = draft(session, cause, brand)
+    return bury(on) ?? answering(on, () => undefined)
+  }
+
+/** Add messages as they are. */
+export const append =
+  (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
+  (state, input, cause) => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const on = draft(session, cause, brand)
+    for (const [index, { role, content, metadata, created_at }] of input.messages.entries()) {
+      if (isDropped(content)) continue
+      const blocks = bound(session, content, `messages[${index}].content`)
+      if (isRefusal(blocks)) return blocks
+      write(on, {
+        role,
+        content: ingest(blocks),
+        metadata,
+        ...(created_at !== undefined && {
+          created_at: timestamp(parseTimestamp(created_at) ?? cause.at),
+        }),
+      })
+    }
+    const {
+      token_input_total,
+      token_output_total,
+      cache_read_input_total,
+      cache_creation_input_total,
+      model,
+      model_provider,
+    } = input
+    count(on, {
+      token_input_total,
+      token_output_total,
+      cache_read_input_total,
+      cache_creation_input_total,
+    })
+    if (model) change(on, { model })
+    if (model_provider) change(on, { model_provider })
+    const compacting = beginCompaction(on, 'append', input.definition)
+    return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
+  }
+
+/** Cancel what is under way. Turns of runs are the runs' own, unless force is used. */
+export const cancel =
+  (brand: string): Decide<'session.cancel', Session> =>
+  (state, { force }, cause) => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const on = draft(session, cause, brand)
+    // All of them first, so that ending one does not begin the next.
+    const mine = turnsOf(session).filter(({ work }) => work.owner !== 'run' || force === true)
+    for (const { record: turn, work } of [...mine].reverse())
+      if (!work.ending) end(on, turn.id, { status: 'cancelled' })
+    return answering(on, record)
+  }
+/** Cancel one turn. What became of one that has ended is for the edge to read. */
+export const cancelTurn =
+  (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
+  (state, { turn_id }, cause) => {
+    const reply = { id: turn_id } as AgentTurn
+    if (!state.record) return refuse('not_found')
+    const turn = getOwn(state.turns, turn_id)
+    if (!turn || !isLive(state, cause.at)) return { events: [], reply }
+    if (turn.work.owner === 'run')
+      return refuse('turn_owned_by_run', { turn_id, run_id: turn.record.run_id })
+    const on = draft(state, cause, brand)
+    end(on, turn_id, { status: 'cancelled' })
+    return answering(on, () => reply)
+  }
+
+/** Sum up what is new. The edge waits for the pass. */
+export const compact =
+  (brand: string): Decide<'session.compact', Session, Defined> =>
+  (state, { definition }, cause) => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const on = draft(session, cause, brand)
+    expirePass(on)
+    if (on.state.compacting)
+      return refuse(
+        'conflict',
+        { trigger: on.state.compacting.pass.trigger },
+        'The session is being compacted.',
+      )
+    beginCompaction(on, 'manual', definition)
+    return answering(on, record)
+  }
+
+/** When something is due: a budget, a compaction, the end of an idle session. In Unix milliseconds. */
+export function deadline(state: SessionState): number | undefined {
+  const first = Math.min(
+    expiry(state) ?? Infinity,
+    state.compacting?.deadline ?? Infinity,
+    awaited(state),
+    ...Object.values(state.turns).map(budgetEnds),
+  )
+  return Number.isFinite(first) ? first : undefined
+}
+/** Do what is due. Waking early or twice is harmless. */
+export const wake =
+  (brand: string) =>
+  (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {
+    if (!state.record || state.gone) return nothing
+    const on = draft(state as Live, cause, brand)
+    const due = expiry(state)
+    if (due !== undefined && due <= cause.at) {
+      stopPass(on)
+      eraseAll(on)
+      emit(on, {
+        type: 'session.expired',
+        session: {
+          status: 'deleted',
+          message_count: 0,
+          updated_at: timestamp(cause.at),
+          version: state.record.version + 1,
+        },
+      })
+      return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
+    }
+    expirePass(on)
+    giveUp(on)
+    for (const turn of turnsOf(state)) {
+      if (budgetEnds(turn) > cause.at) continue
+      const { timeout_seconds } = turn.work.definition
+      end(on, turn.record.id, {
+        status: 'failed',
+        error_type: 'timeout',
+        error_message: `The turn ran for ${timeout_seconds} s, which is all it may.`,
+        budget: true,
+      })
+    }
+    return silently(on)
+  }

@@ -1,0 +1,40 @@
+/** What the source events of the project hear of a session: each message that a person or the agent has posted in it, once. */
+import type { JsonObject } from '../../protocol/common.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { rowIn, type SessionEvent } from '../../protocol/sessions/events.ts'
+import { sessionMessage } from '../../protocol/sessions/schema.ts'
+import type { ServicePublication } from '../../protocol/events/sources.ts'
+import type { Effect } from '../actor.ts'
+import { reduced } from '../events/reduced.ts'
+
+type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
+
+/** The record of a message; of one that is confidential, without what it says. */
+function recordOf(event: MessageUpsert, closed?: true): JsonObject {
+  const { content, ...rest } = sessionMessage(rowIn(event))
+  return reduced({ ...rest, ...(!closed && { content }) })
+}
+/** A message was posted. Context, summaries, and what is still being written are none. */
+export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
+  const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event
+  if (!said) return []
+  const { session_key, depth, closed, private_session } = said
+  const meta = { session_id, agent_id, message_id, role }
+  const input: ServicePublication = {
+    event_type: 'session.message.created',
+    source_kind: 'session',
+    source_id: session_id,
+    event: {
+      ...meta,
+      sequence,
+      ...(turn_id !== undefined && { turn_id }),
+      ...(!closed && { content }),
+      session_key,
+    },
+    meta,
+    record: recordOf(event, closed),
+    depth,
+    ...(private_session && { private_session: session_id }),
+  }
+  return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
+}

@@ -1,0 +1,157 @@
+/**
+ * What a session is between two commands: its record, the rows that the model is shown, the turns that have not ended, and
+ * which keys were used. `evolve` makes it from events alone.
+ *
+ * Invariants:
+ * S1. `window` holds the final rows after the last compaction, its summary first, as far as window.ts allows; older rows are
+ *     in views only.
+ * S2. Only turns that have not ended and nudges that wait are kept; of others their keys, the newest `limits.keys` of them, and
+ *     the newest ids of tool uses. So the state does not grow with the conversation.
+ * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
+ */
+import { parseTimestamp, timestamp } from '../../protocol/common.ts'
+import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
+import type { NudgeWork, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
+import type { TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
+import type { Pass } from '../../protocol/sessions/events.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import type {
+  CompactionProgress,
+  Session,
+  SessionDetail,
+  SessionNudge,
+  TurnUpsert,
+  TurnExtra,
+} from '../../protocol/sessions/schema.ts'
+import type { Remembered } from './history/remembered.ts'
+import type { Window } from './history/window.ts'
+
+/** A turn that has not ended. */
+export interface Turn {
+  readonly record: TurnUpsert
+  readonly extra: TurnExtra
+  readonly work: TurnWork
+}
+interface KeyedTurn {
+  readonly turn_id: string
+  readonly boundary: number
+  readonly after_sequence: number
+}
+/** A nudge that waits for its turn. */
+interface PendingNudge {
+  readonly nudge: SessionNudge
+  readonly kept: NudgeWork
+}
+/** What a repeat of a nudge is answered by. */
+export interface KeyedNudge
+  extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
+  readonly nudge_id: string
+  readonly content_hash: string
+}
+/** A compaction under way; `deadline` in Unix milliseconds. */
+interface Compacting {
+  readonly job_id: string
+  readonly at: number
+  readonly deadline: number
+  readonly pass: Pass
+  readonly definition: TurnDefinition
+}
+export interface SessionState extends Window {
+  /** Absent before it was created. */
+  readonly record?: Session
+  /** The request that made the session named its visibility. */
+  readonly visibility_requested?: true
+  /** The first session of the same key, and how many were before this one. */
+  readonly root: string
+  readonly generation: number
+  /** What the first session knows of the newest one. */
+  readonly newest: number
+  readonly gone: boolean
+  readonly sequence: number
+  readonly revision: number
+  /** Turns so far. */
+  readonly turn_count: number
+  readonly latest?: SessionDetail['latest_compaction']
+  readonly turns: Readonly<Record<string, Turn>>
+  readonly keys: Remembered<KeyedTurn>
+  readonly nudges: Readonly<Record<string, PendingNudge>>
+  readonly nudge_keys: Remembered<KeyedNudge>
+  readonly compacting?: Compacting
+  /** That of the last turn. */
+  readonly definition?: TurnDefinition
+  /** Ids of tool uses; see calls.ts. */
+  readonly calls?: Remembered<true>
+  /** Application context as it was given last, by name. */
+  readonly contexts: Readonly<Record<string, string>>
+  /** By id. */
+  readonly attachments?: Readonly<Record<string, KeptAttachment>>
+  /** Tokens that the last generation took in and gave out: how full the window is. */
+  readonly tokens: number
+}
+export const unborn = (): SessionState => ({
+  root: '',
+  generation: 0,
+  newest: 0,
+  gone: false,
+  sequence: 0,
+  revision: 0,
+  turn_count: 0,
+  window: [],
+  size: 0,
+  turns: {},
+  keys: [],
+  nudges: {},
+  nudge_keys: [],
+  contexts: {},
+  tokens: 0,
+})
+
+/** A session that can be used. */
+export type Live = SessionState & { readonly record: Session }
+/** Unix milliseconds of the time when it is pruned for idleness; undefined: never, or not while a turn runs. */
+export function expiry({ record, gone, turns }: SessionState): number | undefined {
+  const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
+  if (
+    !record ||
+    gone ||
+    ttl === undefined ||
+    !record.last_message_at ||
+    Object.keys(turns).length > 0
+  )
+    return undefined
+  const last = parseTimestamp(record.last_message_at)
+  return last === undefined ? undefined : last + ttl * 1000
+}
+/** Whether it can be used: made, not deleted, and not idle for longer than it is kept. @param at Unix milliseconds. */
+export const isLive = (state: SessionState, at: number): state is Live =>
+  state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
+
+/** Turns in the order they were admitted. */
+export const turnsOf = ({ turns }: SessionState): Turn[] =>
+  Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
+/** The turn that holds the slot: at most one runs. */
+export const runningTurn = (state: SessionState): Turn | undefined =>
+  turnsOf(state).find(({ record }) => record.status === 'running')
+/** The direct turn that has not ended. */
+export const directTurn = (state: SessionState): Turn | undefined =>
+  turnsOf(state).find(({ work }) => work.owner === 'direct')
+/** Nudges that wait for a turn, oldest first. */
+/** Whether it takes no more: a nudge that waits counts as the turn that it becomes when its own fails, so that all fit into that one commit. */
+export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
+  Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
+export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
+  Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
+
+/** How far a compaction is. @param at Unix milliseconds. */
+export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {
+  if (!compacting || compacting.deadline <= at) return { in_progress: false }
+  const { from_sequence, through_sequence, message_count } = compacting.pass
+  return {
+    in_progress: true,
+    started_at: timestamp(compacting.at),
+    deadline: timestamp(compacting.deadline),
+    from_sequence,
+    through_sequence,
+    message_count,
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Admission: one command finds or makes the session, recognises a repeat, refuses a second turn, or writes everything that
+ * belongs to a new one. All of it is one commit, so two requests that race see each other whole.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
+import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
+import type { Defined, Keyed, Placing } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import {
+  publicSession,
+  type AgentTurn,
+  type TranscriptMessage,
+  type TurnAck,
+} from '../../../protocol/sessions/schema.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { crowded, writeContext } from '../history/context.ts'
+import {
+  answering,
+  change,
+  draft,
+  emit,
+  live,
+  now,
+  recordOf,
+  turnOf,
+  write,
+  type Draft,
+} from '../draft.ts'
+import { bound } from '../files.ts'
+import { place } from '../find-or-create.ts'
+import { recall } from '../history/remembered.ts'
+import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
+import { pump } from './turns.ts'
+
+type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
+type Start = Input<Api['session.start_turn']> & Keyed
+
+/** Who wants a turn, and with what. */
+export interface TurnRequest {
+  readonly asker: TurnWork['asker']
+  readonly definition: TurnWork['definition']
+  readonly metadata: JsonObject | undefined
+}
+interface Admission extends TurnRequest {
+  readonly owner: TurnWork['owner']
+  readonly loop_id?: string
+  /** Absent when the message was dropped: then the turn has no input of its own. */
+  readonly content: readonly Block[] | undefined
+  readonly key?: string | undefined
+  readonly context?: readonly AppContext[]
+  readonly output_schema?: JsonObject | undefined
+  readonly of?: Partial<
+    Pick<Turn['record'], 'run_id' | 'step_key' | 'channel_exchange_id' | 'attempt'>
+  >
+  readonly turn_id?: string
+  readonly exchange?: TurnWork['exchange']
+  readonly depth?: number
+}
+interface Admitted {
+  readonly turn_id: string
+  readonly user_message: TranscriptMessage | undefined
+  readonly boundary: number
+  readonly after_sequence: number
+}
+
+/** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
+export function admit(
+  on: Draft,
+  {
+    owner,
+    content,
+    key,
+    context = [],
+    output_schema,
+    of,
+    metadata,
+    turn_id = on.cause.mint('turn'),
+    exchange,
+    depth,
+    ...asking
+  }: Admission,
+): Admitted {
+  const { record, revision: boundary, sequence: before } = on.state
+  writeContext(on, turn_id, context)
+  const after_sequence = on.state.sequence + (content ? 1 : 0)
+  const work: TurnWork = {
+    ...asking,
+    owner,
+    boundary,
+    before,
+    after_sequence,
+    generations: 0,
+    next_index: 1,
+    spent: 0,
+    repeats: {},
+    usage: {},
+    ...(output_schema && { output_schema }),
+    ...(exchange && { exchange }),
+    ...(depth !== undefined && { depth }),
+  }
+  emit(on, { type: 'turn.admitted', id: turn_id, work, ...(key !== undefined && { key }) })
+  emit(on, {
+    type: 'turn.extra',
+    id: turn_id,
+    extra: { effective_timeout_seconds: asking.definition.timeout_seconds },
+  })
+  const user_message =
+    content && write(on, { turn: { id: turn_id, index: 0 }, role: 'user', content, metadata })
+  emit(on, {
+    type: 'turn.upsert',
+    id: turn_id,
+    agent_id: record.agent_id,
+    session_id: record.id,
+    attempt: 1,
+    ...of,
+    status: 'queued',
+    phase: 'queued',
+    seq: on.state.turn_count,
+    created_at: now(on),
+    updated_at: now(on),
+  })
+  return { turn_id, user_message, boundary, after_sequence }
+}
+
+const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
+/** Store the inline config that came along; null clears it. */
+function configure(on: Draft, config: Defined['config']): void {
+  if (config !== undefined) change(on, { config })
+}
+
+/** Send an agent a message. */
+export const invoke =
+  (brand: string) =>
+  (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const { content, context, metadata } = input.input
+    const session = input.session ?? {}
+    const placed = place(
+      brand,
+      state,
+      { ...session, agent_id: input.place.agent_id },
+      input.place,
+      cause,
+    )
+    if (isRefusal(placed)) return placed
+    const channel_context = input.channel_context
+    return start(
+      placed,
+      {
+        path: 'input.content',
+        key: bodyKey(input.input),
+        content,
+        context,
+        metadata: channel_context ? { ...metadata, channel_context } : metadata,
+        output: input.output?.schema,
+      },
+      input,
+    )
+  }
+/** Start a turn in a session that there is. */
+export const startTurn =
+  (brand: string) =>
+  (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const { content, context, metadata, output } = input
+    return start(
+      draft(session, cause, brand),
+      { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema },
+      input,
+    )
+  }
+
+interface Asked {
+  readonly path: string
+  readonly key: string | undefined
+  readonly content: readonly JsonObject[]
+  readonly context: readonly AppContext[] | undefined
+  readonly metadata: JsonObject | undefined
+  readonly output: JsonObject | undefined
+}
+function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
+  const { key } = asked
+  const known = key === undefined ? undefined : recall(on.state.keys, key)
+  if (known) {
+    const turn = turnOf(on, known.turn_id)
+    // What has ended is completed by the edge.
+    const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
+    return {
+      events: [],
+      reply: {
+        session: publicSession(on.state.record),
+        turn: current,
+        resume_cursor: String(known.boundary),
+        after_sequence: known.after_sequence,
+        deduped: true,
+      },
+    }
+  }
+  if ('unfit' in given) return given.unfit
+  const { definition, config } = given
+  const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
+  if (isRefusal(content)) return content
+  const refused = blocked(on) ?? crowded(on.state, asked.context)
+  if (refused) return refused
+  if (on.state.record.status === 'archived') change(on, { status: 'active' })
+  configure(on, config)
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, {
+    owner: 'direct',
+    asker: askerOf(on.cause),
+    definition,
+    content: content && ingest(content),
+    key,
+    metadata: asked.metadata,
+    output_schema: asked.output,
+    ...(asked.context && { context: asked.context }),
+  })
+  const turn = recordOf(turnOf(on, turn_id) as Turn)
+  pump(on)
+  // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
+  return answering(on, ({ record }) => ({
+    session: publicSession(record),
+    turn,
+    ...(user_message && { user_message: { ...user_message, content: [] } }),
+    resume_cursor: String(boundary),
+    after_sequence,
+    deduped: false,
+  }))
+}
+function blocked({ state }: Draft): Refusal | undefined {
+  const active = directTurn(state)
+  if (active)
+    return refuse('session_turn_active', {
+      turn_id: active.record.id,
+      status: active.record.status,
+    })
+  return isFull(state)
+    ? refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+      )
+    : undefined
+}

@@ -1,0 +1,208 @@
+/**
+ * Generations: the model is shown the session and its answer becomes the next row. The row is opened when the job is queued, so
+ * whoever follows sees it grow; what the report says is what counts.
+ */
+import {
+  addUsage,
+  conversationFault,
+  readAnswer,
+  type Answer,
+} from '../../../protocol/sessions/turns/request.ts'
+import { textOf, toolUses } from '../../../protocol/sessions/turns/blocks.ts'
+import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { costOf } from '../../../protocol/loops/credits.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { change, count, note, now, stream, turnOf, write, type Draft } from '../draft.ts'
+import { enqueue, queueOf, type Settled } from './jobs.ts'
+import { deliverNudges } from './nudges.ts'
+import { openSegment } from './segment.ts'
+import type { SessionState, Turn } from '../state.ts'
+import { end, fail } from './turns.ts'
+
+/**
+ * What a generation of a turn is shown: the rows that were final when it began, its own last. A turn that waited for another one was
+ * asked before that one was answered; what it is to answer must still be said last.
+ */
+export function shownTo(
+  { window }: SessionState,
+  turn_id: string,
+  through: number,
+): TranscriptMessage[] {
+  const rows = window.filter(
+    ({ sequence, entry_type }) => entry_type === 'compaction' || (sequence ?? 0) <= through,
+  )
+  return [
+    ...rows.filter((row) => row.turn_id !== turn_id),
+    ...rows.filter((row) => row.turn_id === turn_id),
+  ]
+}
+
+/** Ask the model for the next row of a turn. */
+export function generate(on: Draft, id: string): void {
+  const turn = turnOf(on, id)
+  if (!turn) return
+  const { definition, generations, next_index } = turn.work
+  const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
+  if (generations >= most)
+    return void fail(on, id, 'max_iterations', `The model was asked ${most} times in this turn.`)
+  if (definition.memory_fault !== undefined)
+    return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
+  const { sequence } = on.state
+  const fault = conversationFault(shownTo(on.state, id, sequence))
+  if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)
+  const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
+  const { route } = definition
+  note(on, id, {
+    generations: generations + 1,
+    next_index: next_index + 1,
+    generation: {
+      job_id,
+      message_id,
+      turn_index: next_index,
+      created_at: now(on),
+      through: sequence,
+    },
+  })
+  stream(on, { id: message_id, turn: { id, index: next_index }, role: 'assistant', content: [] })
+  enqueue(
+    on,
+    queueOf(definition),
+    {
+      id: job_id,
+      kind: 'llm_generation',
+      executor_kind: route.mode === 'worker' ? 'customer_worker' : 'server_worker',
+      provider: route.provider,
+      model: route.model,
+      ...(route.environment_id !== undefined && { environment_id: route.environment_id }),
+      agent_turn_id: id,
+      max_attempts: limits.attempts,
+      max_losses: limits.attempts,
+    },
+    turn,
+  )
+}
+
+/** The next attempt begins: the row is empty again. */
+export function restarted(on: Draft, id: string): void {
+  const open = turnOf(on, id)?.work.generation
+  if (open)
+    stream(on, {
+      id: open.message_id,
+      turn: { id, index: open.turn_index },
+      role: 'assistant',
+      content: [],
+      created_at: open.created_at,
+    })
+}
+
+/** The model has answered, or has not. */
+export function answered(
+  on: Draft,
+  id: string,
+  { outcome, result, error_type, error_message }: Settled,
+): void {
+  if (outcome !== 'completed')
+    return void fail(
+      on,
+      id,
+      error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'),
+      error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
+    )
+  const answer = readAnswer(result)
+  if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
+  const before = on.events.length
+  const spending = spend(on, id, answer)
+  proceed(on, id, answer)
+  if (!spending) return
+  // The run is told what was spent before it is told how the turn ended, and whether that follows.
+  const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
+  on.events.splice(before, 0, {
+    type: 'turn.spent',
+    spending: { ...spending, ...(ends && { ends }) },
+  })
+}
+function proceed(on: Draft, id: string, answer: Answer): void {
+  const uses = toolUses(answer.content)
+  if (uses.length === 0) said(on, id, answer)
+  else if (answer.stop_reason === 'max_tokens')
+    fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
+  else openSegment(on, id, answer.content)
+}
+
+/** Count what an answer cost. */
+function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
+  const {
+    work,
+    record: { run_id, step_key = '' },
+  } = turnOf(on, id) as Turn
+  const tokens =
+    (usage.input_tokens ?? 0) +
+    (usage.output_tokens ?? 0) +
+    (usage.cache_read_input_tokens ?? 0) +
+    (usage.cache_creation_input_tokens ?? 0)
+  note(on, id, { usage: addUsage(work.usage, usage) }, tokens)
+  count(on, {
+    token_input_total: usage.input_tokens,
+    token_output_total: usage.output_tokens,
+    cache_read_input_total: usage.cache_read_input_tokens,
+    cache_creation_input_total: usage.cache_creation_input_tokens,
+  })
+  change(on, { model, model_provider: work.definition.route.provider })
+  if (!work.generation) return undefined
+  const { provider } = work.definition.route
+  return {
+    ...(run_id !== undefined && { run_id }),
+    usage_id: work.generation.job_id,
+    step_key,
+    tokens,
+    milli: work.definition.price ? costOf(usage, work.definition.price) : 0,
+    agent_turn_id: id,
+    ...(provider !== undefined && { provider }),
+    model,
+  }
+}
+
+/** The model used no tool: this is its answer, unless something was said to it meanwhile. */
+function said(on: Draft, id: string, { content }: Answer): void {
+  const { generation, output_schema } = (turnOf(on, id) as Turn).work
+  if (!generation) return
+  note(on, id, { generation: null })
+  // An empty answer is no message, and providers refuse one.
+  if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
+    write(on, {
+      id: generation.message_id,
+      turn: { id, index: generation.turn_index },
+      role: 'assistant',
+      content,
+      metadata: { response_message_index: generation.turn_index },
+      created_at: generation.created_at,
+    })
+  }
+  if (deliverNudges(on, id)) return void generate(on, id)
+  if (!output_schema) return void end(on, id, { status: 'completed' })
+  const output = parsed(textOf(content))
+  if (!output || valueFaults(output_schema, output, '').length > 0)
+    return void fail(
+      on,
+      id,
+      'output_schema_unsatisfied',
+      'The turn ended without an output that fits its schema.',
+    )
+  note(on, id, { output, output_source: 'text' })
+  end(on, id, { status: 'completed' })
+}
+/** An object in a text, alone or in a fence of code. */
+function parsed(text: string): JsonObject | undefined {
+  const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
+  try {
+    const value: unknown = JSON.parse(inner)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JsonObject)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * Nudges: what is said to a session while a turn of it is under way. A nudge reaches the turn at the next boundary between two
+ * iterations, the last of which lies just before the end; one that its turn did not take becomes a turn of its own.
+ *
+ * Invariant: whatever races, a nudge is delivered once: as a reminder in its turn, as the input of a turn of its own, or,
+ * when its turn or the nudge was cancelled, never.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import { bodyKey } from '../../../protocol/common.ts'
+import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import type { NudgeWork } from '../../../protocol/sessions/bookkeeping.ts'
+import type { Hashed, Keyed } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import {
+  publicSession,
+  type NudgeAck,
+  type SessionNudge,
+} from '../../../protocol/sessions/schema.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { admit, type TurnRequest } from './admit.ts'
+import { interrupt } from './asking.ts'
+import {
+  answering,
+  draft,
+  emit,
+  live,
+  note,
+  now,
+  recordOf,
+  turnOf,
+  write,
+  type Draft,
+} from '../draft.ts'
+import { recall } from '../history/remembered.ts'
+import {
+  isFull,
+  pendingNudges,
+  turnsOf,
+  type KeyedNudge,
+  type Live,
+  type SessionState,
+  type Turn,
+} from '../state.ts'
+import { pump } from './turns.ts'
+
+type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
+
+/** The newest turn that can still take input. */
+const absorbing = (state: SessionState): Turn | undefined =>
+  turnsOf(state)
+    .filter(
+      ({ record, work }) =>
+        (record.status === 'running' || record.status === 'waiting') && !work.ending,
+    )
+    .at(-1)
+
+/** Say something to the session. The edge completes the answer of a repeat, and with the turn as it is. */
+export const nudge =
+  (brand: string) =>
+  (state: SessionState, input: Nudge, cause: Cause): Decision<SessionEvent, NudgeAck> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const key = bodyKey(input)
+    const known = key === undefined ? undefined : recall(session.nudge_keys, key)
+    if (known)
+      return known.content_hash === input.content_hash
+        ? { events: [], reply: again(session, known) }
+        : refuse(
+            'conflict',
+            { field: 'idempotency_key', nudge_id: known.nudge_id },
+            'This idempotency key was used for another nudge.',
+          )
+    const target = absorbing(session)
+    // A turn under way goes on whatever became of its agent, and so does what is said to it.
+    const definition =
+      'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
+    if (isRefusal(definition)) return definition
+    if (isFull(session))
+      return refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+      )
+    const on = draft(session, cause, brand)
+    const id = cause.mint('nudge')
+    const asker = { id: cause.principal.id, type: cause.principal.type }
+    const base = {
+      id,
+      content: input.content,
+      sender_principal_id: cause.principal.id,
+      created_at: now(on),
+    }
+    const asking: TurnRequest = { asker, definition, metadata: input.metadata }
+    if (!target) {
+      const { turn_id, after_sequence } = becomesTurn(on, id, input.content, asking)
+      const kept: NudgeWork = {
+        turn_id,
+        delivery: 'new_turn',
+        after_sequence,
+        woke: false,
+        asker,
+        definition,
+      }
+      queue(
+        on,
+        {
+          ...base,
+          status: 'delivered',
+          delivery: 'new_turn',
+          turn: { id: turn_id, status: 'queued' },
+          delivered_at: now(on),
+        },
+        key,
+        input.content_hash,
+        kept,
+      )
+      const turn = recordOf(turnOf(on, turn_id) as Turn)
+      pump(on)
+      return answering(on, ({ record }) => ({
+        nudge_id: id,
+        status: 'delivered',
+        delivery: 'new_turn',
+        session: publicSession(record),
+        turn,
+        after_sequence,
+        deduped: false,
+        woke_turn: false,
+      }))
+    }
+    const woke = input.wake === true && interrupt(on, target.record.id)
+    const kept: NudgeWork = {
+      turn_id: target.record.id,
+      delivery: 'current_turn',
+      after_sequence: session.sequence,
+      woke,
+      asker,
+      definition,
+      ...(input.metadata && { metadata: input.metadata }),
+    }
+    queue(
+      on,
+      {
+        ...base,
+        status: 'pending',
+        delivery: 'current_turn',
+        turn: { id: target.record.id, status: target.record.status },
+      },
+      key,
+      input.content_hash,
+      kept,
+    )
+    const turn = recordOf(target)
+    return answering(on, ({ record }) => ({
+      nudge_id: id,
+      status: 'pending',
+      delivery: 'current_turn',
+      session: publicSession(record),
+      turn,
+      after_sequence: session.sequence,
+      deduped: false,
+      woke_turn: woke,
+    }))
+  }
+/** The answer of a repeat is that of the admission. */
+const again = (
+  { record, turns }: Live,
+  { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge,
+): NudgeAck => {
+  const turn = turns[turn_id]
+  return {
+    nudge_id,
+    status: delivery === 'current_turn' ? 'pending' : 'delivered',
+    delivery,
+    session: publicSession(record),
+    turn: turn ? recordOf(turn) : ({ id: turn_id } as NudgeAck['turn']),
+    after_sequence,
+    deduped: true,
+    woke_turn: woke,
+  }
+}
+function queue(
+  on: Draft,
+  nudge: SessionNudge,
+  key: string | undefined,
+  content_hash: string,
+  kept: NudgeWork,
+): void {
+  emit(on, { type: 'nudge.queued', nudge })
+  emit(on, {
+    type: 'nudge.keyed',
+    id: nudge.id,
+    content_hash,
+    kept,
+    ...(key !== undefined && { key }),
+  })
+}
+/** A turn whose input is a nudge; it waits behind the turns that there are. */
+const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
+  admit(on, {
+    ...asking,
+    owner: 'nudge',
+    content: [{ type: 'text', text: content }],
+    metadata: { ...asking.metadata, session_nudge_id: id },
+  })
+
+/** What every change of a nudge repeats, for whoever hears only of the change. */
+const whose = ({ delivery, turn }: SessionNudge): Pick<SessionNudge, 'delivery' | 'turn'> => ({
+  delivery,
+  turn,
+})
+
+/** Give a turn what was said to it. True when something was. */
+export function deliverNudges(on: Draft, turn_id: string): boolean {
+  const waiting = pendingNudges(on.state, turn_id)
+  for (const { nudge, kept } of waiting) {
+    const { next_index } = (turnOf(on, turn_id) as Turn).work
+    write(on, {
+      turn: { id: turn_id, index: next_index },
+      role: 'user',
+      content: [
+        { type: 'reminder', name: 'user-direction', tier: 'contextual', content: nudge.content },
+      ],
+      metadata: { ...kept.metadata, session_nudge_id: nudge.id },
+    })
+    note(on, turn_id, { next_index: next_index + 1 })
+    emit(on, {
+      type: 'nudge.changed',
+      id: nudge.id,
+      nudge: { ...whose(nudge), status: 'delivered', delivered_at: now(on) },
+    })
+  }
+  return waiting.length > 0
+}
+/** The turn was cancelled, and with it what was said to it. */
+export function dropNudges(on: Draft, turn_id: string): void {
+  for (const { nudge } of pendingNudges(on.state, turn_id))
+    emit(on, {
+      type: 'nudge.changed',
+      id: nudge.id,
+      nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) },
+    })
+}
+/** The turn has ended without taking them: each becomes a turn of its own. */
+export function promoteNudges(on: Draft, turn_id: string): void {
+  for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
+    const { asker, definition, metadata } = kept
+    const made = becomesTurn(on, nudge.id, nudge.content, { asker, definition, metadata })
+    emit(on, {
+      type: 'nudge.changed',
+      id: nudge.id,
+      nudge: {
+        status: 'delivered',
+        delivery: 'new_turn',
+        turn: { id: made.turn_id, status: 'queued' },
+        delivered_at: now(on),
+      },
+    })
+  }
+}
+
+/** Take a nudge back. What became of one that is over is for the edge to read. */
+export const cancelNudge =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { nudge_id }: { readonly nudge_id: string },
+    cause: Cause,
+  ): Decision<SessionEvent, SessionNudge> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const known = getOwn(session.nudges, nudge_id)
+    if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
+    const on = draft(session, cause, brand)
+    emit(on, {
+      type: 'nudge.changed',
+      id: nudge_id,
+      nudge: { ...whose(known.nudge), status: 'cancelled', cancelled_at: now(on) },
+    })
+    return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
+  }

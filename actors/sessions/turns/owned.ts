@@ -1,0 +1,109 @@
+/**
+ * Turns of runs and channels: they have their own admission, and the rule for direct turns does not count for them. Commands of
+ * one run come in order, so a turn is opened before it is stopped; both are harmless when they come again.
+ */
+import { isRefusal } from '../../../protocol/errors.ts'
+import type {
+  SessionCommands,
+  TurnOpening,
+  TurnReport,
+} from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { admit } from './admit.ts'
+import { change, draft, live, nothing, silently, type Draft } from '../draft.ts'
+import { place } from '../find-or-create.ts'
+import { ownKey, recall } from '../history/remembered.ts'
+import { isFull, isLive, type SessionState } from '../state.ts'
+import { end, pump } from './turns.ts'
+
+/** Open a turn, in a session that is made if need be. A run is told when that cannot be. */
+export const openTurn =
+  (brand: string) =>
+  (state: SessionState, input: TurnOpening, cause: Cause): Decision<SessionEvent, undefined> => {
+    const {
+      owner,
+      loop_id,
+      attempt,
+      content,
+      definition,
+      asker,
+      output_schema,
+      metadata,
+      turn_id,
+    } = input
+    if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id))) return nothing
+    const on = sessionOf(brand, state, input, cause)
+    if ('error' in on)
+      return 'run_id' in owner
+        ? {
+            events: [
+              {
+                type: 'turn.reported',
+                report: { run_id: owner.run_id, turn_id, status: 'failed', ...on },
+              },
+            ],
+            reply: undefined,
+          }
+        : nothing
+    if (on.state.record.status === 'archived') change(on, { status: 'active' })
+    admit(on, {
+      owner: 'run_id' in owner ? 'run' : 'channel',
+      of: { ...owner, attempt },
+      ...(loop_id !== undefined && { loop_id }),
+      turn_id,
+      content,
+      definition,
+      asker,
+      output_schema,
+      metadata,
+      key: ownKey(turn_id),
+    })
+    pump(on)
+    return silently(on)
+  }
+
+/** The session as the beginning of a decision, or why it takes no turn. */
+function sessionOf(
+  brand: string,
+  state: SessionState,
+  { place: at, seed }: TurnOpening,
+  cause: Cause,
+): Draft | (Pick<TurnReport, 'error_type' | 'error' | 'again'> & { readonly error: string }) {
+  if (isFull(state))
+    return {
+      error_type: 'session_full',
+      error: `The session has ${limits.turns} turns that have not ended, with the nudges that wait.`,
+    }
+  if (!at) {
+    const session = live(state, cause)
+    return session
+      ? draft(session, cause, brand)
+      : { error_type: 'session_gone', error: 'The session is not there any more.' }
+  }
+  if (state.record && !isLive(state, cause.at))
+    return {
+      error_type: 'session_gone',
+      error: 'The session ended before the turn could begin.',
+      again: true,
+    }
+  const on = place(brand, state, { agent_id: at.agent_id, ...seed }, at, cause)
+  return isRefusal(on)
+    ? { error_type: on.refused, error: on.message ?? 'The session cannot be used.' }
+    : on
+}
+
+/** Its run does not want a turn any more. */
+export const stopTurn =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { turn_id }: SessionCommands['turn.stop']['input'],
+    cause: Cause,
+  ): Decision<SessionEvent, undefined> => {
+    if (!state.turns[turn_id] || !isLive(state, cause.at)) return nothing
+    const on = draft(state, cause, brand)
+    end(on, turn_id, { status: 'cancelled' })
+    return silently(on)
+  }

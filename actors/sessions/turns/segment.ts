@@ -1,0 +1,347 @@
+/**
+ * A segment: a row of the assistant that uses tools. It stays open, and out of the log, until all of its calls are settled; then
+ * the row and one row with all results are committed together. A call that was settled is never made again.
+ */
+import { isExempt } from '../../../protocol/agents/manifest.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import type {
+  Block,
+  ToolResultBlock,
+  ToolUseBlock,
+} from '../../../protocol/sessions/turns/blocks.ts'
+import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
+import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
+import { allows, meaningOf, type Reserved } from '../../../protocol/sessions/turns/tools.ts'
+import { hashOf } from '../../../protocol/subjects.ts'
+import { askPerson, askApproval } from './asking.ts'
+import { callsOf } from './calls.ts'
+import { writeContext } from '../history/context.ts'
+import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from '../draft.ts'
+import { enqueue, queueOf, type Settled } from './jobs.ts'
+import { recall } from '../history/remembered.ts'
+import { beginningOf } from '../history/shorten.ts'
+import type { Turn } from '../state.ts'
+import { end, fail, goOn, wait } from './turns.ts'
+
+const DEFAULT_RESULT = { content: '' } as const
+/** Characters by which calls are told apart. */
+const SIGNATURE = 200
+/** What a call came to. `fine`: whatever its status, it is no error to the model. */
+export interface Came {
+  readonly status: 'ok' | 'error' | 'cancelled'
+  readonly content: string
+  readonly fine?: boolean
+}
+
+/** The model wants tools used. */
+export function openSegment(on: Draft, id: string, given: readonly Block[]): void {
+  const { generation } = (turnOf(on, id) as Turn).work
+  if (!generation) return
+  const content = unique(on, given)
+  content.forEach((block, content_index) => {
+    emit(on, {
+      type: 'message.block',
+      session_id: on.state.record.id,
+      message_id: generation.message_id,
+      content_index,
+      block: block.type === 'tool_use' ? { ...block, status: 'pending' } : block,
+    })
+  })
+  note(on, id, { generation: null })
+  const uses = content.flatMap((block, index) =>
+    block.type === 'tool_use' ? [{ block, index }] : [],
+  )
+  for (const { block, index } of uses)
+    noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
+  if (uses.length > limits.calls)
+    return void fail(
+      on,
+      id,
+      'too_many_calls',
+      `One answer used ${uses.length} tools; at most ${limits.calls} are done.`,
+    )
+  for (const { block } of uses) {
+    if (!begin(on, id, block)) return
+  }
+  goOn(on, id)
+}
+
+/** Ids of tool uses are unique among those of open segments and the newest of the session: a repeated one gets a number. */
+function unique(on: Draft, content: readonly Block[]): Block[] {
+  const known = callsOf(on.state)
+  const used = new Set(
+    Object.values(on.state.turns).flatMap(({ work }) => Object.keys(work.segment?.calls ?? {})),
+  )
+  return content.map((block) => {
+    if (block.type !== 'tool_use') return block
+    let { id } = block
+    for (let n = 2; used.has(id) || recall(known, id); n++)
+      id = `${block.id}_${on.state.sequence + 1}_${n}`
+    used.add(id)
+    return { ...block, id }
+  })
+}
+
+/** Find out what a call means and what has to happen first. False: the turn is over. */
+function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): boolean {
+  const signature = signatureOf(name, input)
+  emit(on, { type: 'call.counted', id, signature })
+  const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
+  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
+  const times = repeats[signature] ?? 0
+  const limit = definition.max_repeats ?? limits.repeats
+  if (limit > 0 && times > limit) {
+    const called = meaning.kind === 'action' ? meaning.tool.name : name
+    const error_message = `${called} was called more than ${limit} times with the same arguments.`
+    end(on, id, {
+      status: 'failed',
+      error_type: 'progress_stalled',
+      error_message,
+      stalled: { tool: called, duplicate_calls: times, limit },
+    })
+    return false
+  }
+  if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
+  else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
+  else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
+  else if (meaning.which === 'ask') askPerson(on, id, call, input)
+  else own(on, id, call, meaning.which, input)
+  return true
+}
+
+/** A call by its name and arguments; long ones by how they begin, their length and a hash. */
+function signatureOf(name: string, input: JsonObject): string {
+  const text = `${name} ${canonicalJson(input)}`
+  return text.length <= SIGNATURE
+    ? text
+    : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
+}
+
+/** The tools that the session answers itself. */
+function own(
+  on: Draft,
+  id: string,
+  call: string,
+  which: Exclude<Reserved, 'ask'>,
+  input: JsonObject,
+): void {
+  const { definition, output_schema, skills = [] } = (turnOf(on, id) as Turn).work
+  if (which === 'submit_output') {
+    const faults = valueFaults(output_schema ?? {}, input, '', 'the schema of the output')
+    if (faults.length > 0)
+      return void settle(on, id, call, {
+        status: 'error',
+        content: JSON.stringify({
+          error: 'the output does not fit its schema',
+          fields: faults.slice(0, 20),
+        }),
+      })
+    note(on, id, { output: input, output_source: 'tool' })
+    return void settle(on, id, call, { status: 'ok', content: 'The output was accepted.' })
+  }
+  const skill = definition.skills.find(({ name }) => name === input['name'])
+  if (!skill)
+    return void settle(on, id, call, {
+      status: 'error',
+      content: `There is no skill ${JSON.stringify(input['name'] ?? null)}.`,
+    })
+  note(on, id, { skills: [...new Set([...skills, skill.name])] })
+  settle(on, id, call, { status: 'ok', content: skill.instructions })
+}
+
+/** An action: checked against its schema and the skills in force; a destructive one is asked of a person first. */
+function act(
+  on: Draft,
+  id: string,
+  call: string,
+  tool: GrantedTool,
+  input: JsonObject,
+  active: readonly string[] | undefined,
+): void {
+  const { definition } = (turnOf(on, id) as Turn).work
+  const { index } = callOf(on, id, call) as Call
+  const action = { name: tool.name, input }
+  noteCall(on, id, call, { action })
+  patchCall(on, id, index, { resolved_action: action })
+  const restricting = definition.skills.filter(
+    ({ name, allowed_tools }) => active?.includes(name) && allowed_tools.length > 0,
+  )
+  if (
+    restricting.length > 0 &&
+    !isExempt(tool.name, on.brand) &&
+    !restricting.some(({ allowed_tools }) => allows(allowed_tools, tool))
+  ) {
+    return void settle(on, id, call, {
+      status: 'error',
+      content: `The skill ${restricting.map(({ name }) => name).join(', ')} does not allow ${tool.name}.`,
+    })
+  }
+  const faults = tool.input_schema
+    ? valueFaults(tool.input_schema, input, '', `the input_schema of ${tool.name}`)
+    : []
+  if (faults.length > 0)
+    return void settle(on, id, call, {
+      status: 'error',
+      content: JSON.stringify({
+        error: 'the arguments do not fit the tool',
+        fields: faults.slice(0, 20),
+      }),
+    })
+  if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
+}
+
+export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
+  turnOf(on, id)?.work.segment?.calls[call]
+
+/** A call is settled. */
+export function settle(
+  on: Draft,
+  id: string,
+  call: string,
+  { status, content, fine = status === 'ok' }: Came,
+): void {
+  const known = callOf(on, id, call)
+  if (!known || known.state === 'done') return
+  const result: ToolResultBlock = {
+    type: 'tool_result',
+    tool_use_id: call,
+    content: beginningOf(content, fine ? limits.results : limits.fault),
+    ...(!fine && { is_error: true }),
+  }
+  patchCall(on, id, known.index, { status, progress: null })
+  noteCall(on, id, call, { state: 'done', result })
+}
+
+/** A turn that runs takes its calls further: what is ready is dispatched; when nothing but people is waited for, the turn waits; when all are settled, the rows are committed. */
+export function advanceSegment(on: Draft, id: string): void {
+  const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
+  for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
+  const states = new Set(calls().map(({ state }) => state))
+  if (states.has('job') || states.has('asking')) return
+  const waiting = calls().find(({ state }) => state === 'waiting')
+  if (waiting) return void wait(on, id, waitOf(waiting))
+  commit(on, id)
+}
+/** What a turn says it waits for. */
+export const waitOf = ({
+  id,
+  interaction_id = '',
+  expires_at,
+}: Call): Parameters<typeof wait>[2] => ({
+  kind: 'interaction',
+  interaction_id,
+  tool_call_id: id,
+  ...(expires_at !== undefined && { expires_at }),
+})
+
+function dispatch(on: Draft, id: string, { id: call, index, action }: Call): void {
+  const turn = turnOf(on, id) as Turn
+  const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
+  if (!action || !tool)
+    return void settle(on, id, call, {
+      status: 'error',
+      content: 'The tool is not there any more.',
+    })
+  const job_id = on.cause.mint('job')
+  const queue = tool.queue ?? queueOf(turn.work.definition)
+  noteCall(on, id, call, { state: 'job', job_id, queue })
+  patchCall(on, id, index, { status: 'running' })
+  // What is not said to be safe to repeat is done once; its lease may be lost once. What the service does itself is.
+  const attempts =
+    tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
+      ? limits.attempts
+      : 1
+  enqueue(
+    on,
+    queue,
+    {
+      id: job_id,
+      kind: 'action_execution',
+      executor_kind: tool.kind === 'worker' ? 'customer_worker' : 'server_worker',
+      action_name: tool.name,
+      agent_turn_id: id,
+      tool_call_id: call,
+      ...(tool.environment_id !== undefined && { environment_id: tool.environment_id }),
+      max_attempts: attempts,
+      max_losses: attempts,
+    },
+    turn,
+  )
+}
+
+/** The job of a call has ended. */
+export function callSettled(
+  on: Draft,
+  id: string,
+  call: string,
+  { outcome, result, context, error_type, error_message }: Settled,
+): void {
+  if (outcome === 'completed' && context) noteCall(on, id, call, { context })
+  const failed = {
+    error_type: error_type ?? outcome,
+    error_message:
+      error_message ?? `The action ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
+  }
+  settle(
+    on,
+    id,
+    call,
+    outcome === 'completed'
+      ? { status: 'ok', content: JSON.stringify(result ?? {}) }
+      : {
+          status: outcome === 'cancelled' ? 'cancelled' : 'error',
+          content: JSON.stringify(failed),
+        },
+  )
+  goOn(on, id)
+}
+
+/** Results as one row takes them: when they are too long together, each has its share. */
+function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
+  const [ids, texts] = results.reduce(
+    ([id, text], { tool_use_id, content = '' }) => [id + tool_use_id.length, text + content.length],
+    [0, 0],
+  )
+  if (ids + texts <= limits.results) return results
+  const share = Math.floor((limits.results - ids) / results.length)
+  return results.map((result) =>
+    typeof result.content === 'string'
+      ? { ...result, content: beginningOf(result.content, share) }
+      : result,
+  )
+}
+
+/** All calls are settled: the row and the results enter the log, and the turn goes on. */
+function commit(on: Draft, id: string): void {
+  const { segment, next_index, output } = (turnOf(on, id) as Turn).work
+  if (!segment) return
+  const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
+  const results = fitting(
+    calls.map(
+      ({ id: call, result }): ToolResultBlock =>
+        result ?? { type: 'tool_result', tool_use_id: call, ...DEFAULT_RESULT, is_error: true },
+    ),
+  )
+  const content = segment.content.map((block): Block => {
+    if (block.type !== 'tool_use') return block
+    const { progress: _, ...frozen } = block
+    return frozen
+  })
+  write(on, {
+    id: segment.message_id,
+    turn: { id, index: segment.turn_index },
+    role: 'assistant',
+    content,
+    metadata: { response_message_index: segment.turn_index },
+    created_at: segment.created_at,
+  })
+  write(on, { turn: { id, index: next_index }, role: 'user', content: results })
+  note(on, id, { next_index: next_index + 1 })
+  const told = calls.flatMap(({ context = [] }) => context)
+  if (told.length > 0) writeContext(on, id, told)
+  if (output) end(on, id, { status: 'completed' })
+  else goOn(on, id)
+}

@@ -1,0 +1,251 @@
+/**
+ * A delivery: one message to one receiver, until it is taken or given up. Each attempt is a job of the shard's own queue, so
+ * that leases, losses and nodes that stop are the queue's business; how many attempts there are, and when, is decided here.
+ *
+ * Invariants:
+ * D1. Id and body never change. Nothing is attempted after `delivered` or `failed`.
+ * D2. At most one job is under way; only its end counts, and `begin` counts the attempt before anything is sent.
+ * D3. An attempt whose sender was lost counts; one that was never begun does not.
+ */
+import type { DeliveryRecord } from '../../protocol/webhooks/rows.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { timestamp } from '../../protocol/common.ts'
+import {
+  ATTEMPTS,
+  DELIVERIES,
+  PROMPT,
+  pauseAfter,
+  type AttemptOutcome,
+  type DeliveryCommands,
+  type DeliveryEvent,
+  type DeliveryOpening,
+  type DeliveryOutcome,
+} from '../../protocol/webhooks/delivery.ts'
+import type { Api } from '../../protocol/api.ts'
+import { patch, type Patch } from '../../protocol/patch.ts'
+import type { Actor, AnyActor, Cause, Decided, Tell } from '../actor.ts'
+
+interface DeliveryState {
+  readonly opening: DeliveryOpening
+  readonly record: DeliveryRecord
+  /** Unix milliseconds. */
+  readonly opened_at: number
+  /** The job of the attempt that is under way. */
+  readonly job_id?: string
+  readonly next?: number
+  readonly latency_ms?: number
+}
+type State = DeliveryState | null
+type Input<N extends keyof DeliveryCommands> = DeliveryCommands[N]['input']
+type Done<R = undefined> = Decided<DeliveryEvent, R>
+
+const nothing: Done = { events: [], reply: undefined }
+const over = ({ record }: DeliveryState): boolean =>
+  record.status === 'delivered' || record.status === 'failed'
+const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : ATTEMPTS)
+/** Receivers take turns: one that is slow holds up nobody else. */
+const receiverOf = ({ to }: DeliveryOpening): string =>
+  to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
+
+function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: Cause): Tell {
+  const shared = {
+    id: job_id,
+    origin: 'server_internal',
+    executor_kind: 'server_worker',
+    priority: 0,
+    fairness_key: receiverOf(opening),
+    max_attempts: 1,
+  } as const
+  const job: JobHeader = {
+    ...shared,
+    kind: 'delivery',
+    delivery_id: self.id,
+    enqueued_at: at,
+    max_losses: 1,
+  }
+  const now = timestamp(at)
+  // The record is on no list: what clients see of the attempt is the record of the delivery.
+  const record = {
+    ...shared,
+    kind: 'action_execution',
+    queue: DELIVERIES,
+    status: 'queued',
+    claim_attempt: 0,
+    cancel_requested: false,
+    created_at: now,
+    updated_at: now,
+  } as const
+  return {
+    to: { kind: 'queue', id: `${shard}.${DELIVERIES}` },
+    name: 'queue.enqueue',
+    input: { job, record },
+  }
+}
+
+function open(state: State, opening: Input<'delivery.open'>, cause: Cause): Done {
+  if (state) return nothing
+  const { id } = cause.self
+  const job_id = cause.mint('job')
+  const { to, event_type, run_id } = opening
+  const delivery: DeliveryRecord = {
+    id,
+    webhook_id: to.kind === 'webhook' ? to.webhook_id : '',
+    event_type,
+    status: 'pending',
+    attempts: 0,
+    created_at: timestamp(cause.at),
+    ...(run_id !== undefined && { run_id }),
+  }
+  return {
+    events: [{ type: 'delivery.opened', id, opening, job_id, at: cause.at, delivery }],
+    tells: [enqueue(opening, job_id, cause)],
+    reply: undefined,
+  }
+}
+
+function begin(
+  state: State,
+  { job_id }: Input<'delivery.begin'>,
+  { at, self: { id } }: Cause,
+): Done<{ attempt: number }> {
+  const late = state?.opening.once && at > state.opened_at + PROMPT
+  if (
+    !state ||
+    over(state) ||
+    state.job_id !== job_id ||
+    late ||
+    state.record.attempts >= most(state)
+  )
+    return { events: [], reply: { attempt: 0 } }
+  const attempt = state.record.attempts + 1
+  return {
+    events: [{ type: 'delivery.begun', id, delivery: { status: 'processing', attempts: attempt } }],
+    reply: { attempt },
+  }
+}
+
+function settled(
+  state: State,
+  { job_id, outcome, result }: Input<'job.settled'>,
+  { at, self: { id } }: Cause,
+): Done {
+  if (!state || over(state) || state.job_id !== job_id) return nothing
+  const { attempts, status } = state.record
+  const begun = status === 'processing'
+  const said = (outcome === 'completed' ? result : undefined) as AttemptOutcome | undefined
+  const { delivered, response_code, error, pause, latency_ms }: AttemptOutcome = said ?? {
+    delivered: false,
+    error: begun ? 'The sender was lost during the attempt.' : 'The attempt was not made in time.',
+    ...(!(state.opening.once && !begun) && { pause: pauseAfter(attempts, 0.5) }),
+  }
+  const took = latency_ms !== undefined && { latency_ms }
+  if (delivered)
+    return {
+      events: [
+        {
+          type: 'delivery.delivered',
+          id,
+          ...took,
+          delivery: {
+            status: 'delivered',
+            delivered_at: timestamp(at),
+            ...(response_code !== undefined && { response_code }),
+          },
+        },
+      ],
+      reply: undefined,
+    }
+  const failure: Patch<DeliveryRecord> = {
+    ...(error !== undefined && { last_error: error }),
+    response_code: response_code ?? null,
+  }
+  if (pause === undefined || attempts >= most(state))
+    return {
+      events: [
+        { type: 'delivery.failed', id, ...took, delivery: { ...failure, status: 'failed' } },
+      ],
+      reply: undefined,
+    }
+  return {
+    events: [
+      {
+        type: 'delivery.deferred',
+        id,
+        at: at + pause,
+        delivery: { ...failure, status: 'pending', next_attempt_at: timestamp(at + pause) },
+      },
+    ],
+    reply: undefined,
+  }
+}
+
+function wake(state: State, _: unknown, cause: Cause): Done {
+  if (!state || over(state) || state.next === undefined || state.next > cause.at) return nothing
+  const job_id = cause.mint('job')
+  return {
+    events: [
+      { type: 'delivery.due', id: cause.self.id, job_id, delivery: { next_attempt_at: null } },
+    ],
+    tells: [enqueue(state.opening, job_id, cause)],
+    reply: undefined,
+  }
+}
+
+const changed = (state: State, { delivery }: DeliveryEvent): DeliveryState => {
+  if (!state) throw new Error('a delivery changed before it was opened')
+  return { ...state, record: patch(state.record, delivery) }
+}
+function ended(
+  state: State,
+  event: Extract<DeliveryEvent, { type: 'delivery.delivered' | 'delivery.failed' }>,
+): State {
+  const { job_id: _, ...rest } = changed(state, event)
+  return { ...rest, ...(event.latency_ms !== undefined && { latency_ms: event.latency_ms }) }
+}
+const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
+  kind: 'delivery',
+  initial: () => null,
+  decide: { 'delivery.open': open, 'delivery.begin': begin, 'job.settled': settled, wake },
+  evolve: {
+    'delivery.opened': (_, { opening, job_id, at, delivery }) => ({
+      opening,
+      job_id,
+      opened_at: at,
+      record: delivery as DeliveryRecord,
+    }),
+    'delivery.due': (state, event) => {
+      const { next: _, ...rest } = changed(state, event)
+      return { ...rest, job_id: event.job_id }
+    },
+    'delivery.begun': changed,
+    'delivery.deferred': (state, event) => {
+      const { job_id: _, ...rest } = changed(state, event)
+      return { ...rest, next: event.at }
+    },
+    'delivery.delivered': ended,
+    'delivery.failed': ended,
+  },
+  ask: {
+    /** What is to be sent, and where; null when there is no such delivery. */
+    content: (state) => state?.opening ?? null,
+    /** What it has come to, or null. */
+    outcome: (state): DeliveryOutcome | null => {
+      if (!state) return null
+      const {
+        record: { status, response_code, last_error },
+        latency_ms,
+      } = state
+      return {
+        status,
+        ...(response_code !== undefined && { response_code }),
+        ...(last_error !== undefined && { last_error }),
+        ...(latency_ms !== undefined && { latency_ms }),
+      }
+    },
+  },
+  deadline: (state) => state?.next,
+  ended: (state) => state !== null && over(state),
+}
+
+/** The actor of a delivery. */
+export const deliveryActor = actor as unknown as AnyActor

@@ -1,0 +1,201 @@
+/**
+ * The registry entry of one worker instance of a project: which session it has, where it is connected, and whether it
+ * should stop taking work. Leases belong to the session, so they survive a new connection.
+ *
+ * Invariants:
+ * W1. At most one session at a time, and of it at most one connection that counts: the one with the highest generation.
+ * W2. Another process under the same instance name is refused while the present one is alive or may still hold work; a
+ *     conflict ends worker processes, so it is never answered to the process that holds the session's token.
+ * W3. A drain stays in force over reconnects, until a new session begins.
+ * W4. `seen` is soft knowledge: a new owner takes a connected worker as seen just now.
+ */
+import type { Actor } from '../actor.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { refuse } from '../../protocol/errors.ts'
+import type { WorkerCommands } from '../../protocol/internal.ts'
+import type {
+  GatewayMessage,
+  Registration,
+  WorkerEvent,
+  WorkerTiming,
+  workers,
+} from '../../protocol/workers/socket.ts'
+
+export interface WorkerState {
+  registration?: Registration
+  connected: boolean
+  /** Last sign of life, in Unix milliseconds. */
+  seen: number
+  /** Jobs the session held when it was seen last. */
+  leases: number
+  stale: boolean
+  /** The operator asked it to drain, or it said so itself. */
+  draining: boolean
+}
+type Change = Extract<WorkerEvent, { readonly instance: string }>
+type Taken = Pick<Registration, 'queues' | 'action_names' | 'models'>
+interface Held {
+  readonly session: string
+  readonly generation: number
+}
+
+const toGateway = (gateway: string, message: GatewayMessage) => [
+  { push: { gateway, message: { ...message } } },
+]
+/** Whether this is the connection that counts. */
+const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
+  registration?.session === session && registration.generation === generation
+
+/** Whether a worker takes what it took. */
+const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean =>
+  JSON.stringify([queues, action_names, models]) ===
+  JSON.stringify([takes.queues, takes.action_names, takes.models])
+
+/** The worker actor. @param timing stale time and takeover window, in seconds. */
+export function workerActor(
+  timing: WorkerTiming,
+): Actor<WorkerState, WorkerEvent, typeof workers, 'worker', WorkerCommands> {
+  const change = (state: WorkerState, changes: Partial<WorkerState>): WorkerState =>
+    Object.assign(state, changes)
+  const gone = (state: WorkerState, at: number): boolean =>
+    at - state.seen > timing.takeover * 1000 || (!state.connected && state.leases === 0)
+  return {
+    kind: 'worker',
+    initial: () => ({ connected: false, seen: 0, leases: 0, stale: false, draining: false }),
+    decide: {
+      'worker.register': (state, { given_token_hash, ...asked }, cause) => {
+        const old = state.registration
+        const resumed = old !== undefined && given_token_hash === old.token_hash
+        if (old && !resumed && !gone(state, cause.at)) {
+          return refuse(
+            'conflict',
+            { worker_instance_id: asked.instance, project: cause.self.project },
+            `A worker with the instance id ${asked.instance} is already connected to project ${cause.self.project}; give every process an id of its own.`,
+          )
+        }
+        const registration: Registration = {
+          ...asked,
+          generation: (old?.generation ?? 0) + 1,
+          connected_at: cause.at,
+          ...(resumed && { session: old.session, token_hash: old.token_hash }),
+        }
+        const replaced = old &&
+          (!resumed || state.connected) && {
+            replaced: { session: old.session, gateway: old.gateway },
+          }
+        const released = state.draining && !resumed
+        return {
+          events: [
+            ...(released
+              ? [{ type: 'worker.drain_cleared' as const, instance: asked.instance, at: cause.at }]
+              : []),
+            { type: 'worker.registered', registration, ...replaced },
+          ],
+          reply: { registration, resumed, draining: state.draining && !released, ...replaced },
+        }
+      },
+      'worker.seen': (state, { leases, takes, ...held }, cause) => {
+        const { registration } = state
+        if (!registration || !isCurrent(state, held))
+          return { events: [], reply: { current: false } }
+        const seen = [{ type: 'worker.seen' as const, at: cause.at, leases }]
+        if (takes && state.connected && !same(registration, takes))
+          return {
+            events: [
+              { type: 'worker.registered', registration: { ...registration, ...takes } },
+              ...seen,
+            ],
+            reply: { current: true },
+          }
+        return {
+          ...(state.stale ? { events: seen } : { events: [], soft: seen }),
+          reply: { current: true },
+        }
+      },
+      'worker.closed': (state, { leases, ...held }, cause) => ({
+        events:
+          state.registration && state.connected && isCurrent(state, held)
+            ? [
+                { type: 'worker.seen', at: cause.at, leases },
+                {
+                  type: 'worker.disconnected',
+                  instance: state.registration.instance,
+                  at: cause.at,
+                },
+              ]
+            : [],
+        reply: undefined,
+      }),
+      'worker.drained': ({ registration, draining }, { session }, cause) => ({
+        events:
+          registration?.session === session && !draining
+            ? [{ type: 'worker.draining', instance: registration.instance, at: cause.at }]
+            : [],
+        reply: undefined,
+      }),
+      'worker.drain': ({ registration, connected }, _input, cause) => {
+        if (!registration) return refuse('not_found')
+        const { instance, gateway, session } = registration
+        return {
+          events: [
+            {
+              type: 'worker.drain_requested',
+              instance,
+              at: cause.at,
+              ...(connected && { gateway, session }),
+            },
+          ],
+          reply: { worker_instance_id: instance, state: 'draining' },
+        }
+      },
+      wake: (state, _input, cause) => ({
+        events:
+          state.registration && !state.stale && cause.at >= state.seen + timing.stale * 1000
+            ? [{ type: 'worker.stale', instance: state.registration.instance, at: cause.at }]
+            : [],
+        reply: undefined,
+      }),
+    },
+    evolve: {
+      'worker.registered': (state, { registration }, at) =>
+        change(state, {
+          registration,
+          connected: true,
+          seen: at,
+          stale: false,
+          ...(state.registration?.session !== registration.session && { leases: 0 }),
+        }),
+      'worker.seen': (state, { at, leases }) => change(state, { seen: at, leases, stale: false }),
+      'worker.disconnected': (state) => change(state, { connected: false }),
+      'worker.stale': (state) => change(state, { stale: true }),
+      'worker.draining': (state) => change(state, { draining: true }),
+      'worker.drain_requested': (state) => change(state, { draining: true }),
+      'worker.drain_cleared': (state) => change(state, { draining: false }),
+    },
+    react: {
+      'worker.registered': (
+        { registration, replaced }: Extract<WorkerEvent, { type: 'worker.registered' }>,
+        self: Address,
+      ) =>
+        replaced
+          ? toGateway(replaced.gateway, {
+              type: 'supersede',
+              project: self.project,
+              session: replaced.session,
+              generation: registration.generation,
+            })
+          : [],
+      'worker.drain_requested': ({ gateway, session }: Change, self: Address) =>
+        gateway !== undefined && session !== undefined
+          ? toGateway(gateway, { type: 'drain', project: self.project, session })
+          : [],
+    },
+    ask: {
+      /** Whether a connection is the one that counts. */
+      current: (state, held: Held) => isCurrent(state, held),
+    },
+    deadline: ({ registration, stale, seen }) =>
+      registration && !stale ? seen + timing.stale * 1000 : undefined,
+    recover: (state, at) => (state.connected && !state.stale ? change(state, { seen: at }) : state),
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Which server a command talks to, and with which key. Invariants:
+ * C1. Flags win over the environment, the environment over the current profile, that over the defaults.
+ * C2. A key that a profile keeps is sent to the servers of that profile only.
+ * C3. The owner key of a data folder is sent to this machine only.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { client, type Client } from '../../client.ts'
+import { Mistake, type Environment } from '../mistake.ts'
+import { profileOf, readProfiles, type Profile } from './profiles.ts'
+
+export interface Connection {
+  readonly url: readonly string[]
+  readonly key: string
+  readonly project: string
+}
+export interface ConnectionFlags {
+  readonly server?: string
+  readonly key?: string
+  readonly project?: string
+  readonly profile?: string
+}
+
+/** Names of the flags that every command has; a field of the API with such a name gets the prefix `field-`. */
+export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
+
+/** Add the flags of a connection. */
+export const connected = (command: Command): Command =>
+  command
+    .option(
+      '--server <urls>',
+      'address of the server, or several, comma-separated (BATON_URL; http://127.0.0.1:8080, or the port of BATON_PORT)',
+    )
+    .option('--key <key>', 'API key (BATON_KEY; else the owner key of a server started here)')
+    .option('--project <handle>', 'project (BATON_PROJECT; default)')
+    .option('--profile <name>', 'stored connection to use (BATON_PROFILE; see: baton profile)')
+
+/** The files in which servers started here keep their owner key, in the order they are looked for. */
+export const keyFiles = (env: Environment): string[] => {
+  const data = env['BATON_DATA'] || '.baton'
+  return [join(data, 'root.key'), join(data, 'cluster', 'root.key')]
+}
+
+/** Whether an address is of this machine. */
+export const isLoopback = (url: string): boolean => LOOPBACK.test(url)
+const LOOPBACK = /^https?:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i
+/** Addresses of a comma-separated text, without a slash at the end. @throws Mistake on one that is no http address. */
+export function addressesOf(text: string): string[] {
+  const urls = text
+    .split(',')
+    .map((address) => address.trim().replace(/\/$/, ''))
+    .filter((address) => address !== '')
+  const wrong = urls.find((address) => !/^https?:\/\/[^/]/.test(address))
+  if (wrong !== undefined || urls.length === 0)
+    throw new Mistake(
+      `The server must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(wrong ?? '')}.`,
+    )
+  return urls
+}
+
+/** The profile that counts for these addresses: the named one, else the current one if it is about the same servers. */
+function profileFor(
+  { profile, server }: ConnectionFlags,
+  env: Environment,
+): { readonly named: boolean; readonly profile: Profile } | undefined {
+  const name = profile ?? (env['BATON_PROFILE'] || undefined)
+  if (name !== undefined) return { named: true, profile: profileOf(env, name) }
+  const { current, profiles } = readProfiles(env)
+  const stored = current === undefined ? undefined : profiles[current]
+  if (!stored) return undefined
+  const given = server ?? (env['BATON_URL'] || undefined)
+  const same =
+    given === undefined
+      ? !env['BATON_PORT']
+      : addressesOf(given).every((url) => addressesOf(stored.server).includes(url))
+  return same ? { named: false, profile: stored } : undefined
+}
+
+/** The server that the environment names: `BATON_URL`, else the one of this machine at `BATON_PORT`. */
+export const serverOf = (env: Environment): string =>
+  env['BATON_URL'] || `http://127.0.0.1:${env['BATON_PORT'] || '8080'}`
+
+/** The connection that flags, environment, profiles and data folder name. @throws Mistake without a key. */
+export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
+  const chosen = profileFor(flags, env)
+  const url = addressesOf(
+    flags.server ??
+      (chosen?.named || !env['BATON_URL'] ? chosen?.profile.server : undefined) ??
+      serverOf(env),
+  )
+  const stored = chosen?.profile
+  const profileKey =
+    stored && url.every((address) => addressesOf(stored.server).includes(address))
+      ? stored.key
+      : undefined
+  const key =
+    flags.key ??
+    (chosen?.named ? profileKey : undefined) ??
+    (env['BATON_KEY'] || undefined) ??
+    profileKey ??
+    (url.every((address) => isLoopback(address)) ? ownerKey(env) : undefined)
+  if (!key)
+    throw new Mistake(
+      url.every((address) => isLoopback(address))
+        ? `There is no API key: give --key, set BATON_KEY, or run this where a server keeps its owner key (${keyFiles(env)[0]}). Start one with: npm start`
+        : `There is no API key for ${url.join(', ')}: give --key, set BATON_KEY, or store one with: baton profile set <name> --server ${url.join(',')} --key <key>`,
+    )
+  return {
+    url,
+    key,
+    project: flags.project ?? (env['BATON_PROJECT'] || stored?.project || 'default'),
+  }
+}
+
+function ownerKey(env: Environment): string | undefined {
+  const file = keyFiles(env).find((name) => existsSync(name))
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Mistake(
+      `The owner key ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): give --key, or run this as the user who started the server.`,
+    )
+  }
+}
+
+/** A client for the connection that a command's flags name. */
+export const clientFor = (command: Command, env: Environment): Client =>
+  client(connectionOf(command.optsWithGlobals(), env))

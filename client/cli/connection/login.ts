@@ -1,0 +1,200 @@
+/**
+ * `baton login`, `baton logout`: sign in with a device code (RFC 8628). A person allows the request in a browser; the token
+ * that comes of it is kept in a profile, and is sent to the servers of that profile only.
+ */
+import { hostname, userInfo } from 'node:os'
+import type { Command } from 'commander'
+import { DEVICE_GRANT, unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
+import { routeOf } from '../../../protocol/contract.ts'
+import { client } from '../../client.ts'
+import { BatonError } from '../../transport.ts'
+import { addressesOf, serverOf } from './connection.ts'
+import { Mistake, type Environment } from '../mistake.ts'
+import { profileOf, readProfiles, saveProfile, writeProfiles, type Profile } from './profiles.ts'
+import type { Shell } from '../shell.ts'
+
+/** What the commands need of the world: requests, and waiting so many milliseconds. */
+export interface LoginWorld {
+  readonly fetch: typeof fetch
+  readonly pause: (ms: number) => Promise<void>
+}
+const realWorld: LoginWorld = {
+  fetch: (...given) => fetch(...given),
+  pause: (ms) => new Promise((done) => setTimeout(done, ms)),
+}
+
+/** Milliseconds that a server adds to the interval with each `slow_down` (RFC 8628, section 3.5). */
+const SLOWER = 5000
+/** Profile of a login without a name. */
+const DEFAULT_PROFILE = 'default'
+const LONGEST_LABEL = 100
+
+interface LoginFlags {
+  readonly server?: string
+  readonly profile?: string
+  readonly project?: string
+  readonly label?: string
+}
+
+/** Add both commands. */
+export function addLogin(program: Command, shell: Shell, world: LoginWorld = realWorld): void {
+  const login = program
+    .command('login')
+    .description('Sign in as a person: allow it in a browser, and keep the token in a profile')
+    .option(
+      '--server <url>',
+      'address of the server (that of the profile, BATON_URL; http://127.0.0.1:8080)',
+    )
+    .option('--project <handle>', 'project to sign in to (the one of who allows it)')
+    .option('--profile <name>', 'profile to keep the token in (BATON_PROFILE; default)')
+    .option('--label <text>', 'how the token is called (user and host name)')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ baton login --server https://baton.example.org --profile work\nThe profile becomes the current one.\n',
+    )
+  login.action(shell.guarded(async () => signIn(login.opts<LoginFlags>(), shell, world)))
+  const logout = program
+    .command('logout')
+    .description('Revoke the token of a profile, and remove the profile')
+    .option('--profile <name>', 'profile (BATON_PROFILE; the current one)')
+    .addHelpText('after', '\nExample:\n  $ baton logout --profile work\n')
+  logout.action(shell.guarded(async () => signOut(logout.opts<LoginFlags>(), shell, world)))
+}
+
+const named = (env: Environment, { profile }: LoginFlags): string | undefined =>
+  profile ?? (env['BATON_PROFILE'] || undefined)
+
+async function signIn(
+  flags: LoginFlags,
+  { env, note }: Shell,
+  { fetch, pause }: LoginWorld,
+): Promise<void> {
+  const name = named(env, flags) ?? DEFAULT_PROFILE
+  const { profiles } = readProfiles(env)
+  const before = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  const server = flags.server ?? before?.server ?? serverOf(env)
+  const [url = ''] = addressesOf(server)
+  const label = (flags.label ?? defaultLabel()).slice(0, LONGEST_LABEL)
+  const code = await post(fetch, url, 'device.code', {
+    label,
+    client: 'baton',
+    client_os: process.platform,
+    client_arch: process.arch,
+    ...(flags.project !== undefined && { requested_project_handle: flags.project }),
+  })
+  const page = textIn(code, 'verification_uri_complete') || textIn(code, 'verification_uri')
+  const user_code = textIn(code, 'user_code')
+  note(
+    `Open ${new URL(page, url).href}\nand allow the device that shows the code ${user_code}. Waiting; Ctrl-C ends it.`,
+  )
+  let interval = numberIn(code, 'interval', 5) * 1000
+  let left = numberIn(code, 'expires_in', 600) * 1000
+  const request = { grant_type: DEVICE_GRANT, device_code: textIn(code, 'device_code') }
+  for (; left > 0; left -= interval) {
+    await pause(interval)
+    const answer = await post(fetch, url, 'device.token', request).catch(unreachable)
+    const token = textIn(answer, 'access_token')
+    const error = textIn(answer, 'error')
+    if (token !== '') {
+      const project = textIn(answer, 'project_handle')
+      const profile: Profile = { server, key: token, ...(project !== '' && { project }) }
+      saveProfile(env, name, profile, true)
+      note(`Signed in to ${project || server}; the token is kept in the profile ${name}.`)
+      return
+    }
+    if (error === 'slow_down' || error === 'temporarily_unavailable') interval += SLOWER
+    else if (error !== 'authorization_pending')
+      throw new Mistake(
+        `Signing in failed: ${textIn(answer, 'error_description') || error || 'the answer cannot be read'}`,
+      )
+  }
+  throw new Mistake('Signing in failed: the time for an answer is over.')
+}
+/** A server that does not answer for a moment is asked again, less often. */
+function unreachable(error: unknown): Answer {
+  if (error instanceof BatonError) return { error: 'temporarily_unavailable' }
+  throw error
+}
+
+/** Revokes the token, also of a profile whose server does not know it any more, and forgets it. */
+async function signOut(
+  flags: LoginFlags,
+  { env, note }: Shell,
+  { fetch, pause }: LoginWorld,
+): Promise<void> {
+  const name = named(env, flags) ?? readProfiles(env).current
+  if (name === undefined) throw new Mistake('There is no current profile; name one with --profile.')
+  const { server, key, project } = profileOf(env, name)
+  if (key === undefined) throw new Mistake(`The profile ${name} has no token.`)
+  const baton = client({
+    url: addressesOf(server),
+    key,
+    fetch,
+    pause,
+    ...(project !== undefined && { project }),
+  })
+  try {
+    const { credential } = await baton.me.get()
+    if (credential.type !== 'cli_token')
+      throw new Mistake(
+        `The profile ${name} has a key of a service, which "baton key revoke" revokes. Remove the profile with: baton profile remove ${name}`,
+      )
+    await baton.cli_credential.revoke({ token: credential.id })
+  } catch (error) {
+    // It was revoked elsewhere, or has expired.
+    if (!(error instanceof BatonError && error.status === 401)) throw error
+  }
+  const { current, profiles } = readProfiles(env)
+  const { [name]: _, ...rest } = profiles
+  writeProfiles(env, {
+    ...(current !== undefined && current !== name && { current }),
+    profiles: rest,
+  })
+  note(`Signed out; the profile ${name} was removed.`)
+}
+
+function defaultLabel(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    return hostname()
+  }
+}
+
+type Answer = Readonly<Record<string, unknown>>
+const textIn = (answer: Answer, name: string): string => {
+  const value = answer[name]
+  return typeof value === 'string' ? value : ''
+}
+const numberIn = (answer: Answer, name: string, otherwise: number): number => {
+  const value = answer[name]
+  return typeof value === 'number' && value >= 0 ? value : otherwise
+}
+
+/** Send a form; the answer, also when it is a refusal in the form of RFC 6749. @throws Mistake for any other answer. */
+async function post(
+  fetch: LoginWorld['fetch'],
+  url: string,
+  operation: 'device.code' | 'device.token',
+  fields: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const { path } = routeOf(unauthenticated[operation])
+  let response: Response
+  try {
+    response = await fetch(`${url}/v1${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(fields).toString(),
+    })
+  } catch (error) {
+    throw new BatonError(0, 'unreachable', `${url} does not answer: ${(error as Error).message}`)
+  }
+  const answer = (await response.json().catch(() => undefined)) as Answer | undefined
+  if (typeof answer !== 'object' || answer === null)
+    throw new Mistake(`${url} answered ${response.status} with something that is no JSON.`)
+  if (!response.ok && operation === 'device.code')
+    throw new Mistake(
+      `${url} gave no code: ${textIn(answer, 'error_description') || `it answered ${response.status}`}`,
+    )
+  return answer
+}

@@ -1,0 +1,79 @@
+/**
+ * Profiles: named connections (servers, key, project) of one person, in a file that only they can read. A profile's key is
+ * sent to the servers of that profile and to no other.
+ */
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Mistake, type Environment } from '../mistake.ts'
+
+/** A stored connection. `server` may name several addresses, comma-separated. */
+export interface Profile {
+  readonly server: string
+  readonly key?: string
+  readonly project?: string
+}
+/** What the file holds: the profiles, and the one that counts when none is named. */
+export interface Profiles {
+  readonly current?: string
+  readonly profiles: Readonly<Record<string, Profile>>
+}
+
+/** The file: `BATON_CONFIG`, else `profiles.json` in the configuration folder of the XDG Base Directory Specification. */
+export const profileFile = (env: Environment): string =>
+  env['BATON_CONFIG'] ||
+  join(
+    env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config'),
+    'baton',
+    'profiles.json',
+  )
+
+/** The stored profiles; none when there is no file. @throws Mistake when the file cannot be read or is not valid. */
+export function readProfiles(env: Environment): Profiles {
+  const file = profileFile(env)
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { profiles: {} }
+    throw new Mistake(`${file} cannot be read: ${(error as Error).message}`)
+  }
+  try {
+    const { current, profiles } = JSON.parse(text) as Partial<Profiles>
+    return { ...(current !== undefined && { current }), profiles: profiles ?? {} }
+  } catch {
+    throw new Mistake(
+      `${file} is not valid JSON. Correct it, or delete it and add the profiles again.`,
+    )
+  }
+}
+
+/** Replace the stored profiles. The file has mode 0600, its folder 0700. */
+export function writeProfiles(env: Environment, profiles: Profiles): void {
+  const file = profileFile(env)
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const draft = `${file}.${process.pid}`
+  writeFileSync(draft, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(draft, 0o600)
+  renameSync(draft, file)
+}
+
+/** Add or replace a profile; the first one becomes the current one. @param use make it the current one. */
+export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {
+  const { current, profiles } = readProfiles(env)
+  writeProfiles(env, {
+    current: use || current === undefined ? name : current,
+    profiles: { ...profiles, [name]: profile },
+  })
+}
+
+/** The profile of a name. @throws Mistake that lists the known names. */
+export function profileOf(env: Environment, name: string): Profile {
+  const { profiles } = readProfiles(env)
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  if (profile) return profile
+  const known = Object.keys(profiles)
+  throw new Mistake(
+    `There is no profile ${name}. ${known.length > 0 ? `There are: ${known.join(', ')}.` : 'Add one with: baton profile set <name> --server <url> --key <key>'}`,
+  )
+}

@@ -1,0 +1,181 @@
+/**
+ * From a credential to a caller. Credentials have no rights of their own: a project key has those of its principal's roles,
+ * capped by its scope role; a personal token those of its person's roles; an organization key those of its role, everywhere.
+ *
+ * Invariants:
+ * A1. What a key may do follows from the directories as they are at the request: a caller is used again only while the very
+ *     directories it came from are the known ones, so a change of keys or roles acts at once. Its expiry is looked at each time.
+ * A2. `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
+ *     known for sure, the answer is `service_unavailable`.
+ */
+import { systemRoles, type SystemRole } from '../../protocol/access/schema.ts'
+import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
+import { isPersonal } from '../../protocol/access/user-rows.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import {
+  principalOf,
+  type OrganizationDirectory,
+  type ProjectDirectory,
+} from '../../protocol/access/directory.ts'
+import type { Credential, Principal } from '../../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { grantedBy } from '../../protocol/access/roles.ts'
+import type { Directory } from '../directory.ts'
+import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
+import type { World } from '../ports.ts'
+import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import type { Touches } from './key-last-used.ts'
+
+/** Who calls, and what they may do. */
+export interface Caller {
+  readonly principal: Principal
+  readonly credential: Credential
+  readonly scope:
+    | { readonly kind: 'organization'; readonly role: SystemRole }
+    | { readonly kind: 'project'; readonly project_id: string }
+  /** Unbranded ids of permissions, in every place the scope admits the caller to. */
+  readonly permissions: ReadonlySet<string>
+  /** The key's hash, to ask again whether it still signs in, and the project handle it was written with. */
+  readonly proof: { readonly hash: string; readonly tag: string; readonly handle?: string }
+}
+
+export interface Authentication {
+  /** The caller of an Authorization header. */
+  authenticate(header: string | undefined): MaybePromise<Caller | Refusal>
+  /** The caller of a credential that came another way. */
+  signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
+  /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
+  again(caller: Caller): MaybePromise<Caller | Refusal>
+  /** When the key of a caller expires, Unix milliseconds; undefined: never. */
+  expiryOf(caller: Caller): number | undefined
+}
+/** A caller, the directories it follows from and its key. */
+interface Found {
+  readonly caller: Caller
+  readonly key: ApiKey
+  readonly organization: OrganizationDirectory
+  readonly project?: ProjectDirectory
+}
+
+const organizationPermissions = new Map<string, ReadonlySet<string>>(
+  Object.entries(systemRoles).map(([role, granted]) => [role, new Set<string>(granted)]),
+)
+const credentialOf = ({ id, name }: ApiKey): Credential => ({
+  type: isPersonal({ id }) ? 'cli_token' : 'api_key',
+  id,
+  name,
+})
+
+const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => ({
+  hash: keyHash(world, text),
+  tag: tagIn(text),
+  ...(handle !== undefined && { handle }),
+})
+
+/** Open the authentication of a gateway. */
+export function openAuthentication(
+  world: World,
+  directory: Directory,
+  touches?: Touches,
+): Authentication {
+  const marks = new WeakMap<OrganizationDirectory, Map<string, string[]>>()
+  const projectsMarked = (known: OrganizationDirectory, tag: string): readonly string[] => {
+    let index = marks.get(known)
+    if (!index) {
+      index = new Map()
+      for (const id of Object.keys(known.projects))
+        index.set(tagOf(id), [...(index.get(tagOf(id)) ?? []), id])
+      marks.set(known, index)
+    }
+    return index.get(tag) ?? []
+  }
+  const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
+  /** What a key of a project grants: worked out once for what is known of the project. */
+  const permissionsOf = (
+    project: ProjectDirectory,
+    { role_ids = [] }: PrincipalRecord,
+    key: ApiKey,
+  ): ReadonlySet<string> => {
+    let known = granted.get(project)
+    if (!known) granted.set(project, (known = new Map()))
+    let permissions = known.get(key.id)
+    if (!permissions)
+      known.set(key.id, (permissions = grantedBy(project.roles, role_ids, key.scope_role_id)))
+    return permissions
+  }
+  const expiry = ({ expires_at }: ApiKey): number | undefined =>
+    expires_at === undefined ? undefined : (parseTimestamp(expires_at) ?? 0)
+  const expired = (key: ApiKey): boolean => (expiry(key) ?? Infinity) <= world.now()
+
+  const found = new WeakMap<Caller['proof'], Found>()
+  const still = ({ key, organization, project }: Found, known: OrganizationDirectory): boolean =>
+    organization === known &&
+    !expired(key) &&
+    (project === undefined || directory.project(project.id) === project)
+
+  function find(proof: Caller['proof']): MaybePromise<Caller | Refusal> {
+    return andThen(directory.organization(), (known) => {
+      if (isRefusal(known)) return known
+      const before = found.get(proof)
+      return before && still(before, known) ? before.caller : search(known, proof)
+    })
+  }
+  function search(
+    known: OrganizationDirectory,
+    proof: Caller['proof'],
+  ): MaybePromise<Caller | Refusal> {
+    const key = getOwn(known.keys, proof.hash)
+    if (!key) return searchProjects(known, proof)
+    if (expired(key)) return refuse('unauthorized')
+    const role = key.org_role ?? 'Viewer'
+    const caller: Caller = {
+      principal: { type: 'service_account', id: key.principal_id, name: key.name },
+      credential: credentialOf(key),
+      proof,
+      scope: { kind: 'organization', role },
+      permissions: organizationPermissions.get(role) ?? new Set(),
+    }
+    found.set(proof, { caller, key, organization: known })
+    return caller
+  }
+  async function searchProjects(
+    known: OrganizationDirectory,
+    proof: Caller['proof'],
+  ): Promise<Caller | Refusal> {
+    for (const id of projectsMarked(known, proof.tag)) {
+      const project = await directory.project(id)
+      if (isRefusal(project)) return project
+      const mine = getOwn(project.keys, proof.hash)
+      if (!mine) continue
+      const principal = getOwn(project.principals, mine.principal_id)
+      if (expired(mine) || principal?.state !== 'active') return refuse('unauthorized')
+      const caller: Caller = {
+        principal: principalOf(principal),
+        credential: credentialOf(mine),
+        proof,
+        scope: { kind: 'project', project_id: id },
+        permissions: permissionsOf(project, principal, mine),
+      }
+      found.set(proof, { caller, key: mine, organization: known, project })
+      return caller
+    }
+    return refuse('unauthorized')
+  }
+  function noted(caller: Caller | Refusal): Caller | Refusal {
+    if (!isRefusal(caller)) touches?.note(caller)
+    return caller
+  }
+  const read = createReader((presented) => proofOf(world, presented))
+  const admitted = (proof: Caller['proof'] | undefined): MaybePromise<Caller | Refusal> =>
+    proof ? andThen(find(proof), noted) : refuse('unauthorized')
+  return {
+    signIn: (presented) => admitted(presented && proofOf(world, presented)),
+    authenticate: (header) => admitted(read(header)),
+    again: ({ proof }) => find(proof),
+    expiryOf: ({ proof }) => {
+      const known = found.get(proof)
+      return known && expiry(known.key)
+    },
+  }
+}

@@ -1,0 +1,53 @@
+/** Where a caller may go and what a caller may do there. */
+import { brandedPermission, type Permission } from '../../protocol/access/schema.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
+import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
+import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { allows } from '../../protocol/access/roles.ts'
+import type { Caller } from './authenticate.ts'
+
+/** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. @param action that the path names: whoever may execute it needs no more. */
+export function authorize(
+  brand: string,
+  permission: Permission | 'authenticated',
+  { permissions }: Caller,
+  action?: string,
+): Refusal | undefined {
+  if (permission === 'authenticated' || allows(permissions, permission)) return undefined
+  const wanted =
+    permission === 'actions.execute.*' && action !== undefined
+      ? `actions.execute.${action}`
+      : permission
+  if (allows(permissions, wanted)) return undefined
+  return refuse('permission_denied', { permission: brandedPermission(wanted, brand.toLowerCase()) })
+}
+
+/** Refuses a caller whose key is pinned to another project, or was written with the handle of another one. */
+function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
+  if (scope.kind === 'project' && scope.project_id !== project.id)
+    return refuse('forbidden', undefined, 'This key belongs to another project.')
+  if (proof.handle !== undefined && proof.handle !== project.handle)
+    return refuse(
+      'forbidden',
+      undefined,
+      'This key was written with the handle of another project.',
+    )
+  return undefined
+}
+
+/**
+ * The project a path names, by handle or by id: `not_found` when there is none, `forbidden` when it is closed to the caller.
+ * @param history also find a deleted project, by its id only: its records stay readable.
+ */
+export function enter(
+  caller: Caller,
+  known: OrganizationDirectory,
+  name: string,
+  history = false,
+): Project | Refusal {
+  const project = getOwn(known.projects, getOwn(known.handles, name) ?? name)
+  if (!project || (project.deleted && !history))
+    return refuse('not_found', undefined, 'There is no such project.')
+  return admit(caller, project) ?? project
+}

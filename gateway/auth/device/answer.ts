@@ -1,0 +1,67 @@
+/**
+ * The answer of a person to a device that wants to sign in, as a row of the API. A user code that does not exist is charged to
+ * the address of the caller, as a failed authentication is: codes are short.
+ */
+import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { Caller } from '../authenticate.ts'
+import { enter } from '../authorize.ts'
+import type { Edge } from '../../call.ts'
+import type { Prepare, Prepared } from '../../prepare.ts'
+import { charged } from '../rate.ts'
+import { readUserCode } from './codes.ts'
+
+/** The open request with a user code. An unknown code is charged to the address that asked. */
+export async function findDevice(
+  { world, limits }: Edge,
+  code: string,
+  address: string,
+): Promise<{ readonly user_code: string; readonly request: DeviceRequest } | Refusal> {
+  const user_code = readUserCode(code)
+  const organization = world.organization()
+  const request =
+    user_code === undefined
+      ? null
+      : ((await world.ask(
+          { project: organization, kind: 'organization', id: organization },
+          'device',
+          { user_code },
+        )) as DeviceRequest | null | Refusal)
+  if (request && isRefusal(request)) return request
+  return user_code !== undefined && request
+    ? { user_code, request }
+    : charged(
+        limits,
+        address,
+        refuse('not_found', undefined, 'No device waits with this code, or its time is over.'),
+      )
+}
+
+/** What the organization is told of who answers. */
+export async function answererOf(
+  { directory, authentication }: Edge,
+  caller: Caller,
+): Promise<Prepared['input'] | Refusal> {
+  const { scope, permissions } = caller
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const project = scope.kind === 'project' ? enter(caller, known, scope.project_id) : undefined
+  if (project && isRefusal(project)) return project
+  const expiry = authentication.expiryOf(caller)
+  return {
+    ...(project && { project: project.id }),
+    project_handle: project?.handle ?? '',
+    holds: [...permissions],
+    ...(expiry !== undefined && { expires_at: timestamp(expiry) }),
+  }
+}
+
+export const devicePreparations: Readonly<Record<string, Prepare>> = {
+  'device.answer': async (edge, { caller, body, incoming }) => {
+    const found = await findDevice(edge, String(body['user_code']), incoming.ip)
+    if (isRefusal(found)) return found
+    const answerer = await answererOf(edge, caller)
+    return isRefusal(answerer) ? answerer : { input: { ...answerer, user_code: found.user_code } }
+  },
+}

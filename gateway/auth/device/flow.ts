@@ -1,0 +1,278 @@
+/**
+ * The requests of a device that signs in (RFC 8628), which need no credential: for a code, and for the token once a person
+ * allowed it. Bodies are forms, and refusals have the form of RFC 6749, section 5.2.
+ *
+ * Invariants:
+ * D1. The token is derived from the request, and made under one command id: a device that asks again before the request is
+ *     over gets the same one. It is a personal token of who allowed it, made with the rights of the credential they used.
+ * D2. Unknown device codes are charged to the address that sends them, and so is every request for a code. Questions with one
+ *     code are limited by themselves.
+ */
+import type { ApiKey } from '../../../protocol/access/rows.ts'
+import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
+import { DEVICE_GRANT, deviceFields } from '../../../protocol/access/unauthenticated-rows.ts'
+import type { Command, Origin } from '../../../protocol/entry.ts'
+import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Edge } from '../../call.ts'
+import { hexOf } from '../../http/hex.ts'
+import { newKey } from '../keys.ts'
+import { originOf } from '../../http/origin.ts'
+import type { World } from '../../ports.ts'
+import { charged } from '../rate.ts'
+import type { Incoming } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { Handler } from '../../serve.ts'
+import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
+
+/** Largest form in bytes. */
+export const DEVICE_FORM_LIMIT = 16_384
+/** Attempts to find a user code that no other request has. */
+const ATTEMPTS = 3
+/** Where people go with the code. */
+export const DEVICE_PAGE = '/device'
+
+type Failure =
+  | DeniedStatus
+  | 'invalid_request'
+  | 'invalid_grant'
+  | 'unsupported_grant_type'
+  | 'temporarily_unavailable'
+type DeniedStatus = Exclude<DevicePoll['status'], 'approved'>
+const NO_STORE = { 'Cache-Control': 'no-store', Pragma: 'no-cache' } as const
+
+const failure = (
+  error: Failure,
+  error_description: string,
+  status = 400,
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({
+  status,
+  headers: { ...NO_STORE, ...headers },
+  body: { error, error_description },
+})
+const messages: Readonly<Record<DeniedStatus, string>> = {
+  authorization_pending: 'Nobody has answered yet.',
+  slow_down: 'Ask less often: wait five seconds more between two requests.',
+  access_denied: 'The request was denied.',
+  expired_token: 'The time for an answer is over; ask for a new code.',
+}
+/** A refusal of the service in the form that device clients read. */
+function failureOf({ refused, message, details }: Refusal): Answer {
+  const { status, message: standard } = errors[refused]
+  if (status < 500 && status !== 429)
+    return failure('temporarily_unavailable', message ?? standard, 429)
+  const seconds = details?.['retry_after_seconds']
+  return failure(
+    'temporarily_unavailable',
+    message ?? standard,
+    status,
+    typeof seconds === 'number' ? { 'Retry-After': String(seconds) } : {},
+  )
+}
+
+/** Fields of a form. @returns what is wrong with it, or its fields. */
+function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
+  if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
+  const type = header?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/x-www-form-urlencoded')
+    return failure('invalid_request', 'The body must be application/x-www-form-urlencoded.')
+  const fields = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(body)) {
+    if (fields.has(name)) return failure('invalid_request', `${name} is given more than once.`)
+    if (value !== '') fields.set(name, value)
+  }
+  return fields
+}
+interface Form {
+  readonly body: string
+  readonly broken: Incoming['broken']
+  readonly header: string | undefined
+}
+const formOf = (incoming: Incoming) =>
+  fieldsOf({
+    body: incoming.body,
+    broken: incoming.broken,
+    header: incoming.header('content-type'),
+  })
+
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const LONGEST_FIELD = 100
+/** The fields with which a device describes itself. */
+function claimOf(
+  fields: ReadonlyMap<string, string>,
+  brand: string,
+  organization: string,
+): Omit<DeviceCommands['device.request']['input'], 'id' | 'user_code' | 'address'> | Answer {
+  const of = (name: (typeof deviceFields)[number]) =>
+    fields.get(`${brand.toLowerCase()}_${name}`) ?? fields.get(name)
+  for (const name of deviceFields) {
+    const value = of(name)
+    if (value !== undefined && (value.length > LONGEST_FIELD || CONTROL.test(value)))
+      return failure(
+        'invalid_request',
+        `${name} must have at most ${LONGEST_FIELD} characters and no control characters.`,
+      )
+  }
+  const wanted = of('requested_org_id')
+  if (wanted !== undefined && wanted !== '' && wanted !== organization)
+    return failure(
+      'invalid_request',
+      `This installation is the organization ${organization}; the device asks for another one.`,
+    )
+  const client = [of('client'), of('client_version'), of('client_os'), of('client_arch')]
+    .filter((part) => part !== undefined)
+    .join(' ')
+  const project_handle = of('requested_project_handle')
+  return {
+    label: of('label') ?? 'command line',
+    ...(client !== '' && { client }),
+    ...(project_handle !== undefined && { project_handle }),
+  }
+}
+
+/** A command to the organization about a device. */
+async function deviceCommand<N extends keyof DeviceCommands & string>(
+  { world }: Edge,
+  incoming: Incoming,
+  name: N,
+  input: DeviceCommands[N]['input'],
+): Promise<DeviceCommands[N]['reply'] | Refusal> {
+  const id = world.organization()
+  const origin = originOf(
+    world,
+    { principal: { type: 'system', id: 'device' }, credential: { type: 'internal', id: 'device' } },
+    incoming,
+  )
+  const outcome = await world.command({
+    project: id,
+    kind: 'organization',
+    id,
+    command_id: hexOf(world.random(16)),
+    name,
+    input,
+    origin,
+  })
+  return isRefusal(outcome) ? outcome : (outcome.reply as DeviceCommands[N]['reply'])
+}
+
+/** A device asks for a code. */
+export const giveDeviceCode =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, limits } = edge
+    const limited = await limits?.(`address:${incoming.ip}`)
+    if (limited?.refused) return failureOf(limited.refused)
+    const fields = formOf(incoming)
+    if ('status' in fields) return fields
+    const claim = claimOf(fields, world.settings.brand, world.organization())
+    if ('status' in claim) return claim
+    const device_code = newDeviceCode(world)
+    for (let attempt = 1; ; attempt++) {
+      const user_code = newUserCode(world)
+      const asked = await deviceCommand(edge, incoming, 'device.request', {
+        ...claim,
+        address: incoming.ip,
+        id: deviceId(world, device_code),
+        user_code,
+      })
+      if (isRefusal(asked)) {
+        if (asked.refused === 'already_exists' && attempt < ATTEMPTS) continue
+        return failureOf(asked)
+      }
+      const page = `${originUrl(world, incoming)}${DEVICE_PAGE}`
+      return {
+        status: 200,
+        headers: NO_STORE,
+        body: {
+          device_code,
+          user_code,
+          verification_uri: page,
+          verification_uri_complete: `${page}?user_code=${user_code}`,
+          ...asked,
+        },
+      }
+    }
+  }
+
+/** Where people reach this gateway: as it is configured, else as the device reached it. */
+function originUrl({ settings }: Pick<World, 'settings'>, incoming: Incoming): string {
+  if (settings.public_url !== undefined) return settings.public_url
+  const host = incoming.header('host') ?? ''
+  return /^[\w.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
+}
+
+/** A device asks for its token. */
+export const giveDeviceToken =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, limits } = edge
+    const fields = formOf(incoming)
+    if ('status' in fields) return fields
+    const [grant, device_code] = [fields.get('grant_type'), fields.get('device_code')]
+    if (grant === undefined || device_code === undefined)
+      return failure('invalid_request', 'grant_type and device_code are required.')
+    if (grant !== DEVICE_GRANT)
+      return failure('unsupported_grant_type', `grant_type must be ${DEVICE_GRANT}.`)
+    const id = deviceId(world, device_code)
+    const limited = await limits?.(`device:${id}`)
+    if (limited?.refused) return failureOf(limited.refused)
+    const told = await deviceCommand(edge, incoming, 'device.poll', { id })
+    if (isRefusal(told)) {
+      if (told.refused !== 'not_found') return failureOf(told)
+      const refused = await charged(limits, incoming.ip, told)
+      return refused.refused === 'rate_limit_exceeded' ? failureOf(refused) : unknown
+    }
+    if (told.status !== 'approved') return failure(told.status, messages[told.status])
+    const made = await makeToken(edge, incoming, id, told)
+    if (isRefusal(made)) {
+      const { status, message } = errors[made.refused]
+      return status >= 500 ? failureOf(made) : failure('access_denied', made.message ?? message)
+    }
+    const redeemed = await deviceCommand(edge, incoming, 'device.redeem', { id })
+    if (isRefusal(redeemed)) return redeemed.refused === 'not_found' ? unknown : failureOf(redeemed)
+    const { project, project_handle } = told.approval
+    return {
+      status: 200,
+      headers: NO_STORE,
+      body: {
+        access_token: made.token,
+        token_type: 'Bearer',
+        credential_id: made.id,
+        project_id: project,
+        project_handle,
+      },
+    }
+  }
+const unknown = failure('invalid_grant', 'There is no such device code, or it was used.')
+
+/** Make the token as the person who allowed it; every gateway knows it before it is answered. */
+async function makeToken(
+  { world }: Edge,
+  incoming: Incoming,
+  id: string,
+  { approval, name }: Extract<DevicePoll, { readonly status: 'approved' }>,
+): Promise<{ readonly id: string; readonly token: string } | Refusal> {
+  const { project, principal, credential, holds, expires_at } = approval
+  const { key, hash, key_prefix } = newKey(world, project, `device\n${id}`, 'token')
+  const origin: Origin = originOf(world, { principal, credential }, incoming)
+  const command: Command = {
+    project,
+    kind: 'project',
+    id: project,
+    command_id: `device:${id}`,
+    name: 'me.create_token',
+    input: {
+      name,
+      hash,
+      key_prefix,
+      derived: true,
+      holds,
+      ...(expires_at !== undefined && { expires_at }),
+    },
+    origin,
+  }
+  const outcome = await world.command(command)
+  if (isRefusal(outcome)) return outcome
+  await world.forget(project)
+  return { id: (outcome.reply as ApiKey).id, token: key }
+}

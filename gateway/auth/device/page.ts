@@ -1,0 +1,149 @@
+/**
+ * The page on which a person lets a device sign in: it asks for the code, then shows what asks and takes the person's own
+ * credential with the decision. There is no session and no cookie, so no other site can answer in a person's name.
+ */
+import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
+import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
+import type { Edge } from '../../call.ts'
+import { hexOf } from '../../http/hex.ts'
+import { parseCredential } from '../keys.ts'
+import { originOf } from '../../http/origin.ts'
+import { charged } from '../rate.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { Handler } from '../../serve.ts'
+import { answererOf, findDevice } from './answer.ts'
+
+const TITLE = 'Sign in a device'
+const unavailable = notice(
+  503,
+  'Please try again',
+  'The service cannot answer right now. Reload the page in a moment.',
+)
+
+const faultOf = (fault: string | undefined): string =>
+  fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
+/** Ask for the code. */
+const codeForm = (status: number, fault?: string): Answer =>
+  pageOf(
+    status,
+    TITLE,
+    `${faultOf(fault)}
+<form method="get">
+<label class="field" for="user_code">The code that the device shows</label>
+<input type="text" id="user_code" name="user_code" required maxlength="32" autocomplete="off" autocapitalize="characters" spellcheck="false">
+<button type="submit">Go on</button>
+</form>`,
+  )
+/** Show what asks, and ask who answers. */
+const decisionForm = (
+  status: number,
+  user_code: string,
+  { label, client, address, project_handle, expires_at }: DeviceRequest,
+  fault?: string,
+): Answer =>
+  pageOf(
+    status,
+    TITLE,
+    `${faultOf(fault)}
+<p class="text">${escaped(label)} asks to act as you, with everything that you may do. Allow it only if you started this yourself and the device shows the code ${escaped(user_code)}.</p>
+<ul>
+${client === undefined ? '' : `<li>Program: ${escaped(client)}</li>`}
+<li>Address: ${escaped(address)}</li>
+${project_handle === undefined ? '' : `<li>Project: ${escaped(project_handle)}</li>`}
+</ul>
+<form method="post" accept-charset="utf-8">
+<input type="hidden" name="user_code" value="${escaped(user_code)}">
+<label class="field" for="credential">Your personal token</label>
+<input type="password" id="credential" name="credential" required maxlength="512" autocomplete="current-password">
+<button type="submit" name="decision" value="allow">Allow</button>
+<button type="submit" name="decision" value="deny">Deny</button>
+</form>
+<p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. What you allow can be revoked at any time.</p>`,
+  )
+
+/** Show the form. */
+export const showDevice =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const address = incoming.sender()
+    const code = new URLSearchParams(incoming.query).get('user_code')?.trim() ?? ''
+    if (code === '') return codeForm(200)
+    if (!(await edge.becomesFresh())) return unavailable
+    const found = await findLimited(edge, code, address)
+    if ('status' in found) return found
+    return found.request.status === 'pending'
+      ? decisionForm(200, found.user_code, found.request)
+      : done(found.request.status)
+  }
+/** The open request with a user code, or the page that says why there is none; requests with one code are limited. */
+async function findLimited(
+  edge: Edge,
+  code: string,
+  address: string,
+): Promise<Exclude<Awaited<ReturnType<typeof findDevice>>, Refusal> | Answer> {
+  const found = await findDevice(edge, code, address)
+  if (isRefusal(found)) return unknownCode(found)
+  const limited = await edge.limits?.(`device:${found.user_code}`)
+  return limited?.refused
+    ? notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
+    : found
+}
+const unknownCode = (refusal: Refusal): Answer =>
+  errors[refusal.refused].status >= 500
+    ? unavailable
+    : codeForm(errors[refusal.refused].status, textOf(refusal))
+const textOf = ({ refused, message }: Refusal): string => message ?? errors[refused].message
+const done = (status: DeviceRequest['status']): Answer =>
+  status === 'approved'
+    ? notice(200, 'The device is signed in', 'You can close this page and go on there.')
+    : notice(200, 'The device was denied', 'It gets no access. You can close this page.')
+
+/** Take the decision. */
+export const takeDevice =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, authentication, limits } = edge
+    if (incoming.broken) return codeForm(400, 'The form cannot be read.')
+    if (!(await edge.becomesFresh())) return unavailable
+    const fields = new URLSearchParams(incoming.body)
+    const found = await findLimited(edge, fields.get('user_code') ?? '', incoming.ip)
+    if ('status' in found) return found
+    const { user_code, request } = found
+    const decision = fields.get('decision')
+    if (decision !== 'allow' && decision !== 'deny')
+      return decisionForm(400, user_code, request, 'Choose to allow or to deny.')
+    const caller = await authentication.signIn(
+      parseCredential(fields.get('credential')?.trim() ?? ''),
+    )
+    if (isRefusal(caller)) {
+      if (errors[caller.refused].status >= 500) return unavailable
+      const refused = await charged(limits, incoming.ip, caller)
+      return decisionForm(
+        errors[refused.refused].status,
+        user_code,
+        request,
+        refused === caller ? 'This token is not valid.' : textOf(refused),
+      )
+    }
+    const answerer = await answererOf(edge, caller)
+    if (isRefusal(answerer)) {
+      const { status } = errors[answerer.refused]
+      return status >= 500
+        ? unavailable
+        : decisionForm(status, user_code, request, textOf(answerer))
+    }
+    const id = world.organization()
+    const outcome = await world.command({
+      project: id,
+      kind: 'organization',
+      id,
+      command_id: hexOf(world.random(16)),
+      name: 'device.answer',
+      input: { ...answerer, user_code, decision },
+      origin: originOf(world, caller, incoming),
+    })
+    if (!isRefusal(outcome)) return done((outcome.reply as DeviceRequest).status)
+    const { status } = errors[outcome.refused]
+    return status >= 500 ? unavailable : decisionForm(status, user_code, request, textOf(outcome))
+  }

@@ -1,0 +1,65 @@
+/**
+ * When keys were last used: noted in memory by requests, told to the keys' owners in the background, at most once a minute
+ * for each key and gateway. Losing a note is harmless.
+ */
+import type { Caller } from './authenticate.ts'
+import type { World } from '../ports.ts'
+
+export interface Touches {
+  /** A request was signed in. */
+  note(caller: Caller): void
+  close(): void
+}
+
+/** Milliseconds a key is left alone after it was told of, and in which uses are gathered before they are told. */
+const EVERY = 60_000
+const GATHER = 1000
+
+/** Open the notes of a gateway. */
+export function openTouches(world: World): Touches {
+  const told = new Map<string, number>()
+  const waiting = new Map<string, string[]>()
+  let timer: (() => void) | undefined
+  let count = 0
+
+  const flush = (): void => {
+    timer = undefined
+    const at = world.now()
+    for (const [id, since] of told) if (at - since >= EVERY) told.delete(id)
+    const organization = world.organization()
+    for (const [home, ids] of waiting) {
+      const kind = home === organization ? 'organization' : 'project'
+      const origin = {
+        at,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: world.node },
+      } as const
+      const command = {
+        project: home,
+        kind,
+        id: home,
+        command_id: `touch:${world.node}:${at}:${count++}`,
+        name: 'key.touch',
+        input: { ids },
+        origin,
+      } as const
+      world
+        .command(command)
+        .catch((error: unknown) =>
+          world.log.debug({ err: error, home }, 'the use of keys was not noted'),
+        )
+    }
+    waiting.clear()
+  }
+  return {
+    note({ scope, credential }) {
+      const at = world.now()
+      if (at - (told.get(credential.id) ?? -EVERY) < EVERY) return
+      told.set(credential.id, at)
+      const home = scope.kind === 'organization' ? world.organization() : scope.project_id
+      waiting.set(home, [...(waiting.get(home) ?? []), credential.id])
+      timer ??= world.later(GATHER, flush)
+    },
+    close: () => timer?.(),
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The text of credentials: `<prefix>_<40 hex digits>`, and for a project key the last 8 characters of the project's id after
+ * them, so that the edge finds the project's directory without an index of all keys. The prefix of personal tokens is that of
+ * keys and a `c`. Only the hash is ever stored.
+ */
+import type { World } from '../ports.ts'
+import { hexOf } from '../http/hex.ts'
+
+/** A new key: its text, shown once, and what its owner keeps. */
+export interface NewKey {
+  readonly key: string
+  readonly hash: string
+  readonly key_prefix: string
+}
+/** A credential as it was presented: the text to look up, and the project handle it was written with, if any. */
+export interface Presented {
+  readonly text: string
+  readonly handle?: string
+}
+
+const TAG = 8
+/** The mark of a project in its keys. Two projects may share one: it only says where to look. */
+export const tagOf = (project: string): string => project.slice(-TAG)
+/** The project mark of a key's text; of an organization key it is a mark that no project has, or means nothing. */
+export const tagIn = (text: string): string => text.slice(-TAG)
+
+/** What is stored and looked up instead of a key: SHA-256, hex. */
+export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
+
+/**
+ * Make a key.
+ * @param project id of the project it is pinned to; undefined for an organization key.
+ * @param kind a personal token has a prefix of its own.
+ * @param from the same text makes the same key: for a creation that may be repeated under its idempotency key. Without it the key is random, and nothing can make it again.
+ */
+export function newKey(
+  world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>,
+  project: string | undefined,
+  from?: string,
+  kind: 'key' | 'token' = 'key',
+): NewKey {
+  const bytes =
+    from === undefined
+      ? world.random(20)
+      : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
+  const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
+  return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
+}
+
+/** Split a credential into the key and the project handle that may follow it after a dot; undefined when it cannot be one. */
+export function parseCredential(credential: string): Presented | undefined {
+  const match = /^([^\s.]{1,512})(?:\.([a-z0-9]+(?:-[a-z0-9]+)*))?$/.exec(credential)
+  if (!match) return undefined
+  const [, text = '', handle] = match
+  return { text, ...(handle !== undefined && { handle }) }
+}
+/** The credential of an Authorization header, or undefined. */
+export function parseAuthorization(header: string | undefined): Presented | undefined {
+  const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')
+  return match?.[1] === undefined ? undefined : parseCredential(match[1])
+}
+
+/** Longest header that is remembered, and how many are: every key that is in use, and little room for those that are not. */
+const MAX_HEADER_LENGTH = 200
+const REMEMBERED = 1000
+/**
+ * A reader of Authorization headers that remembers what it made of the latest ones: a client sends the same one with every
+ * request, and hashing is dear. Only what follows from the header alone may be made of it.
+ */
+export function createReader<T>(
+  make: (presented: Presented) => T,
+): (header: string | undefined) => T | undefined {
+  const known = new Map<string, T>()
+  return (header = '') => {
+    const before = known.get(header)
+    if (before !== undefined) return before
+    const presented = parseAuthorization(header)
+    if (!presented) return undefined
+    const made = make(presented)
+    if (header.length > MAX_HEADER_LENGTH) return made
+    if (known.size >= REMEMBERED) known.delete(known.keys().next().value ?? '')
+    known.set(header, made)
+    return made
+  }
+}

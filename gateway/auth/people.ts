@@ -1,0 +1,130 @@
+/** Who is asked and who answers: people of interactions looked up in this gateway's directories. */
+import {
+  brandedPermission,
+  systemRoleById,
+  systemRoleId,
+  systemRoleNames,
+} from '../../protocol/access/schema.ts'
+import {
+  policyOf,
+  runOf,
+  targetsOf,
+  type CallerRoles,
+  type CreateInteraction,
+} from '../../protocol/interactions/rows.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { roleOf } from '../../protocol/interactions/check.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { grantsOf, hasRole } from '../../protocol/access/roles.ts'
+import type { Caller } from './authenticate.ts'
+import type { Edge } from '../call.ts'
+import { principalsNamed } from './principals.ts'
+
+/** Refuses ids that are neither those of active principals nor `role:<name>` of a role of the project. */
+async function checkIds(
+  { directory }: Edge,
+  project: string,
+  ids: readonly string[],
+  field: string,
+): Promise<Refusal | undefined> {
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const unknown = ids.findIndex((id) => {
+    const name = roleOf(id)
+    return name !== undefined && !isRoleNamed(home, name)
+  })
+  if (unknown >= 0)
+    return refuseFields({
+      field: `${field}[${unknown}]`,
+      message: 'there is no such role',
+      actual: ids[unknown],
+    })
+  const parties = await principalsNamed(
+    directory,
+    project,
+    ids,
+    field,
+    undefined,
+    (id) => roleOf(id) !== undefined,
+  )
+  return isRefusal(parties) ? parties : undefined
+}
+const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
+  hasRole(roles, name) ||
+  Object.values(roles).some((role) => role.name === name) ||
+  systemRoleNames.some((system) => system === name)
+
+/** Refuses an interaction whose people or whose run do not exist. */
+export async function checkPeople(
+  edge: Edge,
+  project: string,
+  body: CreateInteraction,
+): Promise<Refusal | undefined> {
+  const reviewers = policyOf(body).review?.reviewer_user_ids ?? []
+  const refused =
+    (await checkIds(edge, project, targetsOf(body), 'target_user_ids')) ??
+    (await checkIds(edge, project, reviewers, 'resolution_policy.review.reviewer_user_ids'))
+  if (refused) return refused
+  const run = runOf(body)
+  if (!run) return undefined
+  const record = (await edge.world.ask({ project, kind: 'run', id: run.run_id }, 'get')) as
+    | WorkflowRun
+    | null
+    | Refusal
+  if (isRefusal(record)) return record
+  if (!record) return refuse('not_found', { run_id: run.run_id }, 'There is no such run.')
+  return terminal.has(record.status)
+    ? refuseFields({
+        field: 'run_id',
+        message: `the run is ${record.status}; nothing waits for an answer`,
+        actual: run.run_id,
+      })
+    : undefined
+}
+
+/** Refuses a key that is capped by a role without answering: it was made for less than its principal is asked for. */
+export async function checkScope(
+  { directory, world }: Edge,
+  project: string,
+  { scope, proof }: Pick<Caller, 'scope' | 'proof'>,
+): Promise<Refusal | undefined> {
+  if (scope.kind === 'organization') return undefined
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const cap = getOwn(home.keys, proof.hash)?.scope_role_id
+  if (cap === undefined || grantsOf(home.roles, cap).includes('interaction.respond'))
+    return undefined
+  return refuse('permission_denied', {
+    permission: brandedPermission('interaction.respond', world.settings.brand.toLowerCase()),
+  })
+}
+
+/** The roles that a caller holds now, by id and by name. */
+export async function rolesOf(
+  { directory }: Pick<Edge, 'directory'>,
+  project: string,
+  { scope, principal }: Pick<Caller, 'scope' | 'principal'>,
+): Promise<CallerRoles | Refusal> {
+  if (scope.kind === 'organization') return { roles: [scope.role, systemRoleId(scope.role)] }
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  return {
+    roles: (getOwn(home.principals, principal.id)?.role_ids ?? []).flatMap((id) => [
+      id,
+      systemRoleById(id) ?? getOwn(home.roles, id)?.name ?? id,
+    ]),
+  }
+}
+
+/** The names under which interactions ask a caller: the caller's id, and `role:<name>` of the roles that the caller holds. */
+export async function namesOf(
+  edge: Pick<Edge, 'directory'>,
+  project: string,
+  caller: Pick<Caller, 'scope' | 'principal'>,
+): Promise<readonly string[] | Refusal> {
+  const held = await rolesOf(edge, project, caller)
+  return isRefusal(held) ? held : [caller.principal.id, ...held.roles.map((role) => `role:${role}`)]
+}

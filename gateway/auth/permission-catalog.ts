@@ -1,0 +1,96 @@
+/** Roles and permissions as clients read them: fixed by the service, spelled with its brand. */
+import {
+  brandedPermission,
+  organizationOnly,
+  permissions,
+  systemRoleId,
+  systemRoleNames,
+  systemRoles,
+  type Permission,
+  type SystemRole,
+} from '../../protocol/access/schema.ts'
+import type { roles, Role } from '../../protocol/access/role-rows.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
+import type { Reply } from '../../protocol/contract.ts'
+
+const meaning: Readonly<Record<SystemRole, string>> = {
+  Viewer: 'Reads everything in the project.',
+  Operator: 'Starts and controls runs, answers interactions, connects workers.',
+  Editor: 'Also changes definitions.',
+  Admin: 'Also manages the project, its principals and keys.',
+  Owner: 'Also owns the organization.',
+}
+const scopeOf = (permission: string): string =>
+  organizationOnly.has(permission)
+    ? 'org'
+    : permission.startsWith('actions.')
+      ? 'action'
+      : 'project'
+
+/** The system roles, weakest first, with what they grant inside a project. They are as old as the project. */
+export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
+  systemRoleNames.map((name) => ({
+    id: systemRoleId(name),
+    name,
+    description: meaning[name],
+    system_defined: true,
+    permissions: systemRoles[name]
+      .filter((permission) => !organizationOnly.has(permission))
+      .map((permission) => brandedPermission(permission, brand)),
+    created_at,
+    updated_at: created_at,
+  }))
+
+/** Bounds of the groups, and of the names in one. */
+const MAX_GROUPS = { groups: 64, children: 200 } as const
+type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
+/** What may be granted of calling actions: everything, and what begins with the same word. */
+function groupsOf(actions: readonly string[]): Group[] {
+  const group = (prefix: string, label: string, source: Group['source']): Group => ({
+    id: `actions.execute.${prefix}*`,
+    label,
+    source,
+    children: actions
+      .filter((name) => name.startsWith(prefix))
+      .slice(0, MAX_GROUPS.children)
+      .map((name) => `actions.execute.${name}`),
+  })
+  const words = [
+    ...new Set(
+      actions.flatMap((name) => (name.includes('.') ? [name.slice(0, name.indexOf('.'))] : [])),
+    ),
+  ].sort()
+  return [
+    group('', 'All actions', 'platform'),
+    ...words
+      .slice(0, MAX_GROUPS.groups - 1)
+      .map((word) => group(`${word}.`, `Actions of ${word}`, 'custom')),
+  ]
+}
+
+/** Every permission, and the system roles as presets with all that they grant to an organization key. @param brand lower case. @param actions that the permission to call them decides about. */
+export function catalogOf(
+  brand: string,
+  actions: readonly string[],
+): Reply<(typeof roles)['permission.list']> {
+  const ids = Object.keys(permissions) as Permission[]
+  return {
+    items: ids.map((id) => ({
+      id: brandedPermission(id, brand),
+      ...permissions[id],
+      scope: scopeOf(id),
+      assignable: !organizationOnly.has(id),
+      user_kinds: ['human', 'agent', 'service'],
+    })),
+    presets: systemRoleNames.map((name) => ({
+      id: systemRoleId(name),
+      label: name,
+      description: meaning[name],
+      scope: systemRoles[name].some((permission) => organizationOnly.has(permission))
+        ? 'org'
+        : 'project',
+      permissions: systemRoles[name].map((permission) => brandedPermission(permission, brand)),
+    })),
+    action_groups: groupsOf(actions),
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * What rows of actions need before and after their commands: secrets, which are made here and shown once, and direct calls,
+ * whose input is checked and whose result is waited for.
+ */
+import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
+import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { maskUrl } from '../../protocol/masked-url.ts'
+import { publishedHandle } from '../../protocol/naming.ts'
+import { findEntry } from '../queries/action-catalog.ts'
+import { authorize } from '../auth/authorize.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { childrenOf } from './children.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import type { Sink } from '../http/respond.ts'
+import { timelineSource } from '../streams/timeline.ts'
+import { withSealedUrl } from './seal-url.ts'
+
+/** Bytes of a signing secret. */
+const SECRET = 32
+/** Seconds to wait for a result unless the caller says otherwise. */
+const DEFAULT_WAIT_S = 30
+
+/**
+ * A new random secret: sealed for its owner, in clear for the caller. The clear text is taken from the owner's reply, which
+ * is remembered: a repeat under one idempotency key gets the secret of the first time, and no two changes have the same one.
+ */
+export function withSecret(edge: Edge, call: Call): Prepared {
+  const { world } = edge
+  if (call.body['endpoint_kind'] === 'worker') return { input: { sealed: '' } }
+  const home = scopeId(edge, call)
+  const made = world.random(SECRET)
+  return {
+    input: { sealed: world.lock(made, home), returned: true },
+    answer: async (reply) => {
+      const { sealed, ...record } = reply as { readonly sealed?: string }
+      // An owner of an older release does not answer it.
+      const bytes = sealed === undefined ? made : world.unlock(sealed, home)
+      if (!bytes) throw new Error('a new secret cannot be unlocked')
+      return { ...record, signing_secret: Buffer.from(bytes).toString('base64') }
+    },
+  }
+}
+/**
+ * Why an input does not fit an action. A schema that was stored before its pattern was refused cannot be applied: that is
+ * no fault of the caller, so the refusal names the action and the place of the pattern.
+ */
+function inputRefusal(
+  { name, input_schema }: CatalogEntry,
+  input: JsonObject,
+): Refusal | undefined {
+  if (!input_schema) return undefined
+  const checked = checkValue(input_schema, input, 'input')
+  if ('faults' in checked)
+    return checked.faults.length > 0 ? refuseFields(...checked.faults) : undefined
+  const { place, message } = checked.unusable
+  return refuse(
+    'conflict',
+    { action: name, fields: [{ field: `input_schema.${place}`, message }] },
+    `The input ${unusableMessage(checked.unusable, `the input_schema of ${name}`)}`,
+  )
+}
+
+/** A direct call: the action must be ready and the input fit; then the result is waited for. */
+async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const { project } = call
+  if (!project) return {}
+  const { input = {}, timeout_seconds = DEFAULT_WAIT_S, dry_run } = call.body as Invoke
+  const entry = await findEntry(edge.world, project.id, call.slots['action_name'] ?? '')
+  if (isRefusal(entry)) return entry
+  const workflow = publishedHandle(entry.name)
+  if (entry.endpoint_kind === 'builtin' && workflow === undefined)
+    return refuse(
+      'conflict',
+      { endpoint_kind: entry.endpoint_kind },
+      'Agents call this; clients have endpoints for it.',
+    )
+  const misfit = inputRefusal(entry, input)
+  if (misfit) return misfit
+  if (dry_run && entry.annotations['read_only'] !== true)
+    return refuseFields({
+      field: 'dry_run',
+      message: 'is for actions that are annotated read_only',
+    })
+  if (dry_run) return { done: { status_code: 200, status: 'completed' } }
+  if (entry.readiness !== 'ready')
+    return refuse(
+      'conflict',
+      { readiness: entry.readiness, readiness_reason: entry.readiness_reason },
+      `The action is not ready: ${entry.readiness_reason}.`,
+    )
+  const definitions =
+    workflow === undefined
+      ? undefined
+      : await childrenOf(edge, project.id, {
+          steps: [{ kind: 'action', config: { action_name: entry.name } }],
+        })
+  if (definitions && isRefusal(definitions)) return definitions
+  return {
+    ...(definitions && { input: { ...definitions } }),
+    answer: (reply) =>
+      resultOf(edge, project.id, (reply as { run_id: string }).run_id, timeout_seconds * 1000),
+  }
+}
+
+/** The result of a direct call, once its run has ended or the time is over. */
+async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
+  await ended(edge, project, run, ms)
+  const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as
+    | { status: string }
+    | null
+    | Refusal
+  if (!result) return refuse('not_found')
+  return isRefusal(result)
+    ? result
+    : { ...result, status_code: result.status === 'active' ? 202 : 200 }
+}
+
+/** Wait for the end of a run by following its timeline; not longer than a time in milliseconds. */
+export async function ended(
+  { world, followers }: Edge,
+  project: string,
+  run: string,
+  ms: number,
+): Promise<void> {
+  const hold = followers.hold(timelineSource(world, project, run))
+  let over = () => {}
+  const done = new Promise<void>((resolve) => {
+    over = resolve
+  })
+  const cancel = world.later(ms, over)
+  const sink = waiting(over)
+  try {
+    const opening = await hold.follower.open(0)
+    if (isRefusal(opening)) return
+    hold.follower.join(sink, 0, opening)
+    await done
+  } finally {
+    cancel()
+    sink.end()
+    hold.release()
+  }
+}
+/** A reader that wants to know nothing but the end. */
+function waiting(over: () => void): Sink {
+  const closers: (() => void)[] = []
+  let closed = false
+  return {
+    write: () => {},
+    full: false,
+    onDrain: () => {},
+    onClose: (run) => void closers.push(run),
+    get closed() {
+      return closed
+    },
+    end: () => {
+      if (closed) return
+      closed = true
+      for (const close of closers) close()
+      over()
+    },
+  }
+}
+
+const addressOf = ({ body }: Call): string | undefined =>
+  typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
+/** Where an action's calls go may be changed by administrators only: they carry what its callers send, signed by the project. */
+const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
+  addressOf(call) === undefined
+    ? undefined
+    : authorize(world.settings.brand, 'project.admin', call.caller)
+/** Refuses an address of this machine or of a private network that is written out. Names are judged at each call. */
+async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
+  const url = addressOf(call)
+  if (url === undefined || !URL.canParse(url)) return undefined
+  const address = new URL(url)
+  // These names mean this machine wherever they are looked up (RFC 6761, 6.3).
+  if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
+  if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
+  const message = await world.unreachable?.(address.href)
+  return message === undefined
+    ? undefined
+    : refuseFields({ field: 'endpoint_url', message, actual: maskUrl(url) })
+}
+/** By row name. */
+export const actionPreparations: Readonly<Record<string, Prepare>> = {
+  'action.create': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
+  'action.update': async (edge, call) =>
+    movedEndpoint(edge, call) ??
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url'),
+  'action.rotate_secret': withSecret,
+  'action.invoke': invoke,
+  'organization_action.create': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ??
+    withSealedUrl(edge, call, 'endpoint_url', withSecret(edge, call)),
+  'organization_action.update': async (edge, call) =>
+    (await refusedEndpoint(edge, call)) ?? withSealedUrl(edge, call, 'endpoint_url'),
+  'organization_action.rotate_secret': withSecret,
+}

@@ -1,0 +1,40 @@
+/** Whether the agents that a definition names are there: asked when it is saved, and when a run of an inline one begins. */
+import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { agentsNamed } from '../../protocol/rules/workflow-check/agents.ts'
+import { below } from '../../protocol/rules/workflow-check/path.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Step } from '../../protocol/workflows/spec.ts'
+import type { Edge } from '../call.ts'
+
+/** What is saved or started: the steps, the place of the document that has them, and the agent that a loop names for all of them. */
+interface Naming {
+  readonly steps?: readonly Step[]
+  readonly agent_id?: string
+}
+
+/** The refusal of agents that the project does not have, by id or by name, each with its exact place; undefined: all are there. */
+export async function unknownAgents(
+  { directory }: Pick<Edge, 'directory'>,
+  project: string,
+  { steps = [], agent_id }: Naming,
+  path = '',
+): Promise<Refusal | undefined> {
+  const all = [
+    ...(agent_id ? [{ field: below(path, 'agent_id'), name: agent_id }] : []),
+    ...agentsNamed(steps, below(path, 'steps')).flatMap(({ field, name }) =>
+      name === undefined ? [] : [{ field, name }],
+    ),
+  ]
+  if (all.length === 0) return undefined
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const names = new Set(Object.values(known.agents).map(({ name }) => name))
+  const faults = all
+    .filter(({ name }) => !getOwn(known.agents, name) && !names.has(name))
+    .map(({ field, name }) => ({
+      field,
+      message: 'there is no such agent in this project',
+      actual: name,
+    }))
+  return faults.length > 0 ? refuseFields(...faults.slice(0, 50)) : undefined
+}

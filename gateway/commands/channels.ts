@@ -1,0 +1,330 @@
+/**
+ * What rows of channels need looked up before they are decided: who the members are, what the named message is, and
+ * what comes back that the channel does not keep itself.
+ */
+import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
+import {
+  dmName,
+  type MessageFacts,
+  type Person,
+  type Viewer,
+} from '../../protocol/channels/schema.ts'
+import {
+  activePrincipal,
+  type OrganizationDirectory,
+  type ProjectDirectory,
+} from '../../protocol/access/directory.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { isId } from '../../protocol/ids.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Caller } from '../auth/authenticate.ts'
+import { authorize } from '../auth/authorize.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { hexOf } from '../http/hex.ts'
+import type { Identity } from '../http/idempotency.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { standingOf } from '../sessions/session-id.ts'
+
+/** Who asks, as views want to know it. */
+export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
+  id: principal.id,
+  admin: permissions.has('project.admin'),
+})
+
+type Known = { readonly organization: OrganizationDirectory; readonly project: ProjectDirectory }
+async function directories({ directory }: Edge, { project }: Call): Promise<Known | Refusal> {
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const own_project = await directory.project(project?.id ?? '')
+  return isRefusal(own_project) ? own_project : { organization, project: own_project }
+}
+/** The principal with this id, as a member. */
+function personOf({ organization, project }: Known, id: string): Person | undefined {
+  const party = activePrincipal(project, organization, id)
+  return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
+}
+/** The one that may become a member: an agent that is not in use may not. */
+function newcomer(known: Known, id: string): Person | undefined {
+  const person = personOf(known, id)
+  return person?.kind === 'agent' && getOwn(known.project.agents, id)?.status !== 'active'
+    ? undefined
+    : person
+}
+
+/** The record of a channel as a view has it now. */
+const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
+  edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
+
+/** A creation goes to the actor of the channel's name; that of a direct message is derived from its members. */
+async function create(
+  edge: Edge,
+  call: Call,
+  { command_id, seed, fingerprint }: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const wanted = (call.body['member_ids'] ?? []) as readonly string[]
+  const found = wanted.map((id) =>
+    id === call.caller.principal.id ? undefined : newcomer(known, id),
+  )
+  const faults = wanted.flatMap((id, index) =>
+    found[index] || id === call.caller.principal.id
+      ? []
+      : [
+          {
+            field: `member_ids[${index}]`,
+            message: 'there is no such principal in the project',
+            actual: id,
+          },
+        ],
+  )
+  if (faults.length > 0) return refuseFields(...faults)
+  const people = [
+    ...new Map(found.flatMap((person) => (person ? [[person.id, person] as const] : []))).values(),
+  ]
+  if (seed !== undefined && fingerprint !== undefined) {
+    const keyed = await world.command({
+      project: scopeId(edge, call),
+      kind: 'channel_name',
+      id: world.id('channel_name', seed),
+      command_id,
+      fingerprint,
+      name: 'name.key',
+      input: {},
+      origin,
+    })
+    if (isRefusal(keyed)) return keyed
+  }
+  const everybody = JSON.stringify([call.caller.principal.id, ...people.map(({ id }) => id)].sort())
+  const dm = call.body['kind'] === 'dm'
+  const name = dm ? dmName(world.hash(everybody)) : String(call.body['name'])
+  return {
+    id: world.id(
+      'channel_name',
+      `${scopeId(edge, call)}/${dm ? `dm/${everybody}` : `channel/${name}`}`,
+    ),
+    input: { creation: { name, people } },
+    answer: async (reply) => {
+      const { id, status_code } = reply as { id: string; status_code?: number }
+      const gone = await expelInactive(edge, call, origin, id, [
+        call.caller.principal.id,
+        ...people.map((person) => person.id),
+      ])
+      if (isRefusal(gone)) return gone
+      if (status_code === undefined && gone.length === 0) return reply
+      const channel = await readChannel(edge, call, id)
+      return isRefusal(channel)
+        ? channel
+        : { ...(channel as object), ...(status_code !== undefined && { status_code }) }
+    },
+  }
+}
+
+async function addMember(
+  edge: Edge,
+  call: Call,
+  _: Identity,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const { user_id, agent_id, member_id } = call.body
+  const id = String(user_id ?? agent_id ?? member_id)
+  const person = newcomer(known, id)
+  if (!person) return {}
+  return {
+    input: { person },
+    answer: async (reply) => {
+      const gone = await expelInactive(edge, call, origin, call.slots['id'] ?? '', [id])
+      if (isRefusal(gone) || gone.length === 0) return isRefusal(gone) ? gone : reply
+      const field =
+        user_id !== undefined ? 'user_id' : agent_id !== undefined ? 'agent_id' : 'member_id'
+      return refuseFields({
+        field,
+        message: 'there is no such principal in the project',
+        actual: id,
+      })
+    },
+  }
+}
+/**
+ * Expel new members that stopped being active principals between the look-up and the commit of their membership. A change of
+ * a principal that comes after this look finds the membership itself (`leaveChannels`), because it first makes this gateway
+ * forget what it knows and then reads the memberships.
+ * @returns the ids of those that were expelled.
+ */
+async function expelInactive(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+  channel_id: string,
+  ids: readonly string[],
+): Promise<readonly string[] | Refusal> {
+  const known = await directories(edge, call)
+  if (isRefusal(known)) return known
+  const gone = ids.filter((id) => !personOf(known, id))
+  const outcomes = await Promise.all(
+    gone.map((id) => expel(edge, scopeId(edge, call), known, channel_id, id, origin)),
+  )
+  return outcomes.find(isRefusal) ?? gone
+}
+const expel = (
+  { world }: Edge,
+  project: string,
+  known: Known,
+  id: string,
+  member_id: string,
+  origin: Origin,
+) =>
+  world.command({
+    project,
+    kind: 'channel',
+    id,
+    command_id: hexOf(world.random(16)),
+    name: 'channel.expel',
+    input: {
+      member_id,
+      disabled: getOwn(known.project.principals, member_id)?.state === 'disabled',
+    },
+    origin,
+  })
+
+/** Whoever may see a channel may leave it. */
+const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refusal =>
+  (slots['user_id'] === caller.principal.id
+    ? undefined
+    : authorize(world.settings.brand, 'channel.write', caller)) ?? {}
+
+/** What never changes about a message of the channel of the path. A message that is not found may be named by mistake: the channel decides what that means. */
+async function factsOf(
+  edge: Edge,
+  call: Call,
+  message_id: unknown,
+): Promise<{ target?: MessageFacts; thread?: readonly string[] } | Refusal> {
+  if (message_id === undefined) return {}
+  const answer = (await edge.world.view(scopeId(edge, call), 'channel_facts', {
+    id: call.slots['id'] ?? '',
+    message_id: String(message_id),
+  })) as ViewQuestions['channel_facts']['reply'] | Refusal
+  if (isRefusal(answer)) return answer
+  return answer.facts
+    ? { target: answer.facts, ...(answer.thread && { thread: answer.thread }) }
+    : {}
+}
+
+const namesOf = ({ agents }: ProjectDirectory): Record<string, string> =>
+  Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
+
+/** Agents that a text calls. Only when names of several fit does it matter which of them are members. */
+async function mentionedIn(
+  edge: Edge,
+  call: Call,
+  text: string,
+  names: Readonly<Record<string, string>>,
+): Promise<readonly string[] | Refusal> {
+  if (!isAmbiguous(text, names)) return mentionsOf(text, names)
+  const found = (await edge.world.view(scopeId(edge, call), 'channel_agents', {
+    id: call.slots['id'] ?? '',
+  })) as ViewQuestions['channel_agents']['reply'] | Refusal
+  return isRefusal(found)
+    ? found
+    : mentionsOf(
+        text,
+        Object.fromEntries(
+          found.items.flatMap((id) =>
+            getOwn(names, id) === undefined ? [] : [[id, names[id] ?? '']],
+          ),
+        ),
+      )
+}
+
+async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const facts = await factsOf(edge, call, call.body['reply_to'])
+  if (isRefusal(facts)) return facts
+  const { content, metadata, sender_agent_id, sender_session_id } = call.body
+  const known =
+    sender_agent_id === undefined && !String(content).includes('@')
+      ? undefined
+      : await directories(edge, call)
+  if (isRefusal(known)) return known
+  const agent =
+    known && sender_agent_id !== undefined ? personOf(known, String(sender_agent_id)) : undefined
+  const from = isId(String(sender_session_id), 'agent_session')
+    ? await standingOf(edge, scopeId(edge, call), String(sender_session_id))
+    : undefined
+  if (isRefusal(from)) return from
+  const mentioned = known
+    ? await mentionedIn(edge, call, String(content), namesOf(known.project))
+    : []
+  if (isRefusal(mentioned)) return mentioned
+  return {
+    input: {
+      ...facts,
+      ...(agent?.kind === 'agent' && { agent }),
+      ...(from?.session && { session_agent: from.session.agent_id }),
+      ...(mentioned.length > 0 && { mentioned }),
+      may_invoke: call.caller.permissions.has('agent.invoke'),
+    },
+    reply: { content, ...(metadata !== undefined && { metadata }) },
+  }
+}
+
+/** A changed message is read after the change: its content is in views only. */
+async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const { id = '', message_id = '' } = call.slots
+  const facts = await factsOf(edge, call, message_id)
+  return isRefusal(facts)
+    ? facts
+    : {
+        input: facts,
+        answer: () =>
+          edge.world.view(scopeId(edge, call), 'channel.message', {
+            id,
+            message_id,
+            viewer: viewerOf(call.caller),
+          }),
+      }
+}
+const overseen = (_: Edge, { caller }: Call): Prepared => ({
+  input: { project_admin: viewerOf(caller).admin },
+})
+
+/** Preparations of rows of channels, by row name. */
+export const channelPreparations: Readonly<Record<string, Prepare>> = {
+  'channel.create': create,
+  'channel.update': overseen,
+  'channel.delete': overseen,
+  'channel.add_member': addMember,
+  'channel.remove_member': removeMember,
+  'channel.send': send,
+  'channel.edit': edit,
+}
+
+const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete', 'agent.delete'])
+const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
+/** A principal that was disabled or archived is a member of no channel any more (disabled, still of direct messages), before that is answered. Repeating the request repeats this. */
+export async function leaveChannels(
+  edge: Edge,
+  call: Call,
+  origin: Origin,
+): Promise<Refusal | undefined> {
+  if (!LEAVING.has(call.name) && !(CHANGING.has(call.name) && call.body['state'] === 'disabled'))
+    return undefined
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const member_id = call.slots['id'] ?? ''
+  const known = await directories(edge, call)
+  if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined
+  const answer = (await world.view(project, 'channels_of', { member_id })) as
+    | ViewQuestions['channels_of']['reply']
+    | Refusal
+  if (isRefusal(answer)) return answer
+  const outcomes = await Promise.all(
+    answer.items.map((id) => expel(edge, project, known, id, member_id, origin)),
+  )
+  return outcomes.find(isRefusal)
+}

@@ -1,0 +1,51 @@
+/** The workflows that a definition names in its steps, looked up in this gateway's directories. */
+import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
+import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { publishedHandle } from '../../protocol/naming.ts'
+import { workflowsNamed, type Spec } from '../../protocol/workflows/spec.ts'
+import type { Edge } from '../call.ts'
+
+/** By the name that the steps use; absent when they name none. */
+export interface Children {
+  readonly definitions?: Readonly<Record<string, Definition>>
+}
+/** Workflows that one run and its children may name. */
+const MAX_NAMED = 50
+/** The id of the workflow that a step means: by id or handle, or by the name of its action if it is published. */
+function workflowId(known: ProjectDirectory, name: string): string | undefined {
+  const handle = publishedHandle(name)
+  if (handle === undefined && getOwn(known.workflows, name)) return name
+  return Object.entries(known.workflows).find(
+    ([, one]) =>
+      one.handle === (handle ?? name) && (handle === undefined || one.published_as_tool !== false),
+  )?.[0]
+}
+
+/** The workflows that the steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
+export async function childrenOf(
+  { directory }: Pick<Edge, 'directory'>,
+  project: string,
+  spec: Spec,
+): Promise<Children | Refusal> {
+  const todo = workflowsNamed(spec)
+  if (todo.length === 0) return {}
+  const known = await directory.project(project)
+  if (isRefusal(known)) return known
+  const definitions: Record<string, Definition> = {}
+  for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
+    if (Object.hasOwn(definitions, name)) continue
+    const id = workflowId(known, name)
+    const definition = id === undefined ? undefined : await directory.definition(project, id)
+    if (definition === undefined) continue
+    if (isRefusal(definition)) return definition
+    definitions[name] = definition
+    if (Object.keys(definitions).length > MAX_NAMED)
+      return refuseFields({
+        field: 'spec',
+        message: `names more than ${MAX_NAMED} workflows, theirs included`,
+      })
+    todo.push(...workflowsNamed(definition.spec))
+  }
+  return { definitions }
+}

@@ -1,0 +1,203 @@
+/** Rows about what agents have (toolkits, skills, bindings, an address): what is looked up before they are decided, and lists that have more than one source. */
+import type { Api, RowName } from '../../protocol/api.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Reply } from '../../protocol/contract.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import {
+  allSkills,
+  allToolkits,
+  serviceToolkits,
+  skillAssignments,
+  toolkitAssignments,
+} from '../queries/agent-capabilities.ts'
+import { readSkill } from '../files/front-matter.ts'
+import { hexOf } from '../http/hex.ts'
+import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
+import type { World } from '../ports.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { findAgent } from '../sessions/definition.ts'
+
+type Usage = ViewQuestions['skill_usage']['reply']['items']
+
+const imported: Prepare = (_, { body }) => {
+  const skill = readSkill(String(body['content']), body['name'] as string | undefined)
+  return isRefusal(skill) ? skill : { input: { skill } }
+}
+/** Skills of the organization cannot be changed through a project. */
+async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  return getOwn(known.skills, slots['id'] ?? '') === undefined
+    ? {}
+    : refuse(
+        'forbidden',
+        undefined,
+        'Skills of the organization are changed below /organization/skills.',
+      )
+}
+
+/** Hold the skills of the organization that are to be given, until that is answered (S1 of protocol/agents/capabilities.ts). */
+async function assignSkills(
+  edge: Edge,
+  call: Call,
+  _: unknown,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world, directory } = edge
+  const project = scopeId(edge, call)
+  const read = () => skillAssignments(edge, project, call.slots['id'] ?? '')
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const skills = (call.body['skill_ids'] as readonly string[]).filter(
+    (id) => getOwn(known.skills, id) !== undefined,
+  )
+  if (skills.length === 0) return { input: { held: [] }, answer: read }
+  const id = hexOf(world.random(16))
+  const tell = (name: 'skill.hold' | 'skill.let_go', input: object) =>
+    world.command({
+      project: known.id,
+      kind: 'organization',
+      id: known.id,
+      command_id: `${name}:${id}`,
+      name,
+      input: { id, ...input },
+      origin,
+    })
+  const held = await tell('skill.hold', { skills })
+  if (isRefusal(held)) return held
+  return {
+    input: { held: skills },
+    answer: read,
+    after: async () => void (await tell('skill.let_go', {})),
+  }
+}
+
+/** Who has a skill, in all partitions. Deleted projects count no more. */
+async function usageOf(
+  { world, directory }: Pick<LocalContext, 'world' | 'directory'>,
+  id: string,
+): Promise<Usage | Refusal> {
+  const [known, answers] = await Promise.all([
+    directory.organization(),
+    world.everywhere('skill_usage', { id }),
+  ])
+  if (isRefusal(known)) return known
+  const refused = answers.find(isRefusal)
+  if (refused) return refused
+  return (answers as ViewQuestions['skill_usage']['reply'][])
+    .flatMap(({ items }) => items)
+    .filter(({ project_id }) => getOwn(known.projects, project_id)?.deleted === undefined)
+}
+const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
+
+/** What the deletion of a skill of the organization is judged by (S2): the grants first, then who has it. */
+async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
+  const id = slots['id'] ?? ''
+  const organization = world.organization()
+  const grants = await world.ask(
+    { project: organization, kind: 'organization', id: organization },
+    'skill_grants',
+    { id },
+  )
+  if (isRefusal(grants)) return grants
+  const usage = await usageOf({ world, directory }, id)
+  return isRefusal(usage) ? usage : { input: { seen: { grants, assigned: total(usage) } } }
+}
+
+const inbox: Prepare = async (edge, call) => {
+  const { inbox_domain: domain } = edge.world.settings
+  if (domain !== undefined) return { input: { domain } }
+  const agent = await findAgent(edge, scopeId(edge, call), { id: call.slots['id'] ?? '' })
+  return isRefusal(agent) ? agent : refuse('inbox_unavailable')
+}
+
+/** By row name. */
+export const definitionPreparations: Readonly<Record<string, Prepare>> = {
+  'skill.import': imported,
+  'skill.import_organization': imported,
+  'skill.replace': ownSkill,
+  'skill.delete': ownSkill,
+  'skill.delete_organization': seen,
+  'agent.assign_toolkits': (edge, call) => ({
+    answer: () => toolkitAssignments(edge, scopeId(edge, call), call.slots['id'] ?? ''),
+  }),
+  'agent.assign_skills': assignSkills,
+  'agent.inbox': inbox,
+}
+
+const listed = <T>(items: readonly T[] | Refusal) =>
+  isRefusal(items) ? items : { items: [...items] }
+/** A record of the project, else of another home; `not_found` only when both lack it. */
+async function either<N extends RowName>(
+  world: World,
+  project: string,
+  id: string,
+  mine: string,
+  home: string,
+  theirs: string,
+): Promise<Reply<Api[N]> | Refusal> {
+  const found = (await world.view(project, mine, { id })) as Reply<Api[N]> | Refusal
+  return isRefusal(found) && found.refused === 'not_found'
+    ? ((await world.view(home, theirs, { id })) as Reply<Api[N]> | Refusal)
+    : found
+}
+
+/** By row name. */
+export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
+  'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
+    listed(await allToolkits(context, context.project ?? '', include_system)),
+  ),
+  'toolkit.get': answer<'toolkit.get'>(async (context, { id }) => {
+    const { world, project = '' } = context
+    const system = await serviceToolkits(context, project)
+    if (isRefusal(system)) return system
+    return (
+      system.find((toolkit) => toolkit.id === id) ??
+      ((await world.view(project, 'toolkit.get', { id })) as Reply<Api['toolkit.get']> | Refusal)
+    )
+  }),
+  'skill.list': answer<'skill.list'>(async (context) =>
+    listed(await allSkills(context, context.project ?? '')),
+  ),
+  'skill.get': answer<'skill.get'>(({ world, project = '' }, { id }) =>
+    either<'skill.get'>(
+      world,
+      project,
+      id,
+      'skill.get',
+      world.organization(),
+      'skill.get_organization',
+    ),
+  ),
+  'skill.usage': answer<'skill.usage'>(async (context, { id }) => {
+    const known = await context.directory.organization()
+    if (isRefusal(known)) return known
+    if (getOwn(known.skills, id) === undefined) return refuse('not_found')
+    const usage = await usageOf(context, id)
+    return isRefusal(usage)
+      ? usage
+      : {
+          skill_id: id,
+          assignment_count: total(usage),
+          project_count: usage.length,
+          projects: [...usage],
+        }
+  }),
+  'agent.bindings': answer<'agent.bindings'>(
+    async ({ world, project = '' }, { id }) =>
+      ((await world.ask({ project, kind: 'project', id: project }, 'bindings', { id })) as
+        | Reply<Api['agent.bindings']>
+        | Refusal
+        | null
+        | undefined) ?? refuse('not_found'),
+  ),
+  'agent.toolkits': answer<'agent.toolkits'>((context, { id }) =>
+    toolkitAssignments(context, context.project ?? '', id),
+  ),
+  'agent.skills': answer<'agent.skills'>((context, { id }) =>
+    skillAssignments(context, context.project ?? '', id),
+  ),
+}

@@ -1,0 +1,76 @@
+/** Publishing events: the edge gives them their ids, so that a repeat of the request means the same events, and completes the answer. */
+import type { Named } from '../../protocol/events/rows.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { Call, Edge } from '../call.ts'
+import type { Identity } from '../http/idempotency.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { publishIdempotently } from './publish-idempotently.ts'
+
+const named = (make: (index: number) => string, count: number): Named => ({
+  ids: Array.from({ length: count }, (_, index) => make(index)),
+})
+
+/** The reply when the matcher is sure; until then the command, which has changed nothing, is sent again under its id with what a view knows. */
+async function sure(
+  { world }: Edge,
+  { project, query, body, slots }: Call,
+  { command_id, fingerprint }: Identity,
+  origin: Origin,
+  name: string,
+  input: Named,
+  reply: unknown,
+): Promise<unknown | Refusal> {
+  if (!project) return reply
+  const command = {
+    project: project.id,
+    kind: 'events',
+    id: project.id,
+    command_id,
+    name,
+    origin,
+    ...(fingerprint !== undefined && { fingerprint }),
+  } as const
+  const outcome = await publishIdempotently(
+    world,
+    project.id,
+    (recalled) =>
+      world.command({
+        ...command,
+        input: { ...query, ...body, ...slots, ...input, ...(recalled && { recalled }) },
+      }),
+    { reply },
+  )
+  return isRefusal(outcome) ? outcome : outcome.reply
+}
+
+const one: Prepare = (edge, call, identity, origin): Prepared => {
+  const input = named(() => edge.world.id('source_event', identity.seed), 1)
+  return {
+    input: { ...input },
+    answer: (reply) => sure(edge, call, identity, origin, 'event.publish', input, reply),
+  }
+}
+const many: Prepare = (edge, call, identity, origin): Prepared => {
+  const { seed } = identity
+  const input = named(
+    (index) => edge.world.id('source_event', seed && `${seed} ${index}`),
+    (call.body['events'] as readonly unknown[]).length,
+  )
+  const all = { items: input.ids.map((source_event_id) => ({ source_event_id })) }
+  return {
+    input: { ...input },
+    answer: async (first) => {
+      const reply = await sure(edge, call, identity, origin, 'event.publish_many', input, first)
+      return isRefusal(reply) || (reply as { items: readonly unknown[] }).items.length > 0
+        ? reply
+        : all
+    },
+  }
+}
+
+/** Preparations of rows of events, by row name. */
+export const eventPreparations: Readonly<Record<string, Prepare>> = {
+  'event.publish': one,
+  'event.publish_many': many,
+}

@@ -1,0 +1,207 @@
+/**
+ * Requests that fire the HTTP triggers of loops: without signing in, the handle in the path and, where the trigger has a secret, the
+ * signature of the body are the credential. What was accepted is stored before it is answered; the run begins later.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { EventAccepted } from '../../protocol/events/rows.ts'
+import type { TriggerFacts } from '../../protocol/loops/rows.ts'
+import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { HandleOwner } from '../../protocol/loops/events.ts'
+import { handleId } from '../../protocol/loops/handles.ts'
+import type { Published, ServicePublication } from '../../protocol/events/sources.ts'
+import type { Edge } from '../call.ts'
+import { secretPlace } from './loops.ts'
+import { originOf } from '../http/origin.ts'
+import { publishIdempotently, publishedUnder } from './publish-idempotently.ts'
+import { charged } from '../auth/rate.ts'
+import type { Incoming } from '../http/request.ts'
+import type { Answer } from '../http/respond.ts'
+import type { Handler } from '../serve.ts'
+import { unsafe } from '../http/validate.ts'
+
+/** Largest body in bytes. */
+export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit
+/** Where triggers are asked for that do not exist, so that an unknown handle takes as long as a known one. */
+const NOBODY: HandleOwner = {
+  project: 'prj_00000000000000000000000000',
+  loop_id: 'loop_00000000000000000000000000',
+  trigger_id: 'trig_00000000000000000000000000',
+}
+const LONGEST_KEY = 255
+const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
+
+/** The header of a signature, in lower case. @param brand header brand. */
+export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
+
+/** Take a request. */
+export const takeTrigger =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, limits } = edge
+    const handle = decoded(incoming.slots[0] ?? '')
+    if (!(await edge.becomesFresh())) return refuse('service_unavailable')
+    const found = await find(edge, handle)
+    // What brings no credential is charged to its sender, never to the trigger or the organization.
+    const denied = isRefusal(found)
+      ? found
+      : incoming.broken === 'too_large'
+        ? refuse('payload_too_large', { limit: TRIGGER_LIMIT })
+        : signed(edge, found.owner, found.facts, incoming)
+          ? undefined
+          : refuse('invalid_signature')
+    if (isRefusal(found) || denied) return charged(limits, incoming.ip, denied ?? missing())
+    const limited = await limits?.(
+      `http_trigger:${world.hash(handle).slice(0, 24)}`,
+      world.organization(),
+    )
+    if (limited?.refused) return limited.refused
+    const { owner, facts } = found
+    if (facts.status !== 'active') return repeated(edge, owner, facts, keyOf(incoming))
+    const event = bodyOf(incoming)
+    if (isRefusal(event)) return event
+    const key = keyOf(incoming)
+    if (isRefusal(key)) return key
+    const publication: ServicePublication = {
+      event_type: 'http_trigger.received',
+      source_kind: 'http_trigger',
+      source_id: owner.trigger_id,
+      event,
+      meta: { trigger_id: owner.trigger_id, http_handle: handle },
+      depth: 0,
+      ...(key !== undefined && { dedup_key: dedupKey(owner, key) }),
+    }
+    const { trigger_id } = owner
+    const origin = originOf(
+      world,
+      {
+        principal: { type: 'system', id: trigger_id, name: `HTTP trigger ${facts.key}` },
+        credential: { type: 'internal', id: trigger_id },
+      },
+      incoming,
+    )
+    const command = {
+      project: owner.project,
+      kind: 'events',
+      id: owner.project,
+      command_id: `http_trigger:${world.id('source_event')}`,
+      name: 'source.publish',
+      origin,
+    } as const
+    const outcome = await publishIdempotently(world, owner.project, (recalled) =>
+      world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
+    )
+    if (isRefusal(outcome)) return outcome
+    const { source_event_id, deduped } = outcome.reply as Published
+    return {
+      status: 202,
+      body: {
+        source_event_id,
+        status: 'accepted',
+        ...(deduped && { deduped }),
+      } satisfies EventAccepted,
+    }
+  }
+
+const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
+  `http_trigger:${trigger_id}:${key}`
+/** While a loop takes nothing, a repeat under a key is still answered as the first time. */
+async function repeated(
+  { world }: Edge,
+  owner: HandleOwner,
+  { status }: TriggerFacts,
+  key: string | undefined | Refusal,
+): Promise<Answer | Refusal> {
+  const first =
+    typeof key === 'string' ? await publishedUnder(world, owner.project, dedupKey(owner, key)) : key
+  if (typeof first === 'string')
+    return {
+      status: 202,
+      body: { source_event_id: first, status: 'accepted', deduped: true } satisfies EventAccepted,
+    }
+  return first ?? (status === 'paused' ? refuse('loop_paused') : refuse('loop_not_runnable'))
+}
+
+function decoded(slot: string): string {
+  try {
+    return decodeURIComponent(slot)
+  } catch {
+    return ''
+  }
+}
+
+async function find(
+  { world, directory }: Edge,
+  handle: string,
+): Promise<{ owner: HandleOwner; facts: TriggerFacts } | Refusal> {
+  const owner = (await world.ask(
+    { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
+    'owner',
+    { handle },
+  )) as HandleOwner | null | Refusal
+  if (owner && isRefusal(owner)) return owner
+  const { project, loop_id, trigger_id } = owner ?? NOBODY
+  const facts = (await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', {
+    trigger_id,
+  })) as TriggerFacts | null | Refusal
+  if (facts && isRefusal(facts)) return facts
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const home = getOwn(organization.projects, project)
+  return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
+}
+
+/** Whether the body was signed with the secret of the trigger, if it has one. */
+function signed(
+  { world }: Edge,
+  { loop_id }: HandleOwner,
+  { key, secret }: TriggerFacts,
+  incoming: Incoming,
+): boolean {
+  if (secret === undefined) return true
+  const opened = world.unlock(secret, secretPlace(loop_id, key))
+  const given = /^sha256=([0-9a-f]{64})$/i.exec(incoming.header('signature') ?? '')?.[1]
+  if (opened === undefined || given === undefined || incoming.broken) return false
+  return timingSafeEqual(
+    Buffer.from(given, 'hex'),
+    createHmac('sha256', keyBehind(opened)).update(incoming.body, 'utf8').digest(),
+  )
+}
+
+/** What a secret signs with: the 32 bytes that it is the base64 of, as all secrets that the service makes; any other text signs as it is. */
+function keyBehind(secret: Uint8Array): Uint8Array {
+  const text = Buffer.from(secret).toString()
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 32 && bytes.toString('base64') === text ? bytes : secret
+}
+
+/** The body as a JSON object; none is an empty one. */
+function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
+  if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
+  if (body.trim() === '') return {}
+  let value: unknown
+  try {
+    value = JSON.parse(body)
+  } catch {
+    return refuseFields({ field: 'body', message: 'is not JSON' })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
+  const fault = unsafe(value)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
+}
+
+/** The key of the request: that of the query, else that of the header; blank is none. */
+function keyOf(incoming: Incoming): string | undefined | Refusal {
+  const key =
+    new URLSearchParams(incoming.query).get('idempotency_key')?.trim() ||
+    incoming.header('x-idempotency-key')
+  return key === undefined || key.length <= LONGEST_KEY
+    ? key
+    : refuseFields({
+        field: 'idempotency_key',
+        message: `must have at most ${LONGEST_KEY} characters`,
+      })
+}

@@ -1,0 +1,112 @@
+/**
+ * What a webhook of a provider says, as a source event `<provider>.<resource>.<verb>`: the resource is the provider's name of the
+ * event, the verb its action. Events without an action have a fixed verb.
+ */
+import { createHash } from 'node:crypto'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { ProviderName } from '../../../protocol/events/integrations.ts'
+import type { ServicePublication } from '../../../protocol/events/sources.ts'
+
+/** A request that is from its provider. @param name of a header, lower case. */
+export interface Received {
+  readonly header: (name: string) => string | undefined
+  readonly text: string
+  readonly body: JsonObject
+}
+/** A source event, a test that is only acknowledged, or the header or member that is missing or wrong. */
+export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
+
+const RECEIVED = 'received'
+/** Verbs of events that have no action. */
+const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = {
+  github: {
+    create: 'created',
+    delete: 'deleted',
+    fork: 'created',
+    gollum: 'updated',
+    public: 'published',
+    push: 'pushed',
+    status: 'updated',
+  },
+  gitlab: {
+    build: 'updated',
+    deployment: 'updated',
+    note: 'create',
+    pipeline: 'updated',
+    push: 'pushed',
+    tag_push: 'pushed',
+  },
+}
+const SEGMENT = /^[A-Za-z0-9_-]{1,48}$/
+const MAX_DELIVERY_ID = 255
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? getOwn(value as JsonObject, name) : undefined
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
+
+interface Facts {
+  readonly resource: string | undefined
+  readonly action: string | undefined
+  /** The same for a delivery that is made again. */
+  readonly delivery_id: string | undefined
+  readonly repository: string | undefined
+  readonly sender: string | undefined
+}
+
+const ofGitHub = ({ header, body }: Received): Facts => ({
+  resource: header('x-github-event'),
+  action: textOf(getOwn(body, 'action')),
+  delivery_id: header('x-github-delivery'),
+  repository: textOf(memberOf(getOwn(body, 'repository'), 'full_name')),
+  sender: textOf(memberOf(getOwn(body, 'sender'), 'login')),
+})
+
+/** Several webhooks that one event sets off share `X-Gitlab-Event-UUID`, so it identifies a delivery only together with the body. */
+function ofGitLab({ header, body, text }: Received): Facts {
+  const uuid = header('x-gitlab-event-uuid')
+  const named = header('x-gitlab-event')?.replace(/ Hook$/, '')
+  return {
+    resource:
+      textOf(getOwn(body, 'object_kind')) ?? named?.toLowerCase().replaceAll(' ', '_') ?? undefined,
+    action:
+      textOf(memberOf(getOwn(body, 'object_attributes'), 'action')) ??
+      textOf(getOwn(body, 'action')),
+    delivery_id:
+      header('idempotency-key') ??
+      header('webhook-id') ??
+      (uuid && `${uuid}:${createHash('sha256').update(text, 'utf8').digest('hex')}`),
+    repository: textOf(memberOf(getOwn(body, 'project'), 'path_with_namespace')),
+    sender:
+      textOf(memberOf(getOwn(body, 'user'), 'username')) ?? textOf(getOwn(body, 'user_username')),
+  }
+}
+
+/** Read a request. */
+export function readEvent(provider: ProviderName, received: Received): Read {
+  const { resource, action, delivery_id, repository, sender } =
+    provider === 'github' ? ofGitHub(received) : ofGitLab(received)
+  if (resource === undefined)
+    return { fault: provider === 'github' ? 'X-GitHub-Event' : 'object_kind' }
+  if (provider === 'github' && resource === 'ping') return { test: true }
+  if (delivery_id === undefined || delivery_id.length > MAX_DELIVERY_ID)
+    return { fault: provider === 'github' ? 'X-GitHub-Delivery' : 'Idempotency-Key' }
+  const verb = action ?? getOwn(verbs[provider], resource) ?? RECEIVED
+  if (!SEGMENT.test(resource)) return { fault: 'the name of the event' }
+  if (!SEGMENT.test(verb)) return { fault: 'action' }
+  return {
+    event_type: `${provider}.${resource}.${verb}`,
+    source_kind: provider,
+    source_id: repository ?? provider,
+    event: received.body,
+    meta: {
+      delivery_id,
+      ...(repository !== undefined && { repository }),
+      ...(sender !== undefined && { sender }),
+      ...(action !== undefined && { action }),
+    },
+    depth: 0,
+    dedup_key: `${provider}:${delivery_id}`,
+  }
+}

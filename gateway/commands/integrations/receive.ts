@@ -1,0 +1,170 @@
+/**
+ * The receivers of a project for webhooks of GitHub and GitLab. The provider's signature, under the secret that the project has
+ * stored for it, authenticates a request; what was accepted is stored before it is answered.
+ *
+ * Invariants:
+ * I1. Nothing of a body is read before its signature was found right.
+ * I2. A request that is not from the provider is charged to its address, never to the project.
+ * I3. A project that does not exist, and one that has no secret for the provider, are answered alike.
+ */
+import type { EventAccepted } from '../../../protocol/events/rows.ts'
+import type { FoundSecret } from '../../../protocol/access/secret-rows.ts'
+import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import {
+  integrationSecret,
+  isProvider,
+  type ProviderName,
+} from '../../../protocol/events/integrations.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Published, ServicePublication } from '../../../protocol/events/sources.ts'
+import type { Edge } from '../../call.ts'
+import { originOf } from '../../http/origin.ts'
+import { publishIdempotently } from '../publish-idempotently.ts'
+import { charged } from '../../auth/rate.ts'
+import type { Incoming } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { Handler } from '../../serve.ts'
+import { unsafe } from '../../http/validate.ts'
+import { readEvent } from './event.ts'
+import { isFrom } from './signature.ts'
+
+const { shape } = unauthenticated['integration.receive']
+/** Headers that the providers send, lower case. */
+export const INTEGRATION_HEADERS = [
+  'x-hub-signature-256',
+  'x-github-event',
+  'x-github-delivery',
+  'x-gitlab-token',
+  'x-gitlab-event',
+  'x-gitlab-event-uuid',
+  'idempotency-key',
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+] as const
+const FORM = 'application/x-www-form-urlencoded'
+
+interface Receiver {
+  readonly project: string
+  readonly provider: ProviderName
+  /** Entries of the secret. */
+  readonly entries: Readonly<Record<string, string>>
+}
+
+/** Take a request. */
+export const receiveIntegration =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const { world, limits } = edge
+    if (!(await edge.becomesFresh())) return refuse('service_unavailable')
+    const receiver = await find(edge, incoming)
+    if (isRefusal(receiver)) return charged(limits, incoming.ip, receiver)
+    const denied = refused(receiver, incoming, world.now())
+    if (denied) return charged(limits, incoming.ip, denied)
+    const { project, provider } = receiver
+    const limited = await limits?.(`integration:${provider}:${project}`, world.organization())
+    if (limited?.refused) return limited.refused
+    const body = bodyOf(incoming)
+    if (isRefusal(body)) return body
+    const header = (name: string) => incoming.further(name)
+    const read = readEvent(provider, { header, text: incoming.body, body })
+    if ('test' in read) return { status: 204 }
+    if ('fault' in read)
+      return refuseFields({ field: read.fault, message: 'is missing or has an unknown form' })
+    return publish(edge, receiver, read, incoming)
+  }
+
+const missing = (): Refusal => refuse('not_found', undefined, 'There is no such receiver.')
+
+/** The receiver that the path names, if its project has a secret for the provider. */
+async function find(
+  { world, directory }: Edge,
+  { slots: [named = '', provider = ''] }: Incoming,
+): Promise<Receiver | Refusal> {
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const project = projectNamed(known, named)
+  if (project === undefined || !isProvider(provider)) return missing()
+  const secret = (await world.ask({ project, kind: 'project', id: project }, 'secret', {
+    ref: integrationSecret(provider),
+  })) as FoundSecret | null | Refusal
+  if (secret && isRefusal(secret)) return secret
+  const opened = secret && world.unlock(secret.sealed, project)
+  return opened
+    ? {
+        project,
+        provider,
+        entries: JSON.parse(Buffer.from(opened).toString('utf8')) as Receiver['entries'],
+      }
+    : missing()
+}
+const projectNamed = ({ projects, handles }: OrganizationDirectory, text: string) => {
+  const id = getOwn(projects, text) ? text : getOwn(handles, text)
+  const project = id === undefined ? undefined : getOwn(projects, id)
+  return project && !project.deleted ? project.id : undefined
+}
+
+function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal | undefined {
+  const { provider, entries } = receiver
+  if (incoming.broken === 'too_large') return refuse('payload_too_large', { limit: shape.limit })
+  const header = (name: string) => incoming.further(name)
+  return !incoming.broken && isFrom(provider, { header, body: incoming.body }, entries, now)
+    ? undefined
+    : refuse('invalid_signature')
+}
+
+/** The body as a JSON object; GitHub can also send it as the field `payload` of a form. */
+function bodyOf(incoming: Incoming): JsonObject | Refusal {
+  const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
+  const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refuseFields({ field: 'body', message: 'is not JSON' })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuseFields({ field: 'body', message: 'must be a JSON object', expected: 'object' })
+  const fault = unsafe(value)
+  return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
+}
+
+async function publish(
+  { world }: Edge,
+  { project, provider }: Receiver,
+  publication: ServicePublication,
+  incoming: Incoming,
+): Promise<Answer | Refusal> {
+  const origin = originOf(
+    world,
+    {
+      principal: { type: 'system', id: provider, name: `Webhooks of ${provider}` },
+      credential: { type: 'internal', id: provider },
+    },
+    incoming,
+  )
+  const command = {
+    project,
+    kind: 'events',
+    id: project,
+    command_id: `integration:${world.id('source_event')}`,
+    name: 'source.publish',
+    origin,
+  } as const
+  const outcome = await publishIdempotently(world, project, (recalled) =>
+    world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
+  )
+  if (isRefusal(outcome)) return outcome
+  const { source_event_id, deduped } = outcome.reply as Published
+  return {
+    status: 202,
+    body: {
+      source_event_id,
+      status: 'accepted',
+      ...(deduped && { deduped }),
+    } satisfies EventAccepted,
+  }
+}

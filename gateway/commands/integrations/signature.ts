@@ -1,0 +1,69 @@
+/** Whether a webhook comes from its provider. All comparisons take the same time whatever differs. */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { ProviderName } from '../../../protocol/events/integrations.ts'
+
+/** What a request says of itself. @param name of a header, lower case. */
+export interface Signed {
+  readonly header: (name: string) => string | undefined
+  /** As it arrived; UTF-8. */
+  readonly body: string
+}
+/** Entries of the secret of the provider. */
+type Entries = Readonly<Record<string, string>>
+
+/** Seconds by which the time of a signature may differ from now. */
+const TOLERANCE = 300
+const MIN_SECRET = 8
+
+const hmac = (key: string | Buffer, text: string): Buffer =>
+  createHmac('sha256', key).update(text, 'utf8').digest()
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
+const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+/** A secret that is too short to be one authenticates nothing. */
+const secretIn = (entries: Entries, name: string): string | undefined => {
+  const secret = getOwn(entries, name)
+  return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
+}
+
+/** `X-Hub-Signature-256`: HMAC-SHA256 of the body in hex (docs.github.com, "Validating webhook deliveries"). */
+function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
+  const secret = secretIn(entries, 'webhook_secret')
+  const given = /^sha256=([0-9a-f]{64})$/i.exec(header('x-hub-signature-256') ?? '')?.[1]
+  return (
+    secret !== undefined &&
+    given !== undefined &&
+    equal(Buffer.from(given, 'hex'), hmac(secret, body))
+  )
+}
+
+/**
+ * With a signing token, `webhook-signature`: the HMAC-SHA256 of id, time and body in base64, as Standard Webhooks describes it;
+ * the token is `whsec_` and the key in base64. Otherwise `X-Gitlab-Token`: the secret token itself.
+ */
+function fromGitLab({ header, body }: Signed, entries: Entries, now: number): boolean {
+  const token = secretIn(entries, 'signing_token')
+  if (token === undefined) {
+    const secret = secretIn(entries, 'webhook_secret')
+    const given = header('x-gitlab-token')
+    return secret !== undefined && given !== undefined && equal(digest(given), digest(secret))
+  }
+  const id = header('webhook-id')
+  const time = header('webhook-timestamp')
+  if (id === undefined || time === undefined || !/^\d{1,12}$/.test(time)) return false
+  if (Math.abs(now / 1000 - Number(time)) > TOLERANCE) return false
+  const key = token.startsWith('whsec_') ? Buffer.from(token.slice(6), 'base64') : token
+  const expected = hmac(key, `${id}.${time}.${body}`)
+  return (header('webhook-signature') ?? '')
+    .split(' ')
+    .some((part) => part.startsWith('v1,') && equal(Buffer.from(part.slice(3), 'base64'), expected))
+}
+
+/** Whether a request is from its provider. @param now Unix milliseconds. */
+export const isFrom = (
+  provider: ProviderName,
+  request: Signed,
+  entries: Entries,
+  now: number,
+): boolean =>
+  provider === 'github' ? fromGitHub(request, entries) : fromGitLab(request, entries, now)

@@ -1,0 +1,298 @@
+/** What rows of loops need looked up, reserved or sealed before they are decided. */
+import { startKeyOf, type StartLoopRun } from '../../protocol/loops/rows.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import type { RecoverExtra } from '../../protocol/access/directory.ts'
+import type { Origin } from '../../protocol/entry.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { Saving } from '../../protocol/loops/events.ts'
+import { handleId } from '../../protocol/loops/handles.ts'
+import type { LoopStanding } from '../../protocol/loops/standing.ts'
+import type { Trigger } from '../../protocol/loops/schema.ts'
+import { workflowsNamed, type Spec, type Step } from '../../protocol/workflows/spec.ts'
+import { refusedActions } from './actions-named.ts'
+import { unknownAgents } from './agents-named.ts'
+import type { Call, Edge } from '../call.ts'
+import { childrenOf } from './children.ts'
+import type { World } from '../ports.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+
+/** What is shown of a secret. Sent back, it leaves the secret as it is. */
+const REDACTED = '[redacted]'
+/** Where the signing secret of a trigger of a loop is sealed for. */
+export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
+
+/** The id of the loop of a path, which may be a name. */
+const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> =>
+  loopNamed(world, project, slots['id'] ?? '')
+/** The id of the loop that a text names. */
+export async function loopNamed(
+  world: World,
+  project: string,
+  name: string,
+): Promise<string | Refusal> {
+  if (isId(name, 'loop')) return name
+  const found = (await world.view(project, 'loop_named', { name })) as
+    | { readonly id?: string }
+    | Refusal
+  if (isRefusal(found)) return found
+  return (
+    found.id ?? refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+  )
+}
+
+/** Refuses steps that name workflows which are not there: the loop would keep failing, because it keeps what it finds now. */
+function unknownWorkflow(
+  steps: readonly Step[],
+  known: Readonly<Record<string, unknown>>,
+): Refusal | undefined {
+  const index = steps.findIndex((step) =>
+    workflowsNamed({ steps: [step] }).some((name) => !Object.hasOwn(known, name)),
+  )
+  const step = steps[index]
+  if (!step) return undefined
+  const name = workflowsNamed({ steps: [step] }).find((one) => !Object.hasOwn(known, one))
+  return refuseFields({
+    field: `steps[${index}].config${step.kind === 'loop' ? '.workflow_id' : step.kind === 'action' ? '.action_name' : ''}`,
+    message: `there is no ${step.kind === 'action' ? 'published ' : ''}workflow ${name}`,
+    actual: name,
+  })
+}
+async function workflowsOf(
+  edge: Edge,
+  project: string,
+  steps: readonly Step[] | undefined,
+): Promise<Pick<Saving, 'definitions'> | Refusal> {
+  if (!steps) return {}
+  const found = await childrenOf(edge, project, { steps } as unknown as Spec)
+  if (isRefusal(found)) return found
+  const { definitions = {} } = found
+  return unknownWorkflow(steps, definitions) ?? { definitions }
+}
+
+/** Reserve the handles that triggers name. */
+async function reserve(
+  { world }: Edge,
+  project: string,
+  loop_id: string,
+  triggers: readonly Trigger[] | undefined,
+  origin: Origin,
+): Promise<Pick<Saving, 'reserved'> | Refusal> {
+  const reserved = new Map<string, number>()
+  for (const [index, trigger] of (triggers ?? []).entries()) {
+    const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
+    if (handle === undefined) continue
+    if (isId(handle, 'trigger')) {
+      const owner = (await world.ask(
+        { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
+        'owner',
+        { handle },
+      )) as { loop_id: string } | null | Refusal
+      if (isRefusal(owner)) return owner
+      if (owner?.loop_id !== loop_id)
+        return refuseFields({
+          field: `triggers[${index}].config.http_handle`,
+          message: 'has the form of an id; leave it out, and it will be that of the trigger',
+          actual: handle,
+        })
+    }
+    const id = handleId(handle)
+    const outcome = await world.command({
+      project: world.organization(),
+      kind: 'trigger_handle',
+      id,
+      command_id: `handle.reserve:${loop_id}:${world.id('delivery')}`,
+      name: 'handle.reserve',
+      input: { handle, project, loop_id },
+      origin,
+    })
+    if (isRefusal(outcome)) return outcome
+    reserved.set(handle, (outcome.reply as { until: number }).until)
+  }
+  return { reserved: Object.fromEntries(reserved) }
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Take signing secrets out of the settings, sealed. */
+function secretsOf(
+  { world }: Edge,
+  loop_id: string,
+  settings: unknown,
+): (Pick<Saving, 'secrets'> & { readonly settings?: JsonObject }) | Refusal {
+  if (!isObject(settings)) return {}
+  const triggers = settings['http_triggers']
+  if (triggers === undefined) return { secrets: {} }
+  if (!isObject(triggers))
+    return refuseFields({
+      field: 'settings.http_triggers',
+      message: 'must be an object: settings by the key of a trigger',
+    })
+  const secrets: Record<string, string | true> = {}
+  const shown: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(triggers)) {
+    shown[key] = value
+    if (!isObject(value) || value['signing_secret'] === undefined) continue
+    const secret = value['signing_secret']
+    if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024)
+      return refuseFields({
+        field: `settings.http_triggers.${key}.signing_secret`,
+        message: 'must be a text of 8 to 1024 characters',
+      })
+    secrets[key] =
+      secret === REDACTED ? true : world.lock(Buffer.from(secret), secretPlace(loop_id, key))
+    shown[key] = { ...value, signing_secret: REDACTED }
+  }
+  return { secrets, settings: { ...settings, http_triggers: shown } }
+}
+
+async function save(
+  edge: Edge,
+  { project, body, caller }: Call,
+  id: string,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  if (!project) return {}
+  const unknown =
+    refusedActions(edge, caller, body as Partial<Spec>) ??
+    (await unknownAgents(edge, project.id, body as { steps?: readonly Step[]; agent_id?: string }))
+  if (unknown) return unknown
+  const workflows = await workflowsOf(
+    edge,
+    project.id,
+    body['steps'] as readonly Step[] | undefined,
+  )
+  if (isRefusal(workflows)) return workflows
+  const secrets = secretsOf(edge, id, body['settings'])
+  if (isRefusal(secrets)) return secrets
+  const reserved = await reserve(
+    edge,
+    project.id,
+    id,
+    body['triggers'] as readonly Trigger[] | undefined,
+    origin,
+  )
+  if (isRefusal(reserved)) return reserved
+  return {
+    id,
+    input: { organization: edge.world.organization(), ...workflows, ...secrets, ...reserved },
+    answer: (reply) => noted(edge, project.id, id, origin, reply),
+  }
+}
+
+/** The version that the loop of a run has now; nothing for a run of no loop. */
+export async function versionOfRun(
+  { world }: Edge,
+  project: string,
+  run_id: string,
+): Promise<RecoverExtra | Refusal> {
+  const run = (await world.ask({ project, kind: 'run', id: run_id }, 'get')) as Run | null | Refusal
+  if (isRefusal(run)) return run
+  if (!run || !('loop_id' in run)) return {}
+  const version = (await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version')) as
+    | { readonly number: number }
+    | null
+    | Refusal
+  if (isRefusal(version)) return version
+  return version ? { current_version: version.number } : {}
+}
+const recover: Prepare = async (edge, { project, slots }) => {
+  const id = slots['id'] ?? ''
+  if (!project || !isId(id, 'run')) return {}
+  const known = await versionOfRun(edge, project.id, id)
+  return isRefusal(known) ? known : { input: { ...known } }
+}
+
+/** Have the project know how a saved loop stands before the save is answered (R2 of protocol/loops/standing.ts). */
+async function noted<T>(
+  { world }: Edge,
+  project: string,
+  loop_id: string,
+  origin: Origin,
+  reply: T,
+): Promise<T | Refusal> {
+  const standing = (await world.ask({ project, kind: 'loop', id: loop_id }, 'standing', {
+    loop_id,
+  })) as LoopStanding | Refusal
+  if (isRefusal(standing)) return standing
+  const outcome = await world.command({
+    project,
+    kind: 'project',
+    id: project,
+    command_id: `loop.note:${loop_id}:${standing.version}`,
+    name: 'loop.note',
+    input: standing,
+    origin,
+  })
+  return isRefusal(outcome) ? outcome : reply
+}
+
+/**
+ * A key counts for the whole project, but a run lives with its loop: which other loop has one under this key, only the view
+ * knows. Two loops that are started under one key at the same moment may both act, and so does the start of a workflow after
+ * one of a loop: it asks nothing, because each would pay for it.
+ */
+async function runElsewhere(
+  { world }: Edge,
+  project: string,
+  run_id: string,
+): Promise<string | undefined | Refusal> {
+  const found = (await world.view(project, 'run_of_key', { stem: stemOf(run_id) })) as
+    | ViewQuestions['run_of_key']['reply']
+    | Refusal
+  return isRefusal(found) ? found : found.id
+}
+
+const startRun: Prepare = async (edge, call, { seed }) => {
+  const { world } = edge
+  const { project, body } = call
+  if (!project) return {}
+  const id = await loopId(edge, call, project.id)
+  if (isRefusal(id)) return id
+  const run_id = world.id('run', seed, slotOf(id))
+  const read = async (at = run_id): Promise<Run | null | Refusal> =>
+    (await world.ask({ project: project.id, kind: 'run', id: at }, 'get')) as Run | null | Refusal
+  if (startKeyOf(body as StartLoopRun) !== undefined) {
+    const here = await read()
+    const elsewhere = here ? undefined : await runElsewhere(edge, project.id, run_id)
+    if (isRefusal(elsewhere)) return elsewhere
+    const known = elsewhere === undefined ? here : await read(elsewhere)
+    if (known && isRefusal(known)) return known
+    // A workflow's run is none that the start of a loop can answer.
+    if (known && (terminal.has(known.status) || !('loop_id' in known)))
+      return refuse('idempotency_key_conflict', { run_id: known.id, status: known.status })
+    if (known && elsewhere !== undefined) return { done: known }
+  }
+  return {
+    id,
+    input: { run_id },
+    answer: async () => (await read()) ?? refuse('service_unavailable'),
+  }
+}
+
+export const loopPreparations: Readonly<Record<string, Prepare>> = {
+  'loop.create': (edge, call, { seed }, origin) =>
+    save(edge, call, edge.world.id('loop', seed), origin),
+  'loop.update': async (edge, call, _, origin) => {
+    const id = call.project ? await loopId(edge, call, call.project.id) : ''
+    return isRefusal(id) ? id : save(edge, call, id, origin)
+  },
+  'loop.delete': async (edge, call, _, origin) => {
+    const { project } = call
+    if (!project) return {}
+    const id = await loopId(edge, call, project.id)
+    return isRefusal(id)
+      ? id
+      : {
+          id,
+          input: { organization: edge.world.organization() },
+          answer: (reply) => noted(edge, project.id, id, origin, reply),
+        }
+  },
+  'loop.start': startRun,
+  'run.retry': recover,
+  'run.recover': recover,
+}

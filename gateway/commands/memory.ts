@@ -1,0 +1,64 @@
+/** Rows about the memory of agents: whether the agent exists, the content of a reply, and the feed of changes. */
+import type { Api } from '../../protocol/api.ts'
+import type { Reply } from '../../protocol/contract.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { openCursor, sealCursor } from '../http/cursor.ts'
+import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+
+/** A memory is there as long as its agent. */
+async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const known = await edge.directory.project(scopeId(edge, call))
+  if (isRefusal(known)) return known
+  return getOwn(known.agents, call.slots['id'] ?? '')
+    ? {}
+    : refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+}
+async function save(edge: Edge, call: Call): Promise<Prepared | Refusal> {
+  const prepared = await ofAgent(edge, call)
+  const { content, summary, metadata } = call.body
+  return isRefusal(prepared)
+    ? prepared
+    : {
+        reply: {
+          ...(summary !== undefined && summary !== '' && { summary }),
+          content,
+          ...(metadata !== undefined && { metadata }),
+        },
+      }
+}
+
+/** By row name. */
+export const memoryPreparations: Readonly<Record<string, Prepare>> = {
+  'memory.save': save,
+  'memory.forget': ofAgent,
+}
+
+/** By row name. */
+export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
+  'memory.changes': answer<'memory.changes'>(
+    async (
+      { world, project = '' },
+      { id, after, limit = DEFAULT_LIMIT },
+    ): Promise<Reply<Api['memory.changes']> | Refusal> => {
+      const binding = { project, route: 'memory.changes', filters: { id } }
+      const opened = after === undefined ? undefined : openCursor(world, binding, after)
+      if (opened && isRefusal(opened))
+        return refuseFields({ field: 'after', message: 'is not a cursor of this feed' })
+      const found = (await world.view(project, 'memory_changes', {
+        id,
+        limit,
+        ...(opened && { after: opened.position }),
+      })) as ViewQuestions['memory_changes']['reply']
+      if (isRefusal(found)) return found
+      return {
+        items: [...found.items],
+        has_more: found.more,
+        next_cursor: sealCursor(world, binding, found.last),
+      }
+    },
+  ),
+}

@@ -1,0 +1,60 @@
+/** Publishing under a key that the project's matcher may have forgotten: a view remembers (K1, K2 of protocol/events/sources.ts). */
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { Published, Recalled } from '../../protocol/events/sources.ts'
+import type { Outcome, World } from '../ports.ts'
+
+/** Milliseconds within which a key publishes once. */
+const DAY = 86_400_000
+/** Questions to the view: one more is needed only when tens of thousands of keys were used while it was asked. */
+const QUESTIONS = 5
+
+/** What a view knows of keys of the last day. */
+const rememberedIn = (
+  world: Pick<World, 'view' | 'now'>,
+  project: string,
+  keys: readonly string[],
+) =>
+  world.view(project, 'published_keys', { keys, since: world.now() - DAY }) as Promise<
+    ViewQuestions['published_keys']['reply'] | Refusal
+  >
+
+/**
+ * Publish until the matcher is sure.
+ * @param send the command, with what a view knows.
+ * @param first what came of it the first time, if it was sent already.
+ */
+export async function publishIdempotently(
+  world: Pick<World, 'view' | 'now'>,
+  project: string,
+  send: (recalled?: Recalled) => Promise<Outcome>,
+  first?: Outcome,
+): Promise<Outcome> {
+  let outcome = first ?? (await send())
+  for (let i = 0; i < QUESTIONS; i++) {
+    if (isRefusal(outcome)) return outcome
+    const { unsure } = outcome.reply as Pick<Published, 'unsure'>
+    if (!unsure) return outcome
+    const found = await rememberedIn(world, project, unsure.keys)
+    if (isRefusal(found)) return found
+    outcome = await send({ generation: unsure.generation, asked: unsure.keys, ids: found.ids })
+  }
+  return isRefusal(outcome) || !(outcome.reply as Pick<Published, 'unsure'>).unsure
+    ? outcome
+    : refuse('service_unavailable')
+}
+
+/** The event that was published under a key within a day; undefined: none. */
+export async function publishedUnder(
+  world: Pick<World, 'ask' | 'view' | 'now'>,
+  project: string,
+  key: string,
+): Promise<string | undefined | Refusal> {
+  const known = (await world.ask({ project, kind: 'events', id: project }, 'published', { key })) as
+    | string
+    | null
+    | Refusal
+  if (known !== null) return known
+  const found = await rememberedIn(world, project, [key])
+  return isRefusal(found) ? found : (found.ids[0] ?? undefined)
+}

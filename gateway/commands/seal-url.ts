@@ -1,0 +1,58 @@
+/** URLs of request bodies before they reach an actor: values of their queries are sealed, so that no journal has them in clear. */
+import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
+import type { Consumer } from '../../protocol/interactions/schema.ts'
+import { partUrl, type SentParts } from '../../protocol/masked-url.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import type { World } from '../ports.ts'
+import type { Prepared } from '../prepare.ts'
+
+type Sealing = Pick<World, 'seal' | 'lock'>
+
+/**
+ * A URL as a command carries it: masked, and the values beside it.
+ * @param home the project or organization for which the values are sealed.
+ */
+function sealUrl(
+  world: Sealing,
+  home: string,
+  text: string,
+): { readonly url: string; readonly url_parts: SentParts } {
+  const { url, values } = partUrl(text)
+  return {
+    url,
+    url_parts: values.map((value) =>
+      value === null
+        ? null
+        : {
+            sealed: world.lock(Buffer.from(value), home),
+            digest: Buffer.from(world.seal(`url\n${home}\n${value}`)).toString('hex'),
+          },
+    ),
+  }
+}
+
+/** What is prepared, with the member of the body that is a URL sealed. */
+export function withSealedUrl(
+  edge: Edge,
+  call: Call,
+  field: 'url' | 'endpoint_url',
+  prepared: Prepared = {},
+): Prepared {
+  const text = call.body[field]
+  if (typeof text !== 'string') return prepared
+  const { url, url_parts } = sealUrl(edge.world, scopeId(edge, call), text)
+  return { ...prepared, input: { ...prepared.input, [field]: url, url_parts } }
+}
+
+/** The consumer of a new interaction, with the address of its HTTP subscriber sealed; nothing when it has none. */
+export function sealedCallback(
+  world: Sealing,
+  project: string,
+  { consumer }: CreateInteraction,
+): Readonly<Record<string, unknown>> {
+  const subscriber = typeof consumer === 'object' ? consumer.http_subscriber : undefined
+  if (!subscriber) return {}
+  const { url, url_parts } = sealUrl(world, project, subscriber.callback_url)
+  const http_subscriber = { ...subscriber, callback_url: url }
+  return { consumer: { ...(consumer as Consumer), http_subscriber }, url_parts }
+}

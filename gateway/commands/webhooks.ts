@@ -1,0 +1,107 @@
+/**
+ * What rows of webhooks and secrets need before and after their commands: whether an address may be called, secrets that are
+ * sealed here, and tests whose outcome is waited for.
+ */
+import type { Webhook } from '../../protocol/webhooks/rows.ts'
+import { PROMPT, type DeliveryOutcome } from '../../protocol/webhooks/delivery.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { maskUrl } from '../../protocol/masked-url.ts'
+import { withSecret } from './actions.ts'
+import type { Call, Edge } from '../call.ts'
+import { answer, type LocalQuery } from '../listing.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { withSealedUrl } from './seal-url.ts'
+
+/** Milliseconds that a test may take: to be begun, and to be answered. */
+const PING_TIMEOUT_MS = PROMPT + 12_000
+
+/** Refuses an address that nothing may be sent to. */
+async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
+  const { url } = body as Partial<Webhook>
+  const message = url ? await world.unreachable?.(url) : undefined
+  return message === undefined
+    ? undefined
+    : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
+}
+
+/** What a test delivery has come to, once it has. */
+async function outcomeOf({ world }: Edge, project: string, id: string): Promise<unknown> {
+  let wake = () => {}
+  const stop = world.live(project, 'delivery', id, () => wake())
+  let over = false
+  const cancel = world.later(PING_TIMEOUT_MS, () => {
+    over = true
+    wake()
+  })
+  try {
+    for (;;) {
+      const changed = new Promise<void>((resolve) => {
+        wake = resolve
+      })
+      const found = (await world.ask({ project, kind: 'delivery', id }, 'outcome')) as
+        | DeliveryOutcome
+        | null
+        | Refusal
+      if (isRefusal(found)) return found
+      if (!found) return refuse('not_found')
+      const { status, response_code, last_error, latency_ms } = found
+      if (status === 'delivered' || status === 'failed')
+        return {
+          success: status === 'delivered',
+          ...(response_code !== undefined && { status_code: response_code }),
+          ...(last_error !== undefined && { error: last_error }),
+          ...(latency_ms !== undefined && { latency_ms }),
+        }
+      if (over)
+        return {
+          success: false,
+          error: 'Nobody sent it in time: no node with the role executor is free.',
+        }
+      await changed
+    }
+  } finally {
+    stop()
+    cancel()
+  }
+}
+
+/** Seal what a secret holds. The same entries have the same digest, so that a repeat stores nothing. */
+function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
+  if (!project) return {}
+  const entries = body['entries'] as Readonly<Record<string, string>>
+  const names = Object.keys(entries).sort()
+  const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, entries[name]])))
+  const digest = Buffer.from(
+    world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
+  ).toString('hex')
+  // The command carries no value: it is kept in the journal.
+  return {
+    input: {
+      entries: {},
+      names,
+      material: { sealed: world.lock(Buffer.from(text), project.id), digest },
+    },
+  }
+}
+
+/** By row name. */
+export const webhookPreparations: Readonly<Record<string, Prepare>> = {
+  'webhook.create': async (edge, call) =>
+    (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),
+  'webhook.update': async (edge, call) =>
+    (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url'),
+  'webhook.rotate_secret': withSecret,
+  'webhook.ping': async (edge, call) =>
+    (await checkUrl(edge, call)) ??
+    withSealedUrl(edge, call, 'url', {
+      answer: (reply) =>
+        outcomeOf(edge, call.project?.id ?? '', (reply as { delivery_id: string }).delivery_id),
+    }),
+  'secret.put': seal,
+}
+export const secretQueries: Readonly<Record<string, LocalQuery>> = {
+  'secret.list': answer<'secret.list'>(async ({ world, project = '' }) => {
+    const items = (await world.ask({ project, kind: 'project', id: project }, 'secrets')) as never
+    return isRefusal(items) ? items : { items }
+  }),
+}

@@ -1,0 +1,116 @@
+/**
+ * What a file is, read off its bytes. What a client says about it decides only between two kinds of text. A file that is of no kind
+ * that an agent can be shown, or too large for its kind, is refused before anything of it is stored.
+ */
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { FileFacts } from '../../protocol/sessions/attachments.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import { markdownOf, officeKind } from './office.ts'
+import { pagesOf } from './pdf.ts'
+import { openArchive, type Archive } from './zip.ts'
+
+type Kind = Pick<FileFacts, 'as' | 'mime_type'>
+const starts = (bytes: Buffer, text: string, at = 0): boolean =>
+  bytes.toString('latin1', at, at + text.length) === text
+
+function pictured(bytes: Buffer): string | undefined {
+  if (starts(bytes, '\x89PNG\r\n\x1a\n')) return 'image/png'
+  if (starts(bytes, '\xff\xd8\xff')) return 'image/jpeg'
+  if (starts(bytes, 'GIF87a') || starts(bytes, 'GIF89a')) return 'image/gif'
+  return starts(bytes, 'RIFF') && starts(bytes, 'WEBP', 8) ? 'image/webp' : undefined
+}
+/** Control characters that no text has. */
+const CONTROL = /[\0-\x08\x0e-\x1a\x1c-\x1f]/
+function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | undefined {
+  const image = pictured(bytes)
+  if (image !== undefined) return { as: 'image', mime_type: image }
+  if (bytes.subarray(0, 1024).includes('%PDF-'))
+    return { as: 'document', mime_type: 'application/pdf' }
+  if (!isUtf8(bytes) || CONTROL.test(bytes.toString('utf8'))) return undefined
+  return {
+    as: 'document',
+    mime_type:
+      /\.(md|markdown)$/i.test(name) || /^text\/(x-)?markdown\b/i.test(hint ?? '')
+        ? 'text/markdown'
+        : 'text/plain',
+  }
+}
+
+/** A file that was looked at; `text`: what an Office file says, as Markdown. */
+interface Inspected {
+  readonly facts: FileFacts
+  readonly text?: string
+}
+const taken = [
+  'application/pdf',
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'text/markdown',
+  'text/plain',
+  'DOCX, XLSX, PPTX',
+]
+const tooLarge = (kind: string | undefined, limit: number, actual: number): Refusal =>
+  refuse(
+    'payload_too_large',
+    { limit, actual },
+    `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have ${limit} bytes; this one has ${actual}.`,
+  )
+
+/** What is kept of a file, or why it is not taken. @param hint the type that the client says it has. */
+export async function inspect(
+  bytes: Buffer,
+  name: string,
+  hint: string | undefined,
+): Promise<Inspected | Refusal> {
+  const size_bytes = bytes.length
+  if (size_bytes === 0) return refuseFields({ field: 'file', message: 'is empty' })
+  if (size_bytes > limits.file.bytes) return tooLarge(undefined, limits.file.bytes, size_bytes)
+  const archive = starts(bytes, 'PK\x03\x04') ? openArchive(bytes) : undefined
+  const office = archive && archive !== 'unsafe' ? officeKind(archive) : archive
+  if (office === 'unsafe')
+    return refuse(
+      'payload_too_large',
+      { limit: limits.file.bytes, actual: size_bytes },
+      'The file is not safe to open: it is encrypted, has macros, or is far larger inside than outside.',
+    )
+  const facts = { name, size_bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
+  if (office !== undefined)
+    return converted({ ...facts, as: 'document', mime_type: office }, archive as Archive)
+  const kind = kindOf(bytes, name, hint)
+  if (!kind)
+    return refuseFields({
+      field: 'file',
+      message: 'is of no type that can be shown to an agent',
+      expected: taken,
+    })
+  if (kind.mime_type.startsWith('text/') && size_bytes > limits.file.text)
+    return tooLarge(kind.mime_type, limits.file.text, size_bytes)
+  const page_count = kind.mime_type === 'application/pdf' ? await pagesOf(bytes) : undefined
+  if (page_count === 'unreadable')
+    return refuseFields({
+      field: 'file',
+      message: 'is a PDF whose pages cannot be counted: it is damaged or encrypted',
+    })
+  if (page_count !== undefined && page_count > limits.file.pages)
+    return refuse(
+      'payload_too_large',
+      { limit: limits.file.pages, actual: page_count },
+      `A PDF may have ${limits.file.pages} pages; this one has ${page_count}.`,
+    )
+  return { facts: { ...facts, ...kind, ...(page_count !== undefined && { page_count }) } }
+}
+async function converted(facts: FileFacts, archive: Archive): Promise<Inspected> {
+  const text = await markdownOf(archive)
+  return text === undefined
+    ? {
+        facts: {
+          ...facts,
+          conversion: { state: 'failed', error: 'the parts of the file cannot be read' },
+        },
+      }
+    : { facts: { ...facts, conversion: { state: 'ready' } }, text }
+}

@@ -1,0 +1,70 @@
+/** Skills from Markdown: an optional block of YAML between two lines `---` says name, description, allowed tools and tags; the rest are the instructions. */
+import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { SkillBody } from '../../protocol/skills/schema.ts'
+import { faultsOf } from '../http/validate.ts'
+import { readYaml } from './yaml.ts'
+
+/** Characters of front matter. */
+const MAX_FRONT_MATTER_LENGTH = 65_536
+
+const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
+const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
+
+/** A list that may be written as one text, separated by commas or spaces. */
+const listed = (value: unknown): unknown =>
+  typeof value === 'string' ? value.split(/[,\s]+/).filter(Boolean) : value
+/** Tags that may be a list of words; those become keys without a value. */
+const tagged = (value: unknown): unknown => {
+  const words = listed(value)
+  if (Array.isArray(words)) return Object.fromEntries(words.map((word) => [String(word), '']))
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(
+        Object.entries(value).map(([key, member]) => [
+          key,
+          typeof member === 'number' || typeof member === 'boolean' ? String(member) : member,
+        ]),
+      )
+    : value
+}
+
+/** The skill that a text describes. @param name wins over the one in the text. Keys that are not known are passed over. */
+export function readSkill(content: string, name: string | undefined): SkillBody | Refusal {
+  const block = BLOCK.exec(content)
+  const instructions = (block ? content.slice(block[0].length) : content)
+    .replace(/^\uFEFF/, '')
+    .trim()
+  const matter = block ? frontMatter(block[1] ?? '') : {}
+  if ('refused' in matter) return matter as unknown as Refusal
+  const { description, tags } = matter
+  const allowed = matter['allowed_tools'] ?? matter['allowed-tools']
+  const skill = {
+    instructions,
+    name: name ?? matter['name'],
+    ...(description != null && { description }),
+    ...(allowed != null && { allowed_tools: listed(allowed) }),
+    ...(tags != null && { tags: tagged(tags) }),
+  }
+  if (skill.name == null)
+    return refuseFields({ field: 'name', message: 'is neither given nor in the front matter' })
+  const faults: FieldError[] =
+    instructions === ''
+      ? [{ field: 'content', message: 'has no instructions besides the front matter' }]
+      : faultsOf(SkillBody, skill)
+  return faults.length > 0
+    ? refuseFields(
+        ...faults.map((one) =>
+          ['instructions', 'content'].includes(one.field) ? { ...one, field: 'content' } : one,
+        ),
+      )
+    : (skill as SkillBody)
+}
+
+function frontMatter(text: string): Readonly<Record<string, unknown>> | Refusal {
+  const read = readYaml(text, MAX_FRONT_MATTER_LENGTH)
+  if ('fault' in read) return fault(`its front matter ${read.fault}`)
+  const { value } = read
+  if (value === null) return {}
+  return typeof value === 'object' && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : fault('its front matter is not a map of keys')
+}

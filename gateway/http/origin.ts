@@ -1,0 +1,21 @@
+/** Why a command is put to an actor: who asked, when, from where. */
+import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
+import type { World } from '../ports.ts'
+import type { Incoming } from './request.ts'
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The origin of what somebody asks for with a request. @param request_id the id that the answer carries, if it carries one. */
+export function originOf(
+  world: Pick<World, 'now'>,
+  { principal, credential }: { readonly principal: Principal; readonly credential: Credential },
+  incoming: Pick<Incoming, 'header' | 'ip'>,
+  request_id?: string,
+): Origin {
+  const agent = incoming.header('user-agent')?.slice(0, 256)
+  const origin: Writable<Origin> = { at: world.now(), principal, credential }
+  if (request_id !== undefined) origin.request_id = request_id
+  if (incoming.ip !== '') origin.ip = incoming.ip
+  if (agent !== undefined) origin.user_agent = agent
+  return origin
+}

@@ -1,0 +1,67 @@
+/** What the machines around a gateway ask: whether it lives, whether it can work, and its numbers. */
+import { refuse } from '../../protocol/errors.ts'
+import type { GatewaySettings, StorageReport, World } from '../ports.ts'
+import type { Handler } from '../serve.ts'
+
+/** The sentence for a request without the token. */
+export const METRICS_REFUSED =
+  'The metrics ask for a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
+/** Whether a request carries the token that metrics ask for. Hashes are compared, so that the time says nothing about the token. */
+export const mayReadMetrics = (
+  metrics: GatewaySettings['metrics'],
+  authorization: string | undefined,
+  hash: (text: string) => string,
+): boolean =>
+  metrics?.token === undefined || hash(authorization ?? '') === hash(`Bearer ${metrics.token}`)
+
+/** What readiness is judged by. */
+export interface Readiness {
+  unready(): Promise<readonly string[]>
+  storage?(): StorageReport
+}
+
+/**
+ * The answer of `/readyz`: 200 with warnings, or 503 with the reasons.
+ * @param stopping whether no new work is taken.
+ * @param query of the request. With `for=reads` it does not count that nothing can be changed: all gateways say that at the
+ * same moment, and a load balancer that left them all would end the reads as well.
+ */
+export async function readyAnswer(
+  readiness: Readiness,
+  stopping: boolean,
+  query: string,
+): Promise<{ readonly status: 200 | 503; readonly body: Record<string, unknown> }> {
+  if (stopping) return { status: 503, body: { status: 'not ready', reasons: ['stopping'] } }
+  const { stops, warnings } = readiness.storage?.() ?? { stops: [], warnings: [] }
+  const unready = await readiness
+    .unready()
+    .catch((error: unknown) => [error instanceof Error ? error.message : String(error)])
+  const readsOnly = new URLSearchParams(query).get('for') === 'reads'
+  const reasons = readsOnly ? unready : [...unready, ...stops]
+  if (reasons.length > 0) return { status: 503, body: { status: 'not ready', reasons } }
+  const all = readsOnly ? [...stops, ...warnings] : warnings
+  return { status: 200, body: { status: 'ready', ...(all.length > 0 && { warnings: all }) } }
+}
+
+/** Answers by path. @param stopping whether the gateway takes no new work. */
+export const openStatus = (
+  world: World,
+  stopping: () => boolean,
+): Readonly<Record<string, Handler>> => ({
+  '/healthz': async () => ({ status: 200, body: { status: 'alive' } }),
+  '/readyz': async (incoming) => {
+    const answer = await readyAnswer(world, stopping(), incoming.query)
+    return answer.status === 200 ? answer : { ...answer, headers: { 'Retry-After': '1' } }
+  },
+  '/metrics': async (incoming) => {
+    const { metrics } = world.settings
+    if (metrics?.status_only) return refuse('not_found', undefined, 'There is no such path.')
+    if (!mayReadMetrics(metrics, incoming.header('authorization'), (text) => world.hash(text)))
+      return refuse('unauthorized', undefined, METRICS_REFUSED)
+    return {
+      status: 200,
+      text: await world.metrics(),
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+    }
+  },
+})

@@ -1,0 +1,231 @@
+/**
+ * From text to checked input: the query string and the body of a request, as their row describes them. Validators are compiled
+ * on a row's first request.
+ */
+import { Compile } from 'typebox/compile'
+import type { TSchema } from 'typebox'
+import { wholeOf } from '../../protocol/common.ts'
+import type { Row } from '../../protocol/contract.ts'
+import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { explain, member } from './explain.ts'
+
+type Values = Readonly<Record<string, unknown>>
+interface Described {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Described>>
+  readonly items?: Described
+  readonly anyOf?: readonly Described[]
+  readonly default?: unknown
+}
+
+/** Levels of nesting in a body. */
+const DEEPEST = 64
+const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
+
+/** Refuse what a schema does not allow, naming every faulty place; undefined when it fits. @param root what the whole value is called. */
+function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
+  const faults = faultsOf(schema, value, root)
+  return faults.length > 0 ? refuseFields(...faults) : undefined
+}
+/** Every place that a schema does not allow; empty when the value fits. @param root what the whole value is called. */
+export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
+  let checker = checkers.get(schema)
+  if (!checker) checkers.set(schema, (checker = Compile(schema)))
+  if (checker.Check(value)) return []
+  const faults = explain(schema, value).map((fault) =>
+    fault.field === '' ? { ...fault, field: root } : fault,
+  )
+  return faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]
+}
+
+const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
+/** The pairs of a query string, or undefined when an encoding is broken. */
+function pairsOf(query: string): [string, string][] | undefined {
+  try {
+    return query
+      .split('&')
+      .filter(Boolean)
+      .map((pair) => {
+        const [name = '', ...rest] = pair.split('=')
+        return [decode(name), decode(rest.join('='))]
+      })
+  } catch {
+    return undefined
+  }
+}
+
+const scalar = (text: string, schema: Described | undefined): unknown =>
+  schema?.type === 'boolean' && (text === 'true' || text === 'false')
+    ? text === 'true'
+    : schema?.type === 'integer' || schema?.type === 'number'
+      ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
+      : text
+
+/** Read a query string: numbers and booleans from their texts, lists repeated or joined by commas, defaults filled in. */
+export function readQuery(row: Row, query: string): Values | Refusal {
+  const schema = row.shape.query
+  if (!schema && query === '') return {}
+  const pairs = pairsOf(query)
+  if (!pairs) return refuseFields({ field: 'query', message: 'is not percent-encoded UTF-8' })
+  const known =
+    (schema as { properties?: Readonly<Record<string, Described>> } | undefined)?.properties ?? {}
+  const values: Record<string, unknown> = Object.create(null)
+  const faults: FieldError[] = []
+  for (const [name, text] of pairs) {
+    const described = Object.hasOwn(known, name) ? known[name] : undefined
+    if (!described)
+      faults.push({
+        field: member('', name),
+        message: 'is not a known parameter',
+        ...(schema && { expected: Object.keys(known) }),
+      })
+    else if (described.type === 'array')
+      values[name] = [
+        ...((values[name] as unknown[] | undefined) ?? []),
+        ...text
+          .split(',')
+          .filter(Boolean)
+          .map((part) => scalar(part, described.items)),
+      ]
+    else if (name in values) faults.push({ field: name, message: 'is given more than once' })
+    else values[name] = scalar(text, described)
+  }
+  if (faults.length > 0) return refuseFields(...faults)
+  const { exact } = row.shape
+  if (exact !== undefined && (values[exact] as unknown[] | undefined)?.length)
+    for (const name of ['cursor', 'order', 'limit']) delete values[name]
+  for (const [name, described] of Object.entries(known))
+    if (!(name in values) && described.default !== undefined) values[name] = described.default
+  const plain = { ...values }
+  return (schema && check(schema, plain, 'query')) ?? plain
+}
+
+/** Read a body as JSON and check it against the row. @param text undefined when it is not UTF-8. @param type the Content-Type header. */
+export function readBody(
+  row: Row,
+  text: string | undefined,
+  type: string | undefined,
+): Values | Refusal {
+  const { body: schema, bodyOptional, check: further } = row.shape
+  const blank = text === ''
+  if (blank && (!schema || bodyOptional)) return {}
+  if (blank) return refuseFields({ field: 'body', message: 'is required', expected: 'object' })
+  if (
+    type !== undefined &&
+    type !== 'application/json' &&
+    !/^(application\/([\w.-]+\+)?json|text\/plain)\b/i.test(type)
+  )
+    return refuse('unsupported_media_type', { content_type: type })
+  if (text === undefined) return refuseFields({ field: 'body', message: 'is not UTF-8' })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return refuseFields({
+      field: 'body',
+      message: `is not JSON: ${(error as Error).message.slice(0, 200)}`,
+    })
+  }
+  const fault = unsafe(value)
+  if (fault) return refuseFields({ ...fault, field: fault.field || 'body' })
+  if (!schema) {
+    const extra =
+      typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? Object.keys(value)
+        : undefined
+    if (!extra)
+      return refuseFields({ field: 'body', message: 'must be an object', expected: 'object' })
+    return extra.length === 0
+      ? {}
+      : refuseFields(
+          ...extra
+            .slice(0, 50)
+            .map((name) => ({ field: member('', name), message: 'is not a known field' })),
+        )
+  }
+  const refused = check(schema, value, 'body')
+  if (refused) return refused
+  const meant = text.includes('null') ? withoutNulls(schema, value) : value
+  const faults = further?.(meant as never) ?? []
+  return faults.length > 0 ? refuseFields(...faults) : (meant as Values)
+}
+
+/** A value without the members that are null and are to be absent then (`orAbsent`). Null in an open object is a value like any other. */
+function withoutNulls(schema: Described, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (schema.anyOf)
+    return schema.anyOf.reduce((rest, branch) => withoutNulls(branch, rest), value as unknown)
+  const { items, properties } = schema
+  if (Array.isArray(value)) return items ? value.map((item) => withoutNulls(items, item)) : value
+  if (!properties) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, item]) => {
+      const part = Object.hasOwn(properties, name) ? properties[name] : undefined
+      return item === null && part?.default === null
+        ? []
+        : [[name, part ? withoutNulls(part, item) : item]]
+    }),
+  )
+}
+
+/**
+ * The first place of a parsed value that must not come in whatever its schema allows: nested so deeply that it could not be
+ * written again, a name that reaches an object's prototype, or a number that JSON cannot write again (1e999 is read as infinity),
+ * so that memory and journal would differ.
+ */
+export const unsafe = (value: unknown): FieldError | undefined =>
+  isSuspect(value, 1) ? suspect(value) : undefined
+
+/** Whether `suspect` may find something: its rules without places, because almost every value passes. */
+function isSuspect(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return false
+  if (depth > DEEPEST) return true
+  if (Array.isArray(value)) return value.some((item) => isSuspect(item, depth + 1))
+  for (const key in value) {
+    if (
+      key === '__proto__' ||
+      key === 'constructor' ||
+      isSuspect((value as Values)[key], depth + 1)
+    )
+      return true
+  }
+  return false
+}
+
+function suspect(root: unknown): FieldError | undefined {
+  const stack: { value: unknown; path: string; depth: number }[] = [
+    { value: root, path: '', depth: 1 },
+  ]
+  for (let top = stack.pop(); top; top = stack.pop()) {
+    const { value, path, depth } = top
+    if (typeof value === 'number' && !Number.isFinite(value))
+      return { field: path, message: 'is too large a number' }
+    if (typeof value !== 'object' || value === null) continue
+    if (depth > DEEPEST)
+      return {
+        field: path,
+        message: `is nested more than ${DEEPEST} levels deep`,
+        expected: { maxDepth: DEEPEST },
+      }
+    if (Array.isArray(value)) {
+      value.forEach((item, index) => {
+        if (holds(item)) stack.push({ value: item, path: member(path, index), depth: depth + 1 })
+      })
+      continue
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if (
+        key === '__proto__' ||
+        (key === 'constructor' &&
+          typeof item === 'object' &&
+          item !== null &&
+          Object.hasOwn(item, 'prototype'))
+      )
+        return { field: member(path, key), message: 'is not allowed as a name' }
+      if (holds(item)) stack.push({ value: item, path: member(path, key), depth: depth + 1 })
+    }
+  }
+  return undefined
+}
+const holds = (item: unknown): boolean => typeof item === 'object' || typeof item === 'number'

@@ -1,0 +1,199 @@
+/**
+ * Answering by link, without signing in: the link is the credential, for one answer of one person to one question. What it may
+ * do is decided by the interaction like any other answer.
+ */
+import { activePrincipal, principalOf } from '../../../protocol/access/directory.ts'
+import type { Credential, Principal } from '../../../protocol/entry.ts'
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { roundOf } from '../../../protocol/interactions/resolve.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { Edge } from '../../call.ts'
+import { originOf } from '../../http/origin.ts'
+import type { Incoming } from '../../http/request.ts'
+import type { Answer } from '../../http/respond.ts'
+import type { Handler } from '../../serve.ts'
+import { form, notice, questionOf } from './page.ts'
+import { readToken, type LinkClaim } from './token.ts'
+
+/** Largest form in bytes. */
+export const FORM_LIMIT = 65_536
+const COMMENT = 16_384
+
+interface Opened {
+  readonly claim: LinkClaim
+  readonly record: Interaction
+  readonly principal: Principal
+  readonly credential: Credential
+}
+
+/** Show the form, or say why there is none. */
+export const showForm =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const opened = await open(edge, incoming)
+    return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
+  }
+
+/** Take the form. */
+export const takeForm =
+  (edge: Edge): Handler =>
+  async (incoming) => {
+    const opened = await open(edge, incoming)
+    if ('status' in opened) return opened
+    const { claim, record } = opened
+    const who = nameOf(opened)
+    if (incoming.broken === 'too_large') return form(record, who, 'The answer is too long.')
+    if (incoming.broken) return form(record, who, 'The answer cannot be read.')
+    const text = incoming.body
+    const fields = new URLSearchParams(text)
+    const value = chosen(record, fields)
+    if (value === undefined)
+      return over(opened) ?? form(record, who, 'Please choose an answer.', fields)
+    const comment = textOf(fields.get('comment'))?.trim()
+    if (comment !== undefined && comment.length > COMMENT)
+      return form(record, who, 'The comment is too long.', fields)
+    const { world } = edge
+    const origin = originOf(world, opened, incoming)
+    const outcome = await world.command({
+      project: claim.project,
+      kind: 'interaction',
+      id: claim.interaction,
+      name: 'interaction.respond',
+      origin,
+      // The same form sent twice is one answer.
+      command_id: world.hash(`answer\n${incoming.slots[0] ?? ''}\n${text}`).slice(0, 40),
+      input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
+    })
+    if (!isRefusal(outcome))
+      return notice(200, 'Thank you', 'Your answer was received. You can close this page.')
+    return refusedAs(edge, outcome, opened, fields)
+  }
+
+const nameOf = ({ principal, claim }: Opened): string => principal.name ?? claim.target
+
+async function refusedAs(
+  edge: Edge,
+  refusal: Refusal,
+  opened: Opened,
+  fields: URLSearchParams,
+): Promise<Answer> {
+  if (refusal.refused === 'bad_request' || refusal.details?.['limit'] !== undefined)
+    return form(
+      opened.record,
+      nameOf(opened),
+      refusal.message ?? 'The answer was not accepted.',
+      fields,
+    )
+  if (refusal.refused === 'service_unavailable' || refusal.refused === 'internal')
+    return unavailable
+  const record = (await read(edge, opened.claim)) ?? opened.record
+  return (
+    ('refused' in record ? undefined : over({ ...opened, record })) ??
+    gone('This question does not take answers any more.')
+  )
+}
+
+const unavailable: Answer = {
+  ...notice(
+    503,
+    'Please try again',
+    'The service cannot take your answer right now. Reload the page in a moment.',
+  ),
+}
+const gone = (text: string): Answer => notice(410, 'This link is over', text)
+const read = async (
+  { world }: Edge,
+  { project, interaction }: LinkClaim,
+): Promise<Interaction | null | Refusal> =>
+  (await world.ask({ project, kind: 'interaction', id: interaction }, 'get')) as
+    | Interaction
+    | null
+    | Refusal
+
+async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
+  const { world, limits } = edge
+  const token = incoming.slots[0] ?? ''
+  const claim = readToken(world, token)
+  if (!claim)
+    return notice(
+      404,
+      'There is no such link',
+      'Check that the whole address was copied, or ask for a new link.',
+    )
+  const credential: Credential = {
+    type: 'internal',
+    id: `answer_link:${world.hash(token).slice(0, 24)}`,
+  }
+  const limited = await limits?.(credential.id, world.organization())
+  if (limited?.refused)
+    return notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
+  if (!(await edge.becomesFresh())) return unavailable
+  if (claim.expires !== undefined && claim.expires <= world.now())
+    return gone('The time to answer is over.')
+  const principal = await speakerOf(edge, claim)
+  if (isRefusal(principal)) return unavailable
+  if (!principal) return gone('The person this link was made for cannot answer here any more.')
+  const record = await read(edge, claim)
+  if (isRefusal(record)) return unavailable
+  return record ? { claim, record, principal, credential } : gone('The question was deleted.')
+}
+
+/** The person a link speaks for, while the project knows them; a project that was deleted knows nobody. */
+async function speakerOf(
+  { directory }: Edge,
+  { project, target }: LinkClaim,
+): Promise<Principal | undefined | Refusal> {
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const known = getOwn(organization.projects, project)
+  if (!known || known.deleted) return undefined
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const party = activePrincipal(home, organization, target)
+  return party && principalOf(party)
+}
+
+/** Why the link is over, or undefined while it is not. */
+function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | undefined {
+  if (
+    record.responses.some(
+      ({ responder_user_id, attempt = 1 }) =>
+        responder_user_id === claim.target && attempt === claim.round,
+    )
+  )
+    return gone('Your answer was already received. Thank you.')
+  switch (record.status) {
+    case 'completed':
+      return gone('The question has been answered.')
+    case 'cancelled':
+      return gone('The question was withdrawn.')
+    case 'expired':
+      return gone('The time to answer is over.')
+    case 'in_review':
+      return gone('The answers are being reviewed.')
+    case 'pending':
+      return roundOf(record) === claim.round
+        ? undefined
+        : gone('Answers are wanted anew; use the newer link.')
+  }
+}
+
+/** A text as it was typed: forms end lines otherwise (HTML, constructing the entry list). */
+const textOf = (field: string | null | undefined): string | undefined =>
+  field?.replaceAll('\r\n', '\n')
+
+/** The value that a form gives; undefined when it gives none. Whether it is an answer is decided by the interaction. */
+function chosen(record: Interaction, fields: URLSearchParams): unknown {
+  const given = fields.getAll('value')
+  switch (questionOf(record).mode) {
+    case 'confirm':
+      return given[0] === 'true' ? true : given[0] === 'false' ? false : undefined
+    case 'multi_select':
+      return given
+    case 'select':
+      return given[0]
+    case 'input':
+      return textOf(given[0])
+  }
+}

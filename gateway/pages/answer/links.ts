@@ -1,0 +1,43 @@
+/** Links as the caller gets them: signed here, never part of a command. */
+import { parseTimestamp } from '../../../protocol/common.ts'
+import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import { linkable, roundOf } from '../../../protocol/interactions/resolve.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import type { Call, Edge } from '../../call.ts'
+import type { Prepared } from '../../prepare.ts'
+import { linkToken } from './token.ts'
+
+/** Sign a link for each target that is wished, or for all who can still answer. The actor says whether it may have one. */
+export async function signLinks(
+  { world }: Edge,
+  { project, slots, body }: Call,
+): Promise<Prepared | Refusal> {
+  const id = slots['id'] ?? ''
+  if (!project || !isId(id, 'interaction')) return refuse('not_found')
+  const record = (await world.ask({ project: project.id, kind: 'interaction', id }, 'get')) as
+    | Interaction
+    | null
+    | Refusal
+  if (isRefusal(record)) return record
+  if (!record) return refuse('not_found')
+  const round = roundOf(record)
+  const { expires_at } = record
+  const expires = expires_at === undefined ? undefined : parseTimestamp(expires_at)
+  const wished = body['target_user_ids'] as readonly string[] | undefined
+  const items = [...new Set(wished ?? linkable(record))].map((target) => {
+    const token = linkToken(world, {
+      project: project.id,
+      interaction: id,
+      target,
+      round,
+      ...(expires !== undefined && { expires }),
+    })
+    return {
+      target_user_id: target,
+      url: `${world.settings.public_url ?? ''}/answer/${token}`,
+      ...(expires_at !== undefined && { expires_at }),
+    }
+  })
+  return { input: { round }, reply: { items } }
+}

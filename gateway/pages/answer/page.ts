@@ -1,0 +1,182 @@
+/**
+ * The page behind an answer link: one form, without scripts, every control labelled and reachable with the keyboard. All that
+ * people wrote is escaped; links lead only to http and https addresses.
+ */
+import { createHash } from 'node:crypto'
+import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
+import type { Answer } from '../../http/respond.ts'
+
+const style = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
+body{max-width:40rem;margin:0 auto;padding:1.5rem}
+h1{font-size:1.4rem;overflow-wrap:anywhere}
+a{color:inherit}
+.text,pre{white-space:pre-wrap;overflow-wrap:anywhere}
+fieldset{border:1px solid;border-radius:.4rem;margin:1rem 0;padding:.75rem 1rem}
+label.choice{display:block;padding:.3rem 0}
+label.field{display:block;margin:1rem 0 .3rem}
+textarea,input[type=text]{width:100%;box-sizing:border-box;font:inherit;padding:.5rem}
+button{font:inherit;padding:.6rem 1.4rem;margin-top:1rem}
+:focus-visible{outline:3px solid #1a6fd4;outline-offset:2px}
+.note{opacity:.75;font-size:.9rem}
+.fault{border-left:4px solid #c0262d;padding-left:.75rem;font-weight:600}`
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
+const headers = {
+  'Content-Security-Policy': policy,
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+} as const
+
+/** Text as HTML. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+/** A page. @param content HTML. */
+export const pageOf = (status: number, title: string, content: string): Answer => ({
+  status,
+  headers,
+  type: 'text/html; charset=utf-8',
+  text: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>${escaped(title)}</h1>
+${content}
+</main>
+</body>
+</html>
+`,
+})
+
+/** A page that only says something. */
+export const notice = (status: number, title: string, text: string): Answer =>
+  pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
+
+/** The form. @param who the name of who answers. @param fault why the last attempt was not taken. @param given what it held. */
+export function form(
+  interaction: Interaction,
+  who: string,
+  fault?: string,
+  given?: URLSearchParams,
+): Answer {
+  const { title, description, context, spec, expires_at, review_feedback } = interaction
+  return pageOf(
+    fault === undefined ? 200 : 400,
+    title,
+    [
+      ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escaped(fault)}</p>`]),
+      ...(description ? [`<p class="text">${escaped(description)}</p>`] : []),
+      ...(review_feedback
+        ? [`<h2>What should change</h2>\n<p class="text">${escaped(review_feedback)}</p>`]
+        : []),
+      ...references(interaction),
+      ...(context
+        ? [
+            `<details><summary>Details</summary><pre>${escaped(JSON.stringify(context, null, 2))}</pre></details>`,
+          ]
+        : []),
+      '<form method="post" accept-charset="utf-8">',
+      control(
+        given ? filled(questionOf(interaction), given.getAll('value')) : questionOf(interaction),
+        spec !== undefined,
+      ),
+      `<label class="field" for="comment">Comment (optional)</label>\n<textarea id="comment" name="comment" rows="3" maxlength="16384">\n${escaped(given?.get('comment') ?? '')}</textarea>`,
+      '<button type="submit">Send the answer</button>',
+      '</form>',
+      `<p class="note">You answer as ${escaped(who)}. This link works once${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
+    ].join('\n'),
+  )
+}
+
+/** A time as people read it: to the minute. */
+export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
+
+/** How an interaction is answered on a page: an approval without a question is a yes or a no, anything else a text. */
+export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
+  spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
+
+/** The question with an attempt in the place of its defaults. */
+function filled(question: Question, given: readonly string[]): Question {
+  const { default_value: _, default_confirmed: __, ...rest } = question
+  const [first] = given
+  switch (question.mode) {
+    case 'confirm':
+      return first === undefined ? rest : { ...rest, default_confirmed: first === 'true' }
+    case 'select':
+      return first === undefined ? rest : { ...rest, default_value: first }
+    case 'multi_select':
+      return { ...rest, default_values: [...given] }
+    case 'input':
+      return { ...rest, default_text: first ?? '' }
+  }
+}
+
+function references({ subject, references: others = [] }: Interaction): string[] {
+  const all = [...(subject ? [subject] : []), ...others]
+  if (all.length === 0) return []
+  const item = ({ kind, url, label, entity_type, entity_id }: (typeof all)[number]): string => {
+    const text = escaped(label ?? url ?? `${entity_type} ${entity_id}`)
+    return kind === 'external_url' && /^https?:\/\//i.test(url ?? '')
+      ? `<li><a href="${escaped(url ?? '')}" rel="noreferrer noopener">${text}</a></li>`
+      : `<li>${text}</li>`
+  }
+  return [`<ul>${all.map(item).join('')}</ul>`]
+}
+
+const choice = (
+  type: 'radio' | 'checkbox',
+  value: string,
+  label: string,
+  on: boolean,
+  description?: string,
+  required = false,
+): string =>
+  `<label class="choice"><input type="${type}" name="value" value="${escaped(value)}"${on ? ' checked' : ''}${required ? ' required' : ''}> ${escaped(label)}${description ? ` <span class="note">${escaped(description)}</span>` : ''}</label>`
+
+function control(question: Question, asked: boolean): string {
+  const {
+    mode,
+    options = [],
+    default_value,
+    default_values = [],
+    default_text = '',
+    default_confirmed,
+    placeholder,
+    multiline,
+  } = question
+  const group = (items: string[]) =>
+    `<fieldset>\n<legend>Your answer</legend>\n${items.join('\n')}\n</fieldset>`
+  switch (mode) {
+    case 'confirm':
+      return group([
+        choice('radio', 'true', 'Yes', default_confirmed === true, undefined, true),
+        choice('radio', 'false', 'No', default_confirmed === false, undefined, true),
+      ])
+    case 'select':
+      return group(
+        options.map(({ value, label, description }) =>
+          choice('radio', value, label, value === default_value, description, true),
+        ),
+      )
+    case 'multi_select':
+      return group(
+        options.map(({ value, label, description }) =>
+          choice('checkbox', value, label, default_values.includes(value), description),
+        ),
+      )
+    case 'input': {
+      const shared = `id="value" name="value"${placeholder ? ` placeholder="${escaped(placeholder)}"` : ''}${asked ? '' : ' required'}`
+      const field = multiline
+        ? `<textarea ${shared} rows="6">\n${escaped(default_text)}</textarea>`
+        : `<input type="text" ${shared} value="${escaped(default_text)}">`
+      return `<label class="field" for="value">Your answer</label>\n${field}`
+    }
+  }
+}

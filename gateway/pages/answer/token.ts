@@ -1,0 +1,54 @@
+/**
+ * The text of an answer link: which interaction it answers, for whom, in which round and until when, sealed with the
+ * installation's secret for this purpose alone. Nothing is stored of a link: it is spent by the answer it gives, and by
+ * everything else that ends the round or the interaction.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { World } from '../../ports.ts'
+
+/** What a link says. */
+export interface LinkClaim {
+  readonly project: string
+  readonly interaction: string
+  readonly target: string
+  readonly round: number
+  /** Unix milliseconds; absent: as long as the interaction is open. */
+  readonly expires?: number
+}
+type Sealer = Pick<World, 'seal'>
+
+const SEAL = 20
+const MAX_TOKEN_LENGTH = 2048
+const sealOf = (world: Sealer, text: string): Uint8Array =>
+  world.seal(`answer link\n${text}`).subarray(0, SEAL)
+
+/** The text of a link. */
+export function linkToken(
+  world: Sealer,
+  { project, interaction, target, round, expires }: LinkClaim,
+): string {
+  const text = JSON.stringify([project, interaction, target, round, expires ?? 0])
+  return Buffer.concat([sealOf(world, text), Buffer.from(text)]).toString('base64url')
+}
+
+/** What a link says, or undefined when this installation never made it. */
+export function readToken(world: Sealer, token: string): LinkClaim | undefined {
+  if (token.length > MAX_TOKEN_LENGTH) return undefined
+  const bytes = Buffer.from(token, 'base64url')
+  const text = bytes.subarray(SEAL).toString()
+  // Decoding base64 forgives foreign characters and spare bits: only the text that was given out is accepted.
+  if (
+    bytes.length <= SEAL ||
+    bytes.toString('base64url') !== token ||
+    !timingSafeEqual(bytes.subarray(0, SEAL), sealOf(world, text))
+  )
+    return undefined
+  const [project, interaction, target, round, expires] = JSON.parse(text) as [
+    string,
+    string,
+    string,
+    number,
+    number,
+  ]
+  return { project, interaction, target, round, ...(expires > 0 && { expires }) }
+}

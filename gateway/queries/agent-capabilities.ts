@@ -1,0 +1,182 @@
+/**
+ * What an agent has: assigned by its project, with the toolkits of the service and the skills of the organization filled in.
+ * Read from the owners, so it is what was last committed. Whatever was deleted meanwhile is left out.
+ */
+import type { Agent } from '../../protocol/agents/schema.ts'
+import type { AgentSource, ByName } from '../../protocol/agents/definition.ts'
+import type {
+  Equipped,
+  Given,
+  SkillAssignment,
+  ToolkitAssignment,
+} from '../../protocol/agents/capabilities.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Skill } from '../../protocol/skills/schema.ts'
+import { systemToolkits, type Toolkit } from '../../protocol/toolkits/schema.ts'
+import type { Directory } from '../directory.ts'
+import type { World } from '../ports.ts'
+
+/** Where to ask. */
+export interface CapabilityReader {
+  readonly world: World
+  readonly directory: Directory
+}
+
+/** Toolkits of the service, as old as the project. */
+export async function serviceToolkits(
+  { world, directory }: CapabilityReader,
+  project: string,
+): Promise<Toolkit[] | Refusal> {
+  const known = await directory.organization()
+  return isRefusal(known)
+    ? known
+    : systemToolkits(
+        world.settings.brand.toLowerCase(),
+        getOwn(known.projects, project)?.created_at ?? '1970-01-01T00:00:00.000Z',
+      )
+}
+
+interface Held {
+  readonly agent: Agent
+  readonly toolkits: readonly (Given & { readonly toolkit: Toolkit })[]
+  readonly skills: readonly (Given & { readonly skill: Skill })[]
+}
+async function held(
+  { world, directory }: CapabilityReader,
+  project: string,
+  id: string,
+): Promise<Held | Refusal> {
+  const answer = (await world.ask({ project, kind: 'project', id: project }, 'equipment', {
+    id,
+  })) as Equipped | null | undefined | Refusal
+  if (isRefusal(answer)) return answer
+  if (!answer)
+    return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
+  const system = await serviceToolkits({ world, directory }, project)
+  if (isRefusal(system)) return system
+  const ids = answer.skills
+    .map((skill) => skill.id)
+    .filter((skill) => !getOwn(answer.kept.skills, skill))
+  const organization = world.organization()
+  const shared =
+    ids.length === 0
+      ? []
+      : ((await world.ask(
+          { project: organization, kind: 'organization', id: organization },
+          'skills',
+          { ids },
+        )) as readonly Skill[] | Refusal)
+  if (isRefusal(shared)) return shared
+  return {
+    agent: answer.agent,
+    toolkits: answer.toolkits.flatMap((given) => {
+      const toolkit =
+        getOwn(answer.kept.toolkits, given.id) ?? system.find((one) => one.id === given.id)
+      return toolkit ? [{ ...given, toolkit }] : []
+    }),
+    skills: answer.skills.flatMap((given) => {
+      const skill =
+        getOwn(answer.kept.skills, given.id) ?? shared.find((one) => one.id === given.id)
+      return skill ? [{ ...given, skill }] : []
+    }),
+  }
+}
+
+/** The toolkits of an agent as clients see them. */
+export async function toolkitAssignments(
+  asking: CapabilityReader,
+  project: string,
+  agent_id: string,
+): Promise<{ items: ToolkitAssignment[] } | Refusal> {
+  const has = await held(asking, project, agent_id)
+  return isRefusal(has)
+    ? has
+    : {
+        items: has.toolkits.map(({ toolkit, since }, position) => ({
+          agent_id,
+          toolkit_id: toolkit.id,
+          toolkit,
+          position,
+          created_at: since,
+        })),
+      }
+}
+/** The skills of an agent as clients see them. */
+export async function skillAssignments(
+  asking: CapabilityReader,
+  project: string,
+  agent_id: string,
+): Promise<{ items: SkillAssignment[] } | Refusal> {
+  const has = await held(asking, project, agent_id)
+  return isRefusal(has)
+    ? has
+    : {
+        items: has.skills.map(({ skill, since }, position) => ({
+          agent_id,
+          skill_id: skill.id,
+          skill,
+          enabled: true,
+          position,
+          created_at: since,
+        })),
+      }
+}
+
+/** What a turn of an agent begins with: its record, its toolkits and its skills. `not_found` without such an agent. */
+export async function agentSource(
+  asking: CapabilityReader,
+  project: string,
+  id: string,
+): Promise<AgentSource | Refusal> {
+  const has = await held(asking, project, id)
+  return isRefusal(has)
+    ? has
+    : {
+        agent: has.agent,
+        toolkits: has.toolkits.map(({ toolkit }) => toolkit),
+        skills: has.skills.map(({ skill }) => skill),
+      }
+}
+/**
+ * All toolkits and skills that an inline definition may mean by name, oldest first, so that a later record takes no name away.
+ * @public
+ */
+export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {
+  const [toolkits, skills] = await Promise.all([
+    allToolkits(asking, project),
+    allSkills(asking, project),
+  ])
+  if (isRefusal(toolkits)) return toolkits
+  return isRefusal(skills)
+    ? skills
+    : { toolkits: [...toolkits].reverse(), skills: [...skills].reverse() }
+}
+
+/** Toolkits of a project: those of the service first, then its own, newest first. */
+export async function allToolkits(
+  asking: CapabilityReader,
+  project: string,
+  include_system = true,
+): Promise<readonly Toolkit[] | Refusal> {
+  const [system, mine] = await Promise.all([
+    include_system ? serviceToolkits(asking, project) : [],
+    asking.world.view(project, 'toolkit.list', {}) as Promise<{ items: Toolkit[] } | Refusal>,
+  ])
+  if (isRefusal(system)) return system
+  return isRefusal(mine) ? mine : [...system, ...mine.items]
+}
+/** Skills of a project and then those of the organization, each newest first. The service has none. */
+export async function allSkills(
+  { world }: CapabilityReader,
+  project: string,
+): Promise<readonly Skill[] | Refusal> {
+  const list = (home: string, name: string) =>
+    world.view(home, name, {}) as Promise<{ items: Skill[] } | Refusal>
+  const [mine, shared] = await Promise.all([
+    list(project, 'skill.list'),
+    list(world.organization(), 'skill.list_organization'),
+  ])
+  if (isRefusal(mine)) return mine
+  return isRefusal(shared) ? shared : [...mine.items, ...shared.items]
+}

@@ -1,0 +1,56 @@
+/**
+ * Leases of jobs as they are now. Heartbeats are not journaled, so a view knows a lease as it was granted; the queue that owns it
+ * knows its last heartbeat. Each queue of a page is asked once. One that does not answer in time leaves its jobs as they are stored.
+ */
+import type { Job } from '../../protocol/jobs/rows.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import type { Renewal } from '../../protocol/internal.ts'
+import { shardOf } from '../../protocol/subjects.ts'
+import type { World } from '../ports.ts'
+
+/** Milliseconds that queues are given. */
+const QUEUE_TIMEOUT_MS = 1000
+
+/** The jobs of one project, each leased one with its `lease_expires_at` and, once its worker was heard of, `last_heartbeat_at`. */
+export async function withLeases(
+  world: World,
+  project: string,
+  jobs: readonly Job[],
+): Promise<readonly Job[]> {
+  const queues = new Map<string, { readonly to: Address; readonly job_ids: string[] }>()
+  for (const { id, queue, status } of jobs) {
+    const shard = status === 'claimed' ? shardOf('run', id, world.settings.shards) : undefined
+    if (shard === undefined) continue
+    const to: Address = { project, kind: 'queue', id: `${shard}.${queue}` }
+    const known = queues.get(to.id)
+    if (known) known.job_ids.push(id)
+    else queues.set(to.id, { to, job_ids: [id] })
+  }
+  if (queues.size === 0) return jobs
+  const answers = await Promise.all(
+    [...queues.values()].map(({ to, job_ids }) => renewals(world, to, job_ids)),
+  )
+  const renewed = new Map(answers.flat().map(({ job_id, ...lease }) => [job_id, lease]))
+  return jobs.map((job) => ({ ...job, ...renewed.get(job.id) }))
+}
+
+async function renewals(
+  world: World,
+  to: Address,
+  job_ids: readonly string[],
+): Promise<readonly Renewal[]> {
+  let stop = () => {}
+  const late = new Promise<undefined>((resolve) => {
+    stop = world.later(QUEUE_TIMEOUT_MS, () => resolve(undefined))
+  })
+  try {
+    const answer = await Promise.race([world.ask(to, 'renewals', { job_ids }), late])
+    return answer === undefined || isRefusal(answer) ? [] : (answer as readonly Renewal[])
+  } catch (error) {
+    world.log.debug({ err: error, queue: to.id }, 'a queue did not tell of its leases')
+    return []
+  } finally {
+    stop()
+  }
+}

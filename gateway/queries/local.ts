@@ -1,0 +1,303 @@
+/**
+ * Queries that this gateway answers itself, from its directories: projects, keys, principals, people, roles, permissions. They are
+ * complete there, and as current as the last answered change.
+ */
+import { brandedPermission } from '../../protocol/access/schema.ts'
+import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
+import type { Secret } from '../../protocol/access/secret-rows.ts'
+import type { Role } from '../../protocol/access/role-rows.ts'
+import { isPersonal } from '../../protocol/access/user-rows.ts'
+import type { Api } from '../../protocol/api.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import type { Input } from '../../protocol/contract.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
+import { eventCatalog } from '../../protocol/events/catalog.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { connectedBy } from '../../protocol/events/integrations.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { allows, roleRecord } from '../../protocol/access/roles.ts'
+import type { Caller } from '../auth/authenticate.ts'
+import { catalogQueries, entriesOf } from './action-catalog.ts'
+import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
+import { definitionQueries } from '../commands/definitions.ts'
+import { loopQueries } from './loop-triggers.ts'
+import { secretQueries } from '../commands/webhooks.ts'
+import {
+  answer,
+  before,
+  DEFAULT_LIMIT,
+  found,
+  newestFirst,
+  newestPage,
+  organizationOf,
+  pageOf,
+  projectOf,
+  type LocalContext,
+  type LocalQuery,
+} from '../listing.ts'
+import { manifestQueries } from './tool-manifest.ts'
+import { memoryQueries } from '../commands/memory.ts'
+import { attachmentQueries } from '../sessions/attach.ts'
+
+const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
+  keys.find((key) => key.id === id)
+/** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
+const keys = {
+  organization: async <T>(
+    { directory }: LocalContext,
+    use: (keys: readonly ApiKey[]) => T,
+  ): Promise<T | Refusal> => {
+    const known = await directory.refreshOrganization()
+    return isRefusal(known) ? known : use(Object.values(known.keys))
+  },
+  project: async <T>(
+    { directory, project = '' }: LocalContext,
+    use: (keys: readonly ApiKey[]) => T,
+  ): Promise<T | Refusal> => {
+    const known = await directory.refreshProject(project)
+    return isRefusal(known)
+      ? known
+      : use(Object.values(known.keys).filter((key) => !isPersonal(key)))
+  },
+  person: async <T>(
+    { directory, project = '' }: LocalContext,
+    id: string,
+    use: (keys: readonly ApiKey[]) => T,
+  ): Promise<T | Refusal> => {
+    const known = await directory.refreshProject(project)
+    if (isRefusal(known)) return known
+    return personIn(known, id)
+      ? use(Object.values(known.keys).filter((key) => isPersonal(key) && key.principal_id === id))
+      : refuse('not_found')
+  },
+}
+const personIn = ({ principals }: ProjectDirectory, id: string): PrincipalRecord | undefined => {
+  const person = getOwn(principals, id)
+  return person?.kind === 'user' ? person : undefined
+}
+
+const credentialOf = ({ id, name, expires_at, last_used_at }: ApiKey, now: number) => ({
+  id,
+  status:
+    (parseTimestamp(expires_at ?? '') ?? Infinity) > now
+      ? ('active' as const)
+      : ('expired' as const),
+  label: name,
+  ...(last_used_at !== undefined && { last_used_at }),
+})
+
+/** Whether a project has a tag: `key`, or `key:value` where the key may itself contain colons. */
+const tagged = ({ tags = {} }: Project, term: string): boolean =>
+  Object.hasOwn(tags, term) ||
+  Object.entries(tags).some(([key, value]) => `${key}:${value}` === term)
+function projectFilter(
+  { scope, permissions }: Caller,
+  { search, tag }: Input<Api['project.list']>,
+): (project: OrganizationDirectory['projects'][string]) => boolean {
+  const needle = search?.toLowerCase() ?? ''
+  const terms = (tag ?? []).map((term) => term.trim()).filter((term) => term !== '')
+  return (project) =>
+    !project.deleted &&
+    (scope.kind === 'organization' ||
+      (scope.project_id === project.id && allows(permissions, 'project.view'))) &&
+    [project.name, project.handle, project.description ?? ''].some((text) =>
+      text.toLowerCase().includes(needle),
+    ) &&
+    terms.every((term) => tagged(project, term))
+}
+const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
+  state === 'active' || (state === 'disabled' && disabled === true)
+/** People are listed only when they are asked for: clients of others know no such kind. */
+const listed = (
+  principal: PrincipalRecord,
+  { kind, include_disabled }: Input<Api['principal.list']>,
+): boolean =>
+  (kind === undefined ? principal.kind !== 'user' : principal.kind === kind) &&
+  shown(principal, include_disabled)
+const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
+  const project = getOwn(known.projects, id)
+  return project?.deleted ? undefined : project
+}
+
+/** All roles: the system's, weakest first, then those of the project, newest first. `rank` is a system role's place; custom ones share the last. */
+async function everyRole<T>(
+  context: LocalContext,
+  use: (roles: readonly Role[], rank: (role: Role) => number) => T,
+): Promise<T | Refusal> {
+  const { brand } = context.world.settings
+  const [organization, home] = await Promise.all([
+    organizationOf(context, (known) => live(known, context.project)),
+    projectOf(context, ({ id, roles }) =>
+      Object.values(roles).map((role) => roleRecord(role, id, brand)),
+    ),
+  ])
+  if (!organization) return refuse('not_found')
+  if (isRefusal(organization)) return organization
+  if (isRefusal(home)) return home
+  const system = rolesOf(organization, brand.toLowerCase())
+  const rank = ({ id, system_defined }: Role): number =>
+    system_defined ? system.findIndex((role) => role.id === id) : system.length
+  return use([...system, ...newestFirst(home)], rank)
+}
+
+/** By row name; rows that are a form of one of these (`as`) are answered by it. */
+export const localQueries: Readonly<Record<string, LocalQuery>> = {
+  'project.list': answer<'project.list'>((context, input) =>
+    organizationOf(context, ({ projects }) =>
+      newestPage<Project>(
+        context,
+        'project.list',
+        Object.values(projects).filter(projectFilter(context.caller, input)),
+      ),
+    ),
+  ),
+  'project.get': answer<'project.get'>((context) =>
+    organizationOf(context, (known) => found(live(known, context.project))),
+  ),
+  'project.capabilities': answer<'project.capabilities'>(async ({ caller: { permissions } }) => ({
+    can_manage_project: permissions.has('project.admin'),
+    can_manage_access: permissions.has('access.manage'),
+  })),
+
+  'key.list_organization': answer<'key.list_organization'>((context) =>
+    keys.organization(context, (all) =>
+      newestPage(context, 'key.list_organization', Object.values(all)),
+    ),
+  ),
+  'key.get_organization': answer<'key.get_organization'>((context, { id }) =>
+    keys.organization(context, (all) => found(keyIn(all, id))),
+  ),
+  'key.list': answer<'key.list'>((context) =>
+    keys.project(context, (all) => newestPage(context, 'key.list', Object.values(all))),
+  ),
+  'key.get': answer<'key.get'>((context, { id }) =>
+    keys.project(context, (all) => found(keyIn(all, id))),
+  ),
+
+  'principal.list': answer<'principal.list'>((context, input) =>
+    projectOf(context, ({ principals }) => ({
+      items: newestFirst(
+        Object.values(principals).filter((principal) => listed(principal, input)),
+      ).slice(0, input.limit ?? DEFAULT_LIMIT),
+    })),
+  ),
+  'principal.get': answer<'principal.get'>((context, { id }) =>
+    projectOf(context, ({ principals }) => found(getOwn(principals, id))),
+  ),
+
+  'user.list': answer<'user.list'>((context, { include_disabled }) =>
+    projectOf(context, ({ principals }) =>
+      newestPage(
+        context,
+        'user.list',
+        Object.values(principals).filter(
+          (one) => one.kind === 'user' && shown(one, include_disabled),
+        ),
+      ),
+    ),
+  ),
+  'user.get': answer<'user.get'>((context, { id }) =>
+    projectOf(context, (known) => found(personIn(known, id))),
+  ),
+  'token.list': answer<'token.list'>((context, { id }) =>
+    keys.person(context, id, (all) => newestPage(context, 'token.list', all)),
+  ),
+
+  'me.get': answer<'me.get'>(async ({ caller: { principal, credential, permissions }, world }) => ({
+    principal: {
+      id: principal.id,
+      kind: principal.type === 'service_account' ? 'service' : principal.type,
+      name: principal.name ?? principal.id,
+    },
+    credential: {
+      id: credential.id,
+      type: credential.type === 'cli_token' ? credential.type : 'api_key',
+      name: credential.name ?? credential.id,
+    },
+    permissions: [...permissions].map((permission) =>
+      brandedPermission(permission, world.settings.brand.toLowerCase()),
+    ),
+  })),
+  'me.list_tokens': answer<'me.list_tokens'>((context) =>
+    keys.person(context, context.caller.principal.id, (all) =>
+      newestPage(context, 'me.list_tokens', all),
+    ),
+  ),
+
+  'cli_credential.list': answer<'cli_credential.list'>((context) =>
+    keys.person(context, context.caller.principal.id, (all) => {
+      const page = newestPage(context, 'cli_credential.list', all)
+      return isRefusal(page)
+        ? page
+        : { ...page, items: page.items.map((token) => credentialOf(token, context.world.now())) }
+    }),
+  ),
+
+  'role.list': answer<'role.list'>((context) =>
+    everyRole(context, (roles, rank) => {
+      type Place = readonly [rank: number, created_at: string, id: string]
+      const place = (role: Role): Place => [rank(role), role.created_at, role.id]
+      return pageOf(
+        context,
+        'role.list',
+        roles,
+        place,
+        (role, [last, created_at, id]) =>
+          rank(role) > last || (rank(role) === last && before(role, [created_at, id])),
+      )
+    }),
+  ),
+  'role.get': answer<'role.get'>((context, { id }) =>
+    everyRole(context, (roles) => found(roles.find((role) => role.id === id))),
+  ),
+  'assignment.list': answer<'assignment.list'>((context, { principal_id, role_id }) =>
+    projectOf(context, ({ assignments }) => ({
+      items: newestFirst(
+        assignments.filter(
+          (one) =>
+            (principal_id === undefined || one.principal_id === principal_id) &&
+            (role_id === undefined || one.role_id === role_id),
+        ),
+      ),
+    })),
+  ),
+  ...catalogQueries,
+  ...secretQueries,
+  'permission.list': answer<'permission.list'>(async ({ world, project = '' }) => {
+    const entries = await entriesOf(world, project)
+    if (isRefusal(entries)) return entries
+    return catalogOf(
+      world.settings.brand.toLowerCase(),
+      entries.flatMap(({ name, endpoint_kind }) => (endpoint_kind === 'builtin' ? [] : [name])),
+    )
+  }),
+  'catalog.events': answer<'catalog.events'>(async ({ world, project = '' }) => {
+    const found = (await world.ask({ project, kind: 'project', id: project }, 'secrets')) as
+      | readonly Secret[]
+      | Refusal
+    if (isRefusal(found)) return found
+    return eventCatalog(
+      world.settings.inbound_mail === true,
+      connectedBy(found.map(({ name }) => name)),
+    )
+  }),
+  'catalog.models': answer<'catalog.models'>(
+    async ({
+      world: {
+        settings: { models },
+      },
+    }) => ({
+      default_model: models.default_model,
+      items: models.providers.map(({ models: all, ...provider }) => ({
+        ...provider,
+        models: all.map(({ max_effort: _, price: _1, reads: _2, ...model }) => model),
+      })),
+    }),
+  ),
+  ...definitionQueries,
+  ...loopQueries,
+  ...memoryQueries,
+  ...manifestQueries,
+  ...attachmentQueries,
+}

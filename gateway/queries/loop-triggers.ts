@@ -1,0 +1,35 @@
+/** How the triggers of a loop fare: the loop knows when they fire, the source events of the project what was wrong with their conditions. */
+import type { TriggerStanding } from '../../protocol/loops/rows.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { ConditionFaults } from '../../protocol/events/sources.ts'
+import { answer, type LocalQuery } from '../listing.ts'
+import { loopNamed } from '../commands/loops.ts'
+
+/** By row name. */
+export const loopQueries: Readonly<Record<string, LocalQuery>> = {
+  'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
+    const loop_id = await loopNamed(world, project, name)
+    if (isRefusal(loop_id)) return loop_id
+    const [triggers, faults] = await Promise.all([
+      world.ask({ project, kind: 'loop', id: loop_id }, 'triggers') as Promise<
+        TriggerStanding[] | null | Refusal
+      >,
+      world.ask({ project, kind: 'events', id: project }, 'faults', { loop_id }) as Promise<
+        Readonly<Record<string, ConditionFaults>> | Refusal
+      >,
+    ])
+    if (isRefusal(triggers)) return triggers
+    if (isRefusal(faults)) return faults
+    if (!triggers)
+      return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
+    return {
+      items: triggers.map((trigger) => {
+        const found = getOwn(faults, trigger.id)
+        return found
+          ? { ...trigger, condition_faults: found.count, last_condition_fault: { ...found.last } }
+          : trigger
+      }),
+    }
+  }),
+}

@@ -1,0 +1,58 @@
+/** The usage events of all partitions as one list. A project key sees those of its project. */
+import type { UsageEvent } from '../../protocol/usage/rows.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { creditsOf } from '../../protocol/loops/credits.ts'
+import type { Call, Edge } from '../call.ts'
+
+/** A page of one partition or of all; `position` as in `query.ts`. */
+interface Part {
+  readonly items: readonly UsageEvent[]
+  readonly position?: unknown
+  readonly totals: { readonly quantity: number; readonly milli: number }
+}
+/** A page with the sums that stand beside its items. */
+interface UsagePage {
+  readonly items: readonly UsageEvent[]
+  readonly position?: unknown
+  readonly beside: Readonly<Record<string, number>>
+}
+
+/** Ask every partition, and merge their pages in the order of the list. */
+export async function listUsage(
+  { world }: Edge,
+  { caller: { scope }, query }: Call,
+  question: Readonly<Record<string, unknown>>,
+): Promise<UsagePage | Refusal> {
+  const asked = query['project_id'] as readonly string[] | undefined
+  if (scope.kind === 'project' && asked?.some((id) => id !== scope.project_id))
+    return refuse('forbidden', undefined, 'This key belongs to another project.')
+  const answers = await world.everywhere('usage.list', {
+    ...question,
+    ...(scope.kind === 'project' && { project_id: [scope.project_id] }),
+  })
+  const refused = answers.find(isRefusal)
+  if (refused) return refused
+  const parts = answers as readonly Part[]
+  const sign = query['recorded_after'] === undefined ? -1 : 1
+  const keyOf = ({ recorded_at, id }: UsageEvent) => `${recorded_at} ${id}`
+  const all = parts
+    .flatMap(({ items }) => items)
+    .sort((a, b) => (keyOf(a) < keyOf(b) ? -sign : sign))
+  const items = all.slice(0, Number(query['limit']))
+  const last = items.at(-1)
+  const more =
+    last !== undefined &&
+    (all.length > items.length || parts.some(({ position }) => position !== undefined))
+  const sum = (of: keyof Part['totals']) =>
+    parts.reduce((total, { totals }) => total + totals[of], 0)
+  return {
+    items,
+    ...(more && { position: [parseTimestamp(last.recorded_at), last.id] }),
+    beside: {
+      total_raw_quantity: sum('quantity'),
+      total_credit_cost: creditsOf(sum('milli')),
+      total_credit_cost_milli: sum('milli'),
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Who may approve the call of an action: every principal but agents that may execute it. Approvers are named by their roles,
+ * so that a change of roles while a question is open counts at once; the answer itself is checked against the permissions of
+ * the principal that gives it (actors/interactions/approval.ts).
+ */
+import { systemRoleId, systemRoleNames, systemRoles } from '../../protocol/access/schema.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
+import { allows, grantsOf } from '../../protocol/access/roles.ts'
+import type { Approver } from '../../protocol/sessions/turns/definition.ts'
+
+/** Targets that an interaction may have. */
+const MAX_TARGETS = 100
+
+/** A role of the project: its target, what it grants, and which principals hold it. */
+interface HeldRole {
+  readonly target: string
+  readonly granted: ReadonlySet<string>
+  readonly holders: ReadonlySet<string>
+}
+
+/** Roles with at least one active holder that is not an agent. An organization key holds its system role in every project. */
+function heldRoles(
+  home: ProjectDirectory,
+  organization: OrganizationDirectory,
+  now: number,
+): readonly HeldRole[] {
+  const holders = new Map<string, Set<string>>()
+  const hold = (role: string, principal: string) => {
+    const known = holders.get(role)
+    if (known) known.add(principal)
+    else holders.set(role, new Set([principal]))
+  }
+  for (const { id, kind, state, role_ids = [] } of Object.values(home.principals))
+    if (state === 'active' && kind !== 'agent') for (const role of role_ids) hold(role, id)
+  for (const { principal_id, org_role = 'Viewer', expires_at } of Object.values(organization.keys))
+    if (expires_at === undefined || (parseTimestamp(expires_at) ?? 0) > now)
+      hold(systemRoleId(org_role), principal_id)
+  const system = systemRoleNames.map((name) => ({
+    target: `role:${name}`,
+    id: systemRoleId(name),
+    grants: systemRoles[name] as readonly string[],
+  }))
+  const custom = Object.keys(home.roles).map((id) => ({
+    target: `role:${id}`,
+    id,
+    grants: grantsOf(home.roles, id),
+  }))
+  return [...system, ...custom].flatMap(({ target, id, grants }) => {
+    const found = holders.get(id)
+    return found ? [{ target, granted: new Set(grants), holders: found }] : []
+  })
+}
+
+/**
+ * For actions by name, the roles whose holders may approve a call of it.
+ * @param now Unix milliseconds: expired organization keys do not count.
+ */
+export function approversIn(
+  home: ProjectDirectory,
+  organization: OrganizationDirectory,
+  now: number,
+): (action: string) => readonly Approver[] {
+  const roles = heldRoles(home, organization, now)
+  return (action) =>
+    roles
+      .filter(({ granted }) => allows(granted, `actions.execute.${action}`))
+      .slice(0, MAX_TARGETS)
+      .map(({ target, holders }) => {
+        const [only, ...others] = holders
+        return { target, ...(only !== undefined && others.length === 0 && { sole: only }) }
+      })
+}

@@ -1,0 +1,201 @@
+/**
+ * Files of sessions at the edge. A file is looked at, announced to its session, stored, and only then acknowledged: what was
+ * announced and never stored the session gives up, and has its bytes erased.
+ */
+import {
+  fileName,
+  textName,
+  type Artifact,
+  type Attached,
+} from '../../protocol/sessions/attachments.ts'
+import type { SessionCommands } from '../../protocol/sessions/commands.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { isId } from '../../protocol/ids.ts'
+import { limits } from '../../protocol/sessions/limits.ts'
+import type { Address, Origin } from '../../protocol/entry.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { hexOf } from '../http/hex.ts'
+import { keyOf } from '../http/idempotency.ts'
+import { answer, pageOf, type LocalQuery } from '../listing.ts'
+import type { World } from '../ports.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import type { Answer, Exchange } from '../http/respond.ts'
+import { inspect } from '../files/file.ts'
+
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'session' },
+  'There is no such session in this project.',
+)
+const noFile: Refusal = refuse(
+  'not_found',
+  { resource: 'attachment' },
+  'There is no such file in this session.',
+)
+const switchedOff: Refusal = refuse(
+  'permission_denied',
+  undefined,
+  'Attachments are switched off in this project: its administrators can change that.',
+)
+const unavailable: Refusal = refuse('artifact_storage_unavailable')
+const sessionOf = (project: string, id: string): Address | undefined =>
+  isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
+
+type Row = 'session.attach' | 'attachment.reserve'
+const command = (world: World, to: Address, name: Row, input: unknown, origin: Origin) =>
+  world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
+
+/** The name of a file without the folders in front of it. */
+const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
+async function upload(
+  edge: Edge,
+  call: Call,
+  _: unknown,
+  origin: Origin,
+): Promise<Prepared | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const to = sessionOf(project, call.slots['session_id'] ?? '')
+  if (!to) return missing
+  const known = await edge.directory.organization()
+  if (isRefusal(known)) return known
+  if (getOwn(known.projects, project)?.attachments === false) return switchedOff
+  const { file, body } = call
+  if (!file || !world.files) return unavailable
+  const key = keyOf(call)
+  if (isRefusal(key)) return key
+  const { bytes, filename = '', type } = file
+  const { size_bytes, mime } = body
+  if (size_bytes !== undefined && size_bytes !== bytes.length)
+    return refuseFields({
+      field: 'size_bytes',
+      message: 'is not the size of the file',
+      expected: bytes.length,
+      actual: size_bytes,
+    })
+  const name = (typeof body['name'] === 'string' && body['name'].trim()) || base(filename)
+  if (name.length > limits.file.name)
+    return refuseFields({
+      field: 'name',
+      message: `must have at most ${limits.file.name} characters`,
+      actual: name.length,
+    })
+  const hint = typeof mime === 'string' ? mime : type
+  const inspected = await inspect(bytes, name === '' ? 'file' : name, hint)
+  if (isRefusal(inspected)) return inspected
+  const { facts, text: said } = inspected
+  const hash = world.hash(JSON.stringify([facts.sha256, facts.name, hint ?? null]))
+  const reserved = await command(
+    world,
+    to,
+    'attachment.reserve',
+    { file: facts, hash, ...(key !== undefined && { key: `${call.caller.principal.id} ${key}` }) },
+    origin,
+  )
+  if (isRefusal(reserved)) return reserved.refused === 'not_found' ? missing : reserved
+  const { artifact_id, attached } = reserved.reply as SessionCommands['attachment.reserve']['reply']
+  if (attached) return { done: { ...attached, status_code: 200 } }
+  const place = fileName(project, artifact_id)
+  try {
+    await world.files.put(place, bytes)
+    if (said !== undefined) await world.files.put(textName(place), Buffer.from(said))
+  } catch (error) {
+    world.log.warn({ err: error, artifact_id }, 'a file could not be stored')
+    return unavailable
+  }
+  const done = await command(world, to, 'session.attach', { artifact_id }, origin)
+  if (!isRefusal(done)) return { done: done.reply as Attached }
+  // Nobody knows of it any more: the session ended meanwhile. With any other refusal it may have been taken.
+  if (done.refused === 'not_found') await away(world, place)
+  return done.refused === 'not_found' ? missing : done
+}
+/** The bytes are gone before the answer; should the gateway die in between, the session has them erased. */
+const erase: Prepare = (edge, call) => ({
+  answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
+})
+const away = async ({ files }: World, place: string): Promise<void> => {
+  for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
+}
+/** By row name. */
+export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
+  'session.attach': upload,
+  'session.detach': erase,
+}
+
+/** By row name. */
+export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
+  'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
+    const to = sessionOf(context.project ?? '', session_id)
+    const found = to
+      ? ((await context.world.ask(to, 'attachments')) as
+          | { items: Artifact[] }
+          | null
+          | undefined
+          | Refusal)
+      : undefined
+    if (!found || isRefusal(found)) return found ?? missing
+    const items = [...found.items].sort((a, b) => (after(a, placeOf(b)) ? 1 : -1))
+    return pageOf(context, 'session.attachments', items, placeOf, after)
+  }),
+}
+type Place = readonly [created_at: string, id: string]
+const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
+const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
+  created_at > time || (created_at === time && id > other)
+
+/** What browsers may show as it is; everything else is only to be kept. */
+const shown: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'text/plain',
+  'text/markdown',
+  'application/pdf',
+])
+/** Send the bytes of a file, no faster than the client takes them. */
+export async function sendFile(
+  edge: Edge,
+  call: Call,
+  exchange: Exchange,
+): Promise<Answer | Refusal> {
+  const { world, room } = edge
+  const project = scopeId(edge, call)
+  const { session_id = '', artifact_id = '' } = call.slots
+  const to = sessionOf(project, session_id)
+  const file =
+    to && isId(artifact_id, 'artifact')
+      ? ((await world.ask(to, 'attachment', { artifact_id })) as
+          | Artifact
+          | null
+          | undefined
+          | Refusal)
+      : undefined
+  if (!file) return noFile
+  if (isRefusal(file)) return file
+  const leave = await room.acquire(file.size_bytes)
+  exchange.onClose(leave)
+  let bytes: Uint8Array | undefined
+  try {
+    bytes = await world.files?.get(fileName(project, artifact_id))
+  } catch (error) {
+    world.log.warn({ err: error, artifact_id }, 'a file could not be read')
+  }
+  if (!bytes) return unavailable
+  const headers = {
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Disposition': `${shown.has(file.mime_type) ? 'inline' : 'attachment'}; filename*=utf-8''${encodeURIComponent(file.name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)}`,
+    'Cache-Control': 'private, no-transform',
+    ...(file.sha256 !== undefined && { ETag: `"sha256-${file.sha256}"` }),
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+  }
+  return {
+    status: 200,
+    headers,
+    text: bytes,
+    type: shown.has(file.mime_type)
+      ? `${file.mime_type}${file.mime_type.startsWith('text/') ? '; charset=utf-8' : ''}`
+      : 'application/octet-stream',
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Files that a conversation refers to, put into what a model is asked: texts as texts, everything else in base64. What the model
+ * does not read, what is too much at once and what cannot be had is named in its place, so that the model knows of it.
+ */
+import {
+  fileName,
+  fileOf,
+  isOffice,
+  textName,
+  unread,
+} from '../../protocol/sessions/attachments.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
+import type { Files } from '../ports.ts'
+
+/** How much of a conversation's files is put in. */
+interface Showing {
+  /** Bytes that all files together may have as they are sent, in JSON; the latest come first. */
+  readonly most: number
+  /** Whether the model reads files of a type. */
+  reads(mime_type: string): boolean
+}
+/** Whether messages refer to files at all. */
+export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
+  messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
+
+/** Messages with their files. Throws when the store cannot be reached. */
+export async function withBytes(
+  files: Pick<Files, 'get'> | undefined,
+  project: string,
+  messages: readonly ModelMessage[],
+  { most, reads }: Showing,
+): Promise<readonly ModelMessage[]> {
+  let left = most
+  const shown: ModelMessage[] = []
+  for (const { role, content } of [...messages].reverse()) {
+    const blocks: JsonObject[] = []
+    for (const block of [...content].reverse()) {
+      const id = fileOf(block)
+      const [next, size] =
+        id === undefined ? [block, 0] : await show(files, fileName(project, id), block, left, reads)
+      left -= size
+      blocks.push(next)
+    }
+    shown.push({ role, content: blocks.reverse() })
+  }
+  return shown.reverse()
+}
+
+const CROWDED = 'left out, because the files of the conversation are too many'
+/** A block with its bytes, and how many of what is sent they are. */
+async function show(
+  files: Pick<Files, 'get'> | undefined,
+  name: string,
+  block: JsonObject,
+  left: number,
+  reads: Showing['reads'],
+): Promise<readonly [JsonObject, number]> {
+  const type = String(block['media_type'])
+  const office = isOffice(type)
+  const text = office || type.startsWith('text/')
+  if (!text && !reads(type)) return [unread(block, 'the model does not read files of this type'), 0]
+  const size = Number(block['size_bytes'])
+  if (!office && (text ? size : Math.ceil(size / 3) * 4) > left) return [unread(block, CROWDED), 0]
+  const bytes = await files?.get(office ? textName(name) : name)
+  if (!bytes)
+    return [unread(block, office ? 'its text could not be read' : 'it is not there any more'), 0]
+  const data = Buffer.from(bytes).toString(text ? 'utf8' : 'base64')
+  const sent = text ? Buffer.byteLength(JSON.stringify(data)) : data.length
+  return sent > left
+    ? [unread(block, CROWDED), 0]
+    : [
+        {
+          ...block,
+          source: {
+            type: text ? 'text' : 'base64',
+            media_type: office ? 'text/markdown' : type,
+            data,
+          },
+        },
+        sent,
+      ]
+}

@@ -1,0 +1,58 @@
+/** What views are asked about sessions, and what they cannot know: what the filters of the list mean, and when a session compacts. */
+import { parseTimestamp } from '../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { SessionDetail } from '../../protocol/sessions/schema.ts'
+import { viewerOf } from '../commands/channels.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { compactionOf } from './definition.ts'
+
+type Question = Readonly<Record<string, unknown>>
+/** Ask for a page of sessions. */
+export async function listSessions(
+  edge: Edge,
+  call: Call,
+  { agent_name, scope_name, since, ...question }: Question,
+): Promise<unknown | Refusal> {
+  const { agent_id } = question
+  const given = question['session_key'] ?? scope_name
+  const session_key = typeof given === 'string' ? given.trim() : undefined
+  if (agent_id !== undefined && agent_name !== undefined)
+    return refuse('session_agent_ref_conflict')
+  if (session_key !== undefined && agent_id === undefined && agent_name === undefined)
+    return refuse('session_key_scope_required')
+  const after = since === undefined ? undefined : parseTimestamp(String(since))
+  if (since !== undefined && after === undefined)
+    return refuseFields({ field: 'since', message: 'must be an RFC 3339 time', actual: since })
+  const known =
+    agent_name === undefined ? undefined : await edge.directory.project(scopeId(edge, call))
+  if (isRefusal(known)) return known
+  const id = known
+    ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
+    : agent_id
+  if (known && id === undefined) return { items: [] }
+  // A key means one session: those that runs made under it are asked for by their scope.
+  const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
+  return edge.world.view(scopeId(edge, call), 'session.list', {
+    ...question,
+    ...(scope !== undefined && { scope }),
+    ...(id !== undefined && { agent_id: id }),
+    ...(session_key !== undefined && { session_key }),
+    ...(after !== undefined && { since: after }),
+    viewer: viewerOf(call.caller),
+  })
+}
+
+/** One session, with the threshold that its next turn would have. Without a definition nothing compacts. */
+export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
+  const session = (await edge.world.view(scopeId(edge, call), 'session.get', call.slots)) as
+    | SessionDetail
+    | Refusal
+  if (isRefusal(session)) return session
+  const found = await compactionOf(edge, scopeId(edge, call), session)
+  return isRefusal(found) || found.strategy !== 'auto'
+    ? session
+    : {
+        ...session,
+        compaction: { ...session.compaction, threshold_tokens: found.threshold_tokens },
+      }
+}

@@ -1,0 +1,289 @@
+/** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import type { JsonObject } from '../../protocol/common.ts'
+import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import { ingest } from '../../protocol/sessions/check.ts'
+import type { Appended, Compacting, Defined, Keyed } from '../../protocol/sessions/commands.ts'
+import {
+  publicSession,
+  type AgentTurn,
+  type NudgeAck,
+  type Session,
+  type SessionNudge,
+  type TurnAck,
+} from '../../protocol/sessions/schema.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import type { Identity } from '../http/idempotency.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { attachmentPreparations } from './attach.ts'
+import { define, findAgent, inUse, type Wanted } from './definition.ts'
+import { api } from '../../protocol/api.ts'
+import { authorize } from '../auth/authorize.ts'
+import { locate, standingOf, type Located } from './session-id.ts'
+import { isPrivate } from '../../protocol/sessions/visibility.ts'
+import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
+
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'session' },
+  'There is no such session in this project.',
+)
+
+interface Said {
+  readonly content: readonly JsonObject[]
+  readonly idempotency_key?: string
+}
+
+/** A turn as it is now. */
+const turnNow = (
+  edge: Edge,
+  call: Call,
+  session_id: string,
+  turn_id: string,
+): Promise<AgentTurn | Refusal> =>
+  edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id }) as Promise<
+    AgentTurn | Refusal
+  >
+
+/** The acknowledgement of a turn: its boundary is sealed, what was said is said again, and a repeat shows the turn as it is now. */
+async function acknowledged(
+  edge: Edge,
+  call: Call,
+  said: readonly JsonObject[],
+  reply: unknown,
+): Promise<TurnAck | Refusal> {
+  const ack = reply as TurnAck
+  const turn = ack.deduped ? await turnNow(edge, call, ack.session.id, ack.turn.id) : ack.turn
+  if (isRefusal(turn)) return turn
+  return {
+    ...ack,
+    turn,
+    ...(ack.user_message && { user_message: { ...ack.user_message, content: ingest(said) } }),
+    resume_cursor: sealTranscriptCursor(
+      edge.world,
+      scopeId(edge, call),
+      ack.session.id,
+      Number(ack.resume_cursor),
+    ),
+  }
+}
+
+/** The session of a key, unless it is private and the caller may not read it. */
+async function readable(
+  edge: Edge,
+  call: Call,
+  located: Located | Refusal,
+): Promise<Located | Refusal> {
+  if (isRefusal(located) || !located.session || !isPrivate(located.session)) return located
+  const refused = await edge.sight.check(
+    scopeId(edge, call),
+    { session_id: located.session.id },
+    call.caller,
+  )
+  return refused ?? located
+}
+
+/** To delete a session needs the permission of its DELETE row, whichever row does it. */
+const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
+  (body['status'] === 'deleted'
+    ? authorize(world.settings.brand, api['session.delete'].shape.permission, caller)
+    : undefined) ?? {}
+
+/** What a command goes with whose turn has no definition: a repeat needs none, and whether it is one its session knows. A wrong config of its own is refused before that. */
+function orRepeat(
+  defined: Defined | Refusal,
+  key: string | undefined,
+  { config }: Wanted,
+): Keyed | Refusal {
+  if (!isRefusal(defined) || !key?.trim()) return defined
+  const fields = (defined.details?.['fields'] ?? []) as readonly FieldError[]
+  const inConfig = fields.some(({ field }) => field.startsWith('config.'))
+  return config && (defined.refused === 'permission_denied' || inConfig)
+    ? defined
+    : { unfit: defined }
+}
+
+async function invoke(
+  edge: Edge,
+  call: Call,
+  { seed: repeatable }: Identity,
+): Promise<Prepared | Refusal> {
+  const {
+    agent_ref,
+    session: seed = {},
+    input,
+  } = call.body as { agent_ref: { id?: string; name?: string }; session?: SessionSeed; input: Said }
+  const agent = await findAgent(
+    edge,
+    scopeId(edge, call),
+    agent_ref,
+    `agent_ref.${agent_ref.id === undefined ? 'name' : 'id'}`,
+  )
+  if (isRefusal(agent)) return agent
+  const located = await readable(
+    edge,
+    call,
+    await locate(edge, scopeId(edge, call), agent, seed, undefined, repeatable),
+  )
+  if (isRefusal(located)) return located
+  const { id, place, session, born } = located
+  const defined = orRepeat(
+    await define(edge, scopeId(edge, call), agent, session ?? seeded(seed), {
+      ...(call.body as Wanted),
+      author: call.caller.permissions,
+    }),
+    input.idempotency_key?.trim() || repeatable,
+    call.body as Wanted,
+  )
+  return isRefusal(defined)
+    ? defined
+    : {
+        id,
+        ...(born && { born }),
+        input: { place, ...defined },
+        answer: (reply) => acknowledged(edge, call, input.content, reply),
+      }
+}
+const seeded = ({
+  thinking_effort,
+  compaction_policy,
+}: SessionSeed): Pick<Session, 'thinking_effort' | 'compaction_policy'> => ({
+  ...(thinking_effort && { thinking_effort }),
+  ...(compaction_policy && { compaction_policy }),
+})
+
+async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepared | Refusal> {
+  const agent = await findAgent(
+    edge,
+    scopeId(edge, call),
+    { id: String(call.body['agent_id']) },
+    'agent_id',
+  )
+  if (isRefusal(agent)) return agent
+  const located = await readable(
+    edge,
+    call,
+    await locate(edge, scopeId(edge, call), agent, call.body as SessionSeed, undefined, seed),
+  )
+  if (isRefusal(located)) return located
+  // A session that there is begins nothing by being found.
+  const usable = located.session ? agent : inUse(agent)
+  return isRefusal(usable)
+    ? usable
+    : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
+}
+
+/** The session of the path. */
+async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
+  const id = call.slots['session_id'] ?? ''
+  if (!isId(id, 'agent_session')) return missing
+  const known = await standingOf(edge, scopeId(edge, call), id)
+  if (isRefusal(known)) return known
+  const { session, gone } = known
+  return session && !gone ? session : missing
+}
+/** What a turn in it runs with. */
+async function definedIn(
+  edge: Edge,
+  call: Call,
+  session: Session,
+  wanted: Wanted,
+): Promise<Defined | Refusal> {
+  const agent = await findAgent(edge, scopeId(edge, call), { id: session.agent_id })
+  return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
+}
+/** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
+const turning =
+  (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
+  async (edge, call, { seed }) => {
+    const session = await sessionOf(edge, call)
+    if (isRefusal(session)) return session
+    const { operation, idempotency_key } = call.body as Wanted & Partial<Said>
+    const found = await definedIn(edge, call, session, operation ? { operation } : {})
+    const defined =
+      joins && isRefusal(found)
+        ? { unfit: found }
+        : orRepeat(found, idempotency_key?.trim() || seed, {})
+    if (isRefusal(defined)) return defined
+    const { input, ...rest } = more(edge, call)
+    return { ...rest, input: { ...defined, ...input } }
+  }
+/** What is appended may make a session compact, if its agent has a model for that; the answer waits for the summary. */
+const append: Prepare = async (edge, call) => {
+  const session = await sessionOf(edge, call)
+  if (isRefusal(session)) return session
+  const defined = await definedIn(edge, call, session, {})
+  if (isRefusal(defined)) return defined.refused === 'not_found' ? defined : {}
+  return {
+    input: { ...defined },
+    answer: async (reply) => {
+      const { compacting, ...appended } = reply as Appended
+      return compacting ? compacted(edge, call) : appended
+    },
+  }
+}
+
+/** Milliseconds between looks at a compaction. */
+const LOOK = 100
+/** Wait until no compaction is under way, which is at most its own deadline, and answer the session. */
+async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
+  const { world } = edge
+  const to = {
+    project: scopeId(edge, call),
+    kind: 'session',
+    id: call.slots['session_id'] ?? '',
+  } as const
+  for (;;) {
+    const answer = (await world.ask(to, 'detail', {})) as Compacting | Refusal
+    if (isRefusal(answer)) return answer
+    if (!answer.compaction.in_progress) break
+    await new Promise<void>((look) => world.later(LOOK, look))
+  }
+  const known = await standingOf(edge, to.project, to.id)
+  if (isRefusal(known)) return known
+  return known.session ? publicSession(known.session) : missing
+}
+
+async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck | Refusal> {
+  const ack = reply as NudgeAck
+  if (!ack.deduped) return ack
+  const turn = await turnNow(edge, call, ack.session.id, ack.turn.id)
+  return isRefusal(turn) ? turn : { ...ack, turn }
+}
+/** A nudge that was delivered cannot be taken back. */
+async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
+  const { session_id = '', nudge_id = '' } = call.slots
+  const nudge = (await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
+    session_id,
+    nudge_id,
+  })) as SessionNudge | Refusal
+  return isRefusal(nudge) || nudge.status !== 'delivered'
+    ? nudge
+    : refuse('nudge_already_delivered', { nudge })
+}
+
+/** By row name. */
+export const sessionPreparations: Readonly<Record<string, Prepare>> = {
+  'agent.invoke': invoke,
+  'session.create': create,
+  'session.start_turn': turning((edge, call) => ({
+    answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply),
+  })),
+  // What is null was the metadata once: hashes that are stored stay good.
+  'session.nudge': turning(
+    (edge, call) => ({
+      input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },
+      answer: (reply) => nudged(edge, call, reply),
+    }),
+    'joins',
+  ),
+  'session.append': append,
+  'session.update': update,
+  ...attachmentPreparations,
+  'session.compact': turning((edge, call) => ({ answer: () => compacted(edge, call) })),
+  'session.cancel_turn': (edge, call) => ({
+    answer: () => turnNow(edge, call, call.slots['session_id'] ?? '', call.slots['turn_id'] ?? ''),
+  }),
+  'session.cancel_nudge': (edge, call) => ({ answer: () => takenBack(edge, call) }),
+}

@@ -1,0 +1,45 @@
+/** Whether a principal that does not call may read a private session: the last editor of a trigger or of a webhook. */
+import { systemRoles } from '../../protocol/access/schema.ts'
+import {
+  activePrincipal,
+  type OrganizationDirectory,
+  type ProjectDirectory,
+} from '../../protocol/access/directory.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { grantedBy } from '../../protocol/access/roles.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { Directory } from '../directory.ts'
+import type { World } from '../ports.ts'
+
+/** Whether a principal holds `project.admin`, by its roles or by an organization key. */
+const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: string): boolean =>
+  grantedBy(home.roles, getOwn(home.principals, id)?.role_ids ?? []).has('project.admin') ||
+  Object.values(keys).some(
+    ({ principal_id, org_role = 'Viewer' }) =>
+      principal_id === id && (systemRoles[org_role] as readonly string[]).includes('project.admin'),
+  )
+
+/**
+ * Whether an active principal may read a session now. A session that does not exist can be read by none.
+ * @returns a refusal when that is not known now.
+ */
+export async function mayRead(
+  { world, directory }: { readonly world: Pick<World, 'view'>; readonly directory: Directory },
+  project: string,
+  session_id: string,
+  principal_id: string,
+): Promise<boolean | Refusal> {
+  const [home, organization] = await Promise.all([
+    directory.project(project),
+    directory.organization(),
+  ])
+  if (isRefusal(home)) return home
+  if (isRefusal(organization)) return organization
+  if (!activePrincipal(home, organization, principal_id)) return false
+  const found = (await world.view(project, 'session_access', {
+    of: { session_id },
+    viewer: { id: principal_id, admin: isAdmin(home, organization, principal_id) },
+  })) as ViewQuestions['session_access']['reply']
+  return isRefusal(found) ? found : found.known && !found.closed
+}

@@ -1,0 +1,27 @@
+/** What tools came to while their row is still open: no view stores it, so the session itself is asked. */
+import type { JsonObject } from '../../protocol/common.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
+import type { KnownResult } from '../../protocol/sessions/commands.ts'
+import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
+import type { World } from '../ports.ts'
+import { cameTo } from './transcript/notes.ts'
+
+/** The known results of the calls of rows that stream, as the older stream tells them; what cannot be had now is left out. @param rows asked for when the session has answered. */
+export async function knownResults(
+  world: Pick<World, 'ask' | 'now'>,
+  project: string,
+  session_id: string,
+  rows: () => readonly TranscriptMessage[],
+): Promise<JsonObject[]> {
+  const uses = () => new Set(rows().flatMap(({ content }) => toolUses(content).map(({ id }) => id)))
+  if (uses().size === 0) return []
+  const known = (await world
+    .ask({ project, kind: 'session', id: session_id }, 'results', {})
+    .catch(() => [])) as readonly KnownResult[] | Refusal | null
+  if (!known || isRefusal(known)) return []
+  const open = uses()
+  return known
+    .filter(({ result }) => open.has(result.tool_use_id))
+    .map((one) => cameTo(one, world.now()))
+}

@@ -1,0 +1,33 @@
+/** An agent that calls with a key of its own may speak to itself, and end what it does, without the permission to invoke agents. */
+import { isRefusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Caller } from '../auth/authenticate.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { isId } from '../../protocol/ids.ts'
+import { standingOf } from './session-id.ts'
+
+const rows: ReadonlySet<string> = new Set([
+  'agent.invoke',
+  'session.start_turn',
+  'session.nudge',
+  'session.cancel_turn',
+  'session.cancel',
+])
+/** Whether a call may be one of an agent about itself. @param name of the row that is meant. */
+export const isSelfAccess = (name: string, { principal }: Caller): boolean =>
+  principal.type === 'agent' && rows.has(name)
+/** Whether a call is about the agent that makes it. What is not known is not allowed. */
+export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
+  const { id } = call.caller.principal
+  const project = scopeId(edge, call)
+  const { session_id } = call.slots
+  if (session_id !== undefined) {
+    if (!isId(session_id, 'agent_session')) return false
+    const known = await standingOf(edge, project, session_id)
+    return !isRefusal(known) && known.session?.agent_id === id
+  }
+  const ref = call.body['agent_ref'] as { readonly id?: string; readonly name?: string } | undefined
+  if (ref?.id !== undefined) return ref.id === id
+  const known = await edge.directory.project(project)
+  return !isRefusal(known) && getOwn(known.agents, id)?.name === ref?.name
+}

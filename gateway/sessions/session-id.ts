@@ -1,0 +1,91 @@
+/** Which session a request is about: the one of its key, or the next one when that is gone. Every gateway comes to the same id. */
+import type { Agent } from '../../protocol/agents/schema.ts'
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { isId, slotOf } from '../../protocol/ids.ts'
+import type { Place, Standing } from '../../protocol/sessions/commands.ts'
+import type { Session } from '../../protocol/sessions/schema.ts'
+import type { CapabilityReader } from '../queries/agent-capabilities.ts'
+
+/** Key of requests that name none. */
+const DEFAULT_KEY = 'default'
+/** What is known of a session at its owner. */
+export const standingOf = (
+  edge: Pick<CapabilityReader, 'world'>,
+  project: string,
+  id: string,
+): Promise<Standing | Refusal> =>
+  edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+
+export interface Located {
+  readonly id: string
+  readonly place: Place
+  /** The session as it is, when it lives. */
+  readonly session?: Session
+  /** Nobody knows its id yet. */
+  readonly born?: true
+}
+/** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. @param seed of a request that may come again: a new session is then the same one. */
+export async function locate(
+  edge: Pick<CapabilityReader, 'world'>,
+  project: string,
+  agent: Agent,
+  { mode, session_key, scope_name }: SessionSeed,
+  owned?: { readonly scope_ref_id?: string },
+  seed?: string,
+): Promise<Located | Refusal> {
+  const { world } = edge
+  const key = (session_key ?? scope_name ?? '').trim()
+  const { scope_ref_id } = owned ?? {}
+  const at = (root: string, generation: number, name: string): Place => ({
+    root,
+    generation,
+    session_key: name,
+    agent_id: agent.id,
+    agent_name: agent.name,
+    ...(agent.compaction_policy && { compaction_policy: agent.compaction_policy }),
+    ...(scope_ref_id !== undefined && { scope_ref_id }),
+    ...(owned && { of_run: true as const }),
+  })
+  const lives = (id: string, place: Place, { gone, session }: Standing): Located => ({
+    id,
+    place,
+    ...(session && !gone && { session }),
+  })
+  if (mode === 'new' && key === '') {
+    const id = world.id('agent_session', seed)
+    return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
+  }
+  // A session that was made without a key has its own id for one.
+  if (scope_ref_id === undefined && isId(key, 'agent_session')) {
+    const own = await standingOf(edge, project, key)
+    if (isRefusal(own)) return own
+    if (
+      own.exists &&
+      !own.gone &&
+      own.session?.session_key === key &&
+      own.session.agent_id === agent.id
+    )
+      return lives(key, at(key, 0, key), own)
+  }
+  const name = key || DEFAULT_KEY
+  const spelled = (generation: number): string =>
+    JSON.stringify([
+      'session',
+      project,
+      agent.id,
+      name,
+      generation,
+      ...(scope_ref_id === undefined ? [] : [scope_ref_id]),
+    ])
+  const root = world.id('agent_session', spelled(0))
+  const first = await standingOf(edge, project, root)
+  if (isRefusal(first)) return first
+  if (!first.gone) return lives(root, at(root, 0, name), first)
+  for (let generation = Math.max(1, first.generation); ; generation++) {
+    const id = world.id('agent_session', spelled(generation), slotOf(root))
+    const next = await standingOf(edge, project, id)
+    if (isRefusal(next)) return next
+    if (!next.gone) return lives(id, at(root, generation, name), next)
+  }
+}

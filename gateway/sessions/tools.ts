@@ -1,0 +1,121 @@
+/**
+ * What a turn is given besides its instructions: the tools that its toolkits name, out of the catalog as it is now, and what
+ * its agent remembers. Nothing is granted here that no toolkit names.
+ */
+import { resolveSelectors } from '../../protocol/agents/selectors.ts'
+import type { CatalogEntry } from '../../protocol/actions/rows.ts'
+import type { MemoryContext } from '../../protocol/agents/schema.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { MemoryEntry } from '../../protocol/memory/schema.ts'
+import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
+import type { Selector } from '../../protocol/toolkits/schema.ts'
+import { entriesOf } from '../queries/action-catalog.ts'
+import type { CapabilityReader } from '../queries/agent-capabilities.ts'
+import type { World } from '../ports.ts'
+import { approversIn } from './approvers.ts'
+
+/** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
+export async function grantedTools(
+  { world, directory }: CapabilityReader,
+  project: string,
+  selectors: readonly Selector[],
+): Promise<readonly GrantedTool[] | Refusal> {
+  if (selectors.length === 0) return []
+  const entries = await entriesOf(world, project)
+  if (isRefusal(entries)) return entries
+  const { matched, unmatched } = resolveSelectors(selectors, entries)
+  const tools = matched.filter(usable).map(toolOf)
+  const approved = tools.some(({ annotations }) => annotations.destructive)
+    ? await withApprovers({ world, directory }, project, tools)
+    : tools
+  if (isRefusal(approved)) return approved
+  return [
+    ...approved,
+    ...unmatched.flatMap(({ selector_type, selector }) =>
+      selector_type === 'exact'
+        ? [{ name: selector, annotations: {}, kind: 'worker' as const }]
+        : [],
+    ),
+  ]
+}
+/** Destructive actions with the principals that may approve their calls. */
+async function withApprovers(
+  { world, directory }: CapabilityReader,
+  project: string,
+  tools: readonly GrantedTool[],
+): Promise<readonly GrantedTool[] | Refusal> {
+  const organization = await directory.organization()
+  if (isRefusal(organization)) return organization
+  const home = await directory.project(project)
+  if (isRefusal(home)) return home
+  const approversOf = approversIn(home, organization, world.now())
+  return tools.map((tool) =>
+    tool.annotations.destructive ? { ...tool, approvers: approversOf(tool.name) } : tool,
+  )
+}
+/** Workers may come; what is switched off does not. */
+const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
+  readiness === 'ready' || endpoint_kind === 'worker'
+const toolOf = ({
+  name,
+  description,
+  input_schema,
+  annotations: { idempotent, destructive, read_only },
+  endpoint_kind,
+  execution,
+}: CatalogEntry): GrantedTool => ({
+  name,
+  ...(description !== undefined && { description }),
+  ...(input_schema && { input_schema }),
+  kind: endpoint_kind,
+  annotations: {
+    ...(idempotent && { idempotent }),
+    ...(destructive && { destructive }),
+    ...(read_only && { read_only }),
+  },
+  ...(execution?.queue !== undefined && { queue: execution.queue }),
+})
+
+/** Entries that are read at one time, and at all: the pinned and most important come first. */
+const PAGE = 200
+const MAX_ENTRIES = 2000
+/** What the model is told of its agent's memory, within the bytes of its context. */
+export async function remembered(
+  world: Pick<World, 'view'>,
+  project: string,
+  agent: string,
+  { mode, max_bytes }: Required<MemoryContext>,
+): Promise<Pick<TurnDefinition, 'memory' | 'memory_fault'> | Refusal> {
+  if (mode === 'off') return {}
+  const lines: string[] = []
+  let bytes = 0
+  let after: unknown
+  do {
+    const page = (await world.view(project, 'memory.entries', {
+      id: agent,
+      limit: PAGE,
+      ...(after !== undefined && { after }),
+    })) as { items: readonly MemoryEntry[]; position?: unknown } | Refusal
+    if (isRefusal(page)) return page
+    for (const entry of page.items) {
+      const line =
+        mode === 'full'
+          ? `## ${entry.key} (${entry.kind})\n${entry.content ?? ''}`
+          : `- ${entry.key} (${entry.kind})${entry.summary === undefined ? '' : `: ${entry.summary}`}`
+      bytes += Buffer.byteLength(line) + 1
+      if (bytes > max_bytes)
+        return mode === 'full'
+          ? { memory_fault: `What the agent remembers does not fit into ${max_bytes} bytes.` }
+          : told(mode, lines)
+      lines.push(line)
+    }
+    after = page.position
+  } while (after !== undefined && lines.length < MAX_ENTRIES)
+  return told(mode, lines)
+}
+const told = (mode: 'index' | 'full', lines: readonly string[]): Pick<TurnDefinition, 'memory'> =>
+  lines.length === 0
+    ? {}
+    : {
+        memory: `${mode === 'full' ? '# What you remember' : '# What you remember, by key'}\n${lines.join('\n')}`,
+      }

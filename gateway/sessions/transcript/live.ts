@@ -1,0 +1,181 @@
+/**
+ * The rows of a session that stream, as a follower knows them: what is stored of each, and what has been shown of those of
+ * which nothing is stored yet. See previews.ts of the protocol for which pieces count.
+ */
+import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
+import type { Changed } from '../../../protocol/sessions/transcript/pages.ts'
+import {
+  appendDelta,
+  rank,
+  type Appended,
+  type Preview,
+  type Previewed,
+} from '../../../protocol/sessions/transcript/previews.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+
+/** `shown`: the piece goes on what is there; `hole`: pieces before it are missing; `void`: it does not count. */
+interface Heard {
+  readonly as: 'shown' | 'hole' | 'void'
+  readonly appended?: Appended
+  readonly reset?: TranscriptMessage
+}
+interface Live {
+  row: TranscriptMessage
+  /** Of the `message.upsert` that began it. */
+  begun: number
+}
+/** What a stored frame did to the rows that stream. */
+interface Applied {
+  readonly row?: TranscriptMessage
+  /** It begins a row anew, or stores blocks where pieces were shown: what was shown is void. */
+  readonly void?: boolean
+  /** It ends a row of which so many blocks were shown, piece by piece. */
+  readonly completes?: number
+}
+
+export class LiveRows {
+  readonly #rows = new Map<string, Live>()
+  readonly #shown = new Map<string, Previewed>()
+  /** Rows whose publisher was asked, by id and beginning. */
+  readonly #sought = new Set<string>()
+
+  /** Replace all rows by what a view has; what was shown of a row before it was begun anew is void. */
+  set(rows: readonly Changed<TranscriptMessage>[]): void {
+    this.#rows.clear()
+    for (const { revision, record } of rows)
+      this.#rows.set(record.id, { row: record, begun: revision })
+    for (const [id, { base }] of [...this.#shown])
+      if (base < (this.#open(id)?.begun ?? Infinity)) this.#shown.delete(id)
+    const begun = new Set(rows.map(({ revision, record }) => `${record.id} ${revision}`))
+    for (const key of [...this.#sought]) if (!begun.has(key)) this.#sought.delete(key)
+  }
+
+  /** Apply a stored frame. */
+  apply(frame: SessionFrame, revision: number): Applied {
+    switch (frame.type) {
+      case 'message.upsert': {
+        const row = rowIn(frame)
+        const known = this.#rows.has(row.id)
+        const completes = this.#shown.get(row.id)?.content.length ?? 0
+        this.#shown.delete(row.id)
+        if (row.status === 'final') this.#rows.delete(row.id)
+        else this.#rows.set(row.id, { row, begun: revision })
+        if (row.status !== 'final') return { row, void: known }
+        return completes > 0 ? { completes } : {}
+      }
+      case 'message.block':
+        return this.#change(frame.message_id, (content) => {
+          const next = [...content]
+          next[frame.content_index] = frame.block
+          return next
+        })
+      case 'message.block.patch': {
+        const { content_index, type: _, session_id: __, message_id, ...change } = frame
+        return this.#change(message_id, (content) =>
+          content.map((block, index) =>
+            index === content_index ? patchBlock(block, change) : block,
+          ),
+        )
+      }
+      case 'turn.upsert':
+        if (settledTurns.has(frame.status)) {
+          for (const [id, { row }] of [...this.#rows]) {
+            if (row.turn_id !== frame.id) continue
+            this.#rows.delete(id)
+            this.#shown.delete(id)
+          }
+        }
+        return {}
+      case 'interaction.upsert':
+        return {}
+    }
+  }
+  #change(
+    id: string,
+    change: (content: TranscriptMessage['content']) => TranscriptMessage['content'],
+  ): Applied {
+    const live = this.#rows.get(id)
+    if (!live) return {}
+    live.row = { ...live.row, content: change(live.row.content) }
+    return { row: live.row, void: this.#shown.delete(id) }
+  }
+
+  /** Rows as they are now, with what they have shown. */
+  rows(): TranscriptMessage[] {
+    return [...this.#rows.keys()].map((id) => this.#composed(id))
+  }
+  /** The row that streams which has this tool use. */
+  rowOf(tool_use: string): TranscriptMessage | undefined {
+    for (const { row } of this.#rows.values())
+      if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
+        return row
+    return undefined
+  }
+  #composed(id: string): TranscriptMessage {
+    const { row } = this.#rows.get(id) as Live
+    return compose(row, this.#shown.get(id))
+  }
+  /** A row of which nothing is stored but that it was begun. */
+  #open(id: string): Live | undefined {
+    const live = this.#rows.get(id)
+    return live?.row.content.length === 0 ? live : undefined
+  }
+
+  /** A piece arrived. */
+  hear(preview: Preview): Heard {
+    const live = this.#open(preview.message_id)
+    const shown = this.#shown.get(preview.message_id)
+    if (!live || preview.base < live.begun || (shown && rank(preview, shown) < 0))
+      return { as: 'void' }
+    const same = shown !== undefined && rank(preview, shown) === 0
+    if (same && preview.n <= shown.n) return { as: 'void' }
+    if (preview.n !== (same ? shown.n : 0) + 1) return { as: 'hole' }
+    const before = same ? shown.content : []
+    const appended = appendDelta(before, preview.delta)
+    const { session_id, turn_id, message_id, base, born, n } = preview
+    this.#shown.set(message_id, {
+      session_id,
+      turn_id,
+      message_id,
+      base,
+      born,
+      n,
+      content: appended?.content ?? before,
+    })
+    return {
+      as: 'shown',
+      ...(appended && { appended }),
+      ...(shown && !same && shown.content.length > 0 && { reset: live.row }),
+    }
+  }
+  /** Everything that a row has shown arrived. The row as it is then, when that is more than was known; `again`: pieces were shown before. */
+  take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
+    const live = this.#open(given.message_id)
+    const shown = this.#shown.get(given.message_id)
+    if (
+      !live ||
+      given.base < live.begun ||
+      (shown && (rank(given, shown) < 0 || (rank(given, shown) === 0 && given.n <= shown.n)))
+    )
+      return undefined
+    this.#shown.set(given.message_id, given)
+    return {
+      row: this.#composed(given.message_id),
+      again: shown !== undefined && shown.content.length > 0,
+    }
+  }
+  /** Rows that may have shown something before anybody here listened; each is named once. */
+  unsought(): string[] {
+    return [...this.#rows].flatMap(([id, { begun }]) => {
+      const key = `${id} ${begun}`
+      if (!this.#open(id) || this.#shown.has(id) || this.#sought.has(key)) return []
+      this.#sought.add(key)
+      return [id]
+    })
+  }
+}
+
+/** A row that streams with what it has shown, as long as nothing of it is stored. */
+export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
+  row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

@@ -1,0 +1,151 @@
+/** The transcript as pages, and what a turn shows right now: what views have, with what models are saying. */
+import type { LiveTurn } from '../../../protocol/sessions/transcript/rows.ts'
+import { settledStatuses } from '../../../protocol/interactions/schema.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { isId } from '../../../protocol/ids.ts'
+import type {
+  Changed,
+  LiveRowsOfTurn,
+  TranscriptPage,
+} from '../../../protocol/sessions/transcript/pages.ts'
+import {
+  transcriptTurn,
+  type TranscriptMessage,
+  type TranscriptSnapshot,
+  type TranscriptTurn,
+} from '../../../protocol/sessions/schema.ts'
+import { scopeId, type Call, type Edge } from '../../call.ts'
+import { openCursor, sealCursor } from '../../http/cursor.ts'
+import type { World } from '../../ports.ts'
+import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
+import { askPage } from './followed.ts'
+import { compose } from './live.ts'
+import { knownResults } from '../results.ts'
+import { callsOf, preview } from './v1.ts'
+
+/** Rows that stream, with what they have shown so far. */
+const shown = (
+  world: World,
+  project: string,
+  rows: readonly Changed<TranscriptMessage>[],
+): Promise<TranscriptMessage[]> =>
+  Promise.all(
+    rows.map(async ({ revision, record }) => {
+      const given =
+        record.content.length > 0
+          ? undefined
+          : await world.previewed(project, record.id).catch(() => undefined)
+      return compose(record, given && given.base >= revision ? given : undefined)
+    }),
+  )
+
+interface Wanted {
+  readonly after?: number
+  /** The revision at which the pages end, fixed by the first of them. */
+  readonly until?: number
+  readonly limit: number
+}
+const pageBinding = (project: string, session_id: string) => ({
+  project,
+  route: 'session.transcript.page',
+  filters: { session_id },
+})
+/** What is asked for: a token alone says everything, and wins over a cursor. */
+function wanted(
+  edge: Edge,
+  { query }: Call,
+  project: string,
+  session_id: string,
+): Wanted | Refusal {
+  const { cursor, page_token, limit } = query as {
+    cursor?: string
+    page_token?: string
+    limit: number
+  }
+  if (page_token !== undefined) {
+    const opened = openCursor(edge.world, pageBinding(project, session_id), page_token)
+    if (isRefusal(opened))
+      return refuseFields({ field: 'page_token', message: 'is no page of this transcript' })
+    // A token of an earlier release has no cut.
+    const [after, of, until] = opened.position as [number, number, number?]
+    return { after, limit: of, ...(until !== undefined && { until }) }
+  }
+  if (cursor === undefined) return { limit }
+  const opened = openTranscriptCursor(edge.world, project, session_id, cursor)
+  return isRefusal(opened) ? opened : { after: opened.revision, limit }
+}
+
+/** A page of the transcript. */
+export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapshot | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const session_id = call.slots['session_id'] ?? ''
+  if (!isId(session_id, 'agent_session')) return refuse('not_found')
+  const asked = wanted(edge, call, project, session_id)
+  if (isRefusal(asked)) return asked
+  const page = await askPage(world, project, { session_id, ...asked })
+  if (isRefusal(page)) return page
+  const live = await shown(world, project, page.live)
+  return {
+    messages: [...page.messages.map(({ record }) => record), ...live],
+    turns: turnsOf(page, live),
+    // A cursor of a page that is not the last covers the open questions up to it, too.
+    interactions: page.more
+      ? page.interactions.flatMap(({ record }) =>
+          settledStatuses.has(record.status) ? [] : [record],
+        )
+      : [...page.pending],
+    has_more: page.more,
+    resume_cursor: sealTranscriptCursor(world, project, session_id, page.through),
+    ...(page.more && {
+      next_page_token: sealCursor(world, pageBinding(project, session_id), [
+        page.through,
+        asked.limit,
+        page.cut,
+      ]),
+    }),
+  }
+}
+/** Turns that changed, with those that go on where they are wanted: without a cursor all, else those of rows that stream. */
+function turnsOf(
+  { after, turns, active }: TranscriptPage,
+  live: readonly TranscriptMessage[],
+): TranscriptTurn[] {
+  const has = new Set(turns.map(({ record }) => record.id))
+  const more = active.filter(
+    ({ record }) =>
+      !has.has(record.id) && (after < 0 || live.some(({ turn_id }) => turn_id === record.id)),
+  )
+  return [...more, ...turns].map(({ record }) => transcriptTurn(record))
+}
+
+/** What a turn shows and has not committed, as events of the older stream. */
+export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
+  const { world } = edge
+  const project = scopeId(edge, call)
+  const { session_id = '', turn_id = '' } = call.slots
+  const found = (await world.view(project, 'session.turn_live', { session_id, turn_id })) as
+    | LiveRowsOfTurn
+    | Refusal
+  if (isRefusal(found)) return found
+  const at = world.now()
+  const rows = await shown(world, project, found.rows)
+  const results = await knownResults(world, project, session_id, () => rows)
+  const frames = [
+    ...rows
+      .filter(({ content }) => content.length > 0)
+      .flatMap((row) => [
+        { event_type: 'session.message.preview', ...preview(row, at) },
+        ...callsOf(row, at).map((call) => ({ event_type: 'tool.call', session_id, ...call })),
+      ]),
+    ...results.map((result) => ({ event_type: 'tool.result', session_id, ...result })),
+  ].map((frame, index) => ({ ...frame, live_sequence: index + 1 }))
+  return {
+    session_id,
+    turn_id,
+    frames,
+    last_live_sequence: frames.length,
+    updated_at: timestamp(at),
+  }
+}

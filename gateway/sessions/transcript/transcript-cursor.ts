@@ -1,0 +1,29 @@
+/** Cursors of transcripts: a revision of a session, sealed to it. Equal revisions have equal texts. */
+import type { Refusal } from '../../../protocol/errors.ts'
+import { openCursor, sealCursor } from '../../http/cursor.ts'
+import type { World } from '../../ports.ts'
+
+const binding = (project: string, session_id: string) => ({
+  project,
+  route: 'session.transcript',
+  filters: { session_id },
+})
+/** The cursor of a revision. */
+export const sealTranscriptCursor = (
+  world: Pick<World, 'seal'>,
+  project: string,
+  session_id: string,
+  revision: number,
+): string => sealCursor(world, binding(project, session_id), revision)
+/**
+ * The revision of a cursor of this session, or the refusal of any other text.
+ */
+export function openTranscriptCursor(
+  world: Pick<World, 'seal'>,
+  project: string,
+  session_id: string,
+  cursor: string,
+): { readonly revision: number } | Refusal {
+  const opened = openCursor(world, binding(project, session_id), cursor)
+  return 'refused' in opened ? opened : { revision: Number(opened.position) }
+}

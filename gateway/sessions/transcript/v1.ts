@@ -1,0 +1,201 @@
+/**
+ * The older stream: messages by number, and beside them best-effort events that are no cursors. A live row is shown as pieces,
+ * and, when they could not be followed, as a preview of the whole. What the contract leaves open: `live_sequence` is null or
+ * absent, because no gateway counts what others publish; nothing is dropped without `session.resync` or an end.
+ */
+import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { rowIn } from '../../../protocol/sessions/events.ts'
+import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import { spell, type Caught, type Change, type Dialect } from './change.ts'
+import { told } from './notes.ts'
+
+/** A row of the log as an event. @param summing of a summary. */
+function said(
+  {
+    id: message_id,
+    sequence,
+    role,
+    content,
+    turn_id,
+    metadata,
+    covers_through_sequence,
+  }: TranscriptMessage,
+  summing?: Summing,
+): readonly [type: string, data: JsonObject] {
+  const base = {
+    ...(turn_id !== undefined && { turn_id }),
+    message_id,
+    sequence,
+    role,
+    content,
+    ...(metadata && { metadata }),
+  }
+  if (role === 'compaction')
+    return ['compaction.created', { ...summing, ...base, covers_through_sequence }]
+  return [role === 'assistant' ? 'agent.message' : 'user.message', base]
+}
+/** What a status of a turn is called. */
+function moved({
+  id: turn_id,
+  status,
+  usage,
+  wait,
+  error_type,
+  error_message,
+}: TurnUpsert): readonly [type: string, data: JsonObject] | undefined {
+  switch (status) {
+    case 'running':
+      return ['turn.started', { turn_id }]
+    case 'waiting':
+      return ['turn.waiting', { turn_id, reason: 'interaction', wait }]
+    case 'completed':
+      return ['turn.completed', { turn_id, ...(usage && { usage }) }]
+    case 'failed':
+      return [
+        'turn.failed',
+        { turn_id, error: error_message ?? '', error_type: error_type ?? 'error' },
+      ]
+    case 'cancelled':
+      return ['turn.cancelled', { turn_id, reason: error_message ?? 'cancelled' }]
+    case 'queued':
+      return undefined
+  }
+}
+/** A row that streams, whole. */
+export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
+  id: row.id,
+  session_id: row.session_id,
+  turn_id: row.turn_id ?? '',
+  agent_id: row.agent_id,
+  role: row.role,
+  entry_type: row.entry_type,
+  content: row.content,
+  metadata: { ...row.metadata, response_message_index: row.turn_index },
+  emitted_at: timestamp(at),
+})
+/** The calls of a row that streams. */
+export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
+  content.flatMap((block) =>
+    block.type === 'tool_use'
+      ? [
+          {
+            turn_id,
+            tool_call_id: block.id,
+            tool_name: block.name,
+            input: block.input,
+            emitted_at: timestamp(at),
+          },
+        ]
+      : [],
+  )
+
+/** @param idle milliseconds for which a session without active turns is followed, when none was seen to end. */
+export function numberedDialect(session_id: string, idle: number): Dialect {
+  const event = (type: string, data: JsonObject, id?: number): string =>
+    spell(type, { session_id, ...data }, id)
+  const final = (row: TranscriptMessage, summing?: Summing): string =>
+    event(...said(row, summing), row.sequence ?? undefined)
+  const turn = (record: TurnUpsert): string => {
+    const named = moved(record)
+    return named ? event(...named) : ''
+  }
+  const whole = (row: TranscriptMessage, at: number): string =>
+    row.content.length === 0
+      ? ''
+      : `${event('session.message.preview', preview(row, at))}${callsOf(row, at)
+          .map((call) => event('tool.call', call))
+          .join('')}`
+  /** A turn begins once, however often it goes on. */
+  const goesOn = (record: TurnUpsert, began: boolean): string =>
+    began && record.status === 'running' ? '' : turn(record)
+  const caught = ({ page: { messages, turns, active, more }, rows, begun, at }: Caught): string => {
+    const stored = [
+      ...messages.map(({ revision, record, summing }) => ({
+        revision,
+        text: final(record, summing),
+      })),
+      ...turns.flatMap(({ revision, record }) =>
+        settledTurns.has(record.status) ? [{ revision, text: turn(record) }] : [],
+      ),
+    ]
+    return [
+      ...stored.sort((a, b) => a.revision - b.revision).map(({ text }) => text),
+      ...(more ? [] : active.map(({ record }) => goesOn(record, begun.has(record.id)))),
+      ...rows.map((row) => whole(row, at)),
+    ].join('')
+  }
+  const frame = ({
+    frame: given,
+    at,
+    row,
+    again,
+    began = false,
+  }: Extract<Change, { kind: 'frame' }>): string => {
+    switch (given.type) {
+      case 'message.upsert': {
+        if (given.status === 'streaming')
+          return again && row ? event('session.message.preview', preview(row, at)) : ''
+        // The summary of a compaction is told with the event that follows it, which knows more.
+        return given.role === 'compaction' ? '' : final(rowIn(given))
+      }
+      case 'turn.upsert': {
+        const { type: _, ...record } = given
+        return goesOn(record, began)
+      }
+      case 'message.block':
+        return row && given.block.type === 'tool_use'
+          ? callsOf({ ...row, content: [given.block] }, at)
+              .map((call) => event('tool.call', call))
+              .join('')
+          : ''
+      case 'message.block.patch':
+      case 'interaction.upsert':
+        return ''
+    }
+  }
+  return {
+    name: 'v1',
+    caught,
+    ready: () => '',
+    change: (change) => {
+      switch (change.kind) {
+        case 'frame':
+          return frame(change)
+        case 'note': {
+          const note = told(change.event, change.at, change.row)
+          return note ? event(note.type, note.data, note.id) : ''
+        }
+        case 'row':
+          return `${change.again ? spell('session.resync', { session_id, reason: 'preview_gap' }) : ''}${whole(change.row, change.at)}`
+        case 'piece': {
+          const {
+            turn_id,
+            run_id = null,
+            job_id,
+            at,
+            delta,
+            worker_id = null,
+            model = null,
+            sequence = null,
+          } = change.preview
+          return event('generation.delta', {
+            turn_id,
+            run_id,
+            job_id,
+            tool_call_id: null,
+            live_sequence: null,
+            delta_sequence: sequence,
+            emitted_at: timestamp(at),
+            worker_id,
+            model,
+            delta,
+          })
+        }
+      }
+    },
+    end: (reason) => spell('stream.end', { session_id, reason }),
+    patience: (settled) => (settled ? 0 : idle),
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The transcript stream: upserts, blocks, pieces. An id stands on frames behind which everything up to its revision was given:
+ * turns, questions and final rows as they happen, and the last of a batch; never on what streams.
+ */
+import type { JsonObject } from '../../../protocol/common.ts'
+import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import { spell, type Caught, type Dialect } from './change.ts'
+
+/** How a frame is a place to come back to. */
+const isPlace = (frame: SessionFrame): boolean =>
+  frame.type === 'turn.upsert' ||
+  frame.type === 'interaction.upsert' ||
+  (frame.type === 'message.upsert' && frame.status === 'final')
+
+/** @param seal makes the cursor of a revision. @param idle milliseconds for which an idle session is still followed. */
+export function transcriptDialect(
+  session_id: string,
+  seal: (revision: number) => string,
+  idle: number,
+): Dialect {
+  const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
+  /** Turns that go on, rows by number, turns that ended, questions; the last of them is a place. */
+  const caught = ({ page, rows }: Caught): string => {
+    const { after, through, messages, turns, interactions, active, pending } = page
+    const goingOn = active.filter(({ revision }) => revision > after)
+    const state: (readonly [type: string, data: JsonObject])[] = [
+      ...goingOn.map(({ record }) => ['turn.upsert', record] as const),
+      ...messages.map(({ record }) => ['message.upsert', record] as const),
+      ...turns
+        .filter(({ record }) => settledTurns.has(record.status))
+        .map(({ record }) => ['turn.upsert', record] as const),
+      ...(after < 0 ? pending : interactions.map(({ record }) => record)).map(
+        (record) => ['interaction.upsert', record] as const,
+      ),
+    ]
+    const frames = state.map(([type, data], index) =>
+      spell(type, data, index === state.length - 1 ? seal(through) : undefined),
+    )
+    return [...frames, ...rows.map(row)].join('')
+  }
+  return {
+    name: 'v2',
+    caught,
+    ready: (revision) => {
+      const resume_cursor = seal(revision)
+      return spell('stream.ready', { session_id, resume_cursor }, resume_cursor)
+    },
+    change: (change) => {
+      switch (change.kind) {
+        case 'frame': {
+          const { frame } = change
+          const { type, ...data } =
+            frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
+          // A whole block supersedes the pieces of it that were sent.
+          const blocks =
+            frame.type === 'message.upsert'
+              ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>
+                  spell('message.block', {
+                    session_id,
+                    message_id: frame.id,
+                    content_index,
+                    block,
+                  }),
+                )
+              : []
+          return (
+            blocks.join('') +
+            spell(type, data as JsonObject, isPlace(frame) ? seal(change.revision) : undefined)
+          )
+        }
+        case 'row':
+          return row(change.row)
+        case 'piece': {
+          const {
+            preview: { message_id },
+            appended,
+          } = change
+          if (!appended) return ''
+          const { index: content_index, opened, added } = appended
+          const empty =
+            'text' in added ? { type: 'text', text: '' } : { type: 'thinking', thinking: '' }
+          return `${opened ? spell('message.block', { session_id, message_id, content_index, block: empty }) : ''}${spell('message.delta', { session_id, message_id, content_index, ...added })}`
+        }
+        case 'note':
+          return ''
+      }
+    },
+    end: (reason) => spell('stream.end', { session_id, reason }),
+    patience: () => idle,
+  }
+}

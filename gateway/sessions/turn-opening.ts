@@ -1,0 +1,115 @@
+/** What a turn of a run needs looked up: the agent, its session, and what the turn runs with. The run opens it; nothing is written here. */
+import type { AgentSource } from '../../protocol/agents/definition.ts'
+import { timestamp } from '../../protocol/common.ts'
+import { channelOfKey } from '../../protocol/channels/exchange.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { isPrivate } from '../../protocol/sessions/visibility.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { CapabilityReader } from '../queries/agent-capabilities.ts'
+import { agentOf, define } from './definition.ts'
+import { locate } from './session-id.ts'
+
+const REVIEWER =
+  'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
+/** The service's own judge: it has no tools and remembers nothing. */
+function reviewer({ world }: CapabilityReader): AgentSource {
+  const id = `${world.settings.brand.toLowerCase()}-reviewer`
+  const at = timestamp(0)
+  return {
+    agent: {
+      id,
+      principal_id: id,
+      name: id,
+      status: 'active',
+      system_prompt: REVIEWER,
+      memory_context: { mode: 'off' },
+      created_at: at,
+      updated_at: at,
+    },
+    toolkits: [],
+    skills: [],
+  }
+}
+
+/** The agent of an id or a name. */
+async function named(
+  asking: CapabilityReader,
+  project: string,
+  text: string,
+): ReturnType<typeof agentOf> {
+  const known = await asking.directory.project(project)
+  if (isRefusal(known)) return known
+  return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
+}
+
+/** Where a turn takes place, and what it runs with. */
+export async function turnFor(
+  asking: CapabilityReader,
+  project: string,
+  { turn_id, agent: text, asker = '', session, step }: TurnWanted,
+): Promise<TurnDefined | Refusal> {
+  const given = text === undefined ? reviewer(asking) : undefined
+  const agent = given?.agent ?? (await named(asking, project, text ?? ''))
+  if (isRefusal(agent)) return agent
+  const { scope, ref_id, name, title, visibility, compaction_policy } = session
+  const channel = scope === 'agent' ? channelOfKey(name) : undefined
+  // What is said to an agent in a channel, it hears from nobody else.
+  const readable =
+    channel === undefined
+      ? undefined
+      : await asking.world.view(project, 'channel_access', {
+          id: channel,
+          viewer: { id: asker, admin: false },
+        })
+  if (isRefusal(readable))
+    return readable.refused === 'not_found'
+      ? refuse(
+          'forbidden',
+          { session: name },
+          'The session is of a channel that whoever started the run may not read.',
+        )
+      : readable
+  const located = await locate(
+    asking,
+    project,
+    agent,
+    { session_key: name },
+    scope === 'loop' ? { scope_ref_id: ref_id } : {},
+  )
+  if (isRefusal(located)) return located
+  if (scope === 'agent' && located.session && isPrivate(located.session)) {
+    const access = (await asking.world.view(project, 'session_access', {
+      of: { session_id: located.session.id },
+      viewer: { id: asker, admin: false },
+    })) as ViewQuestions['session_access']['reply']
+    if (isRefusal(access)) return access
+    if (access.closed)
+      return refuse(
+        'forbidden',
+        { session: name },
+        'The session is private, and the starter of the run may not read it.',
+      )
+  }
+  const defined = await define(
+    asking,
+    project,
+    agent,
+    located.session ?? { ...(compaction_policy && { compaction_policy }) },
+    { step },
+    given,
+  )
+  if (isRefusal(defined)) return defined
+  return {
+    turn_id,
+    session_id: located.id,
+    place: located.place,
+    definition: defined.definition,
+    seed: {
+      ...(title !== undefined && { title }),
+      ...(visibility && { visibility }),
+      ...(compaction_policy && { compaction_policy }),
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Who may read a session. A session of a channel follows the channel; a private session is readable as
+ * protocol/sessions/visibility.ts says; any other session is open to the project. For other callers the session does not exist.
+ */
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { viewerOf } from '../commands/channels.ts'
+import type { Caller } from '../auth/authenticate.ts'
+import type { Directory } from '../directory.ts'
+import { namesOf } from '../auth/people.ts'
+import type { World } from '../ports.ts'
+
+/** A session, or a turn whose session nobody named. */
+export type SessionReference =
+  | { readonly session_id: string }
+  | { readonly turn_id: string }
+  | { readonly interaction_id: string }
+/** The session that a path names: by its id, by a turn of it, or by a question that was asked in it. @param row its name. */
+export const sessionReferenceOf = (
+  { session_id, turn_id, id }: Readonly<Record<string, string>>,
+  row: string,
+): SessionReference | undefined => {
+  if (session_id !== undefined) return { session_id }
+  if (turn_id !== undefined) return { turn_id }
+  return id !== undefined && row.startsWith('interaction.') ? { interaction_id: id } : undefined
+}
+
+/** Sessions remembered to be open to the project. They stay so: neither key nor visibility changes. */
+const REMEMBERED = 10_000
+
+export interface SessionVisibility {
+  /** `not_found` when the caller does not see the session. One that is not there is nobody's business here. */
+  check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
+  /** Be told when it may have changed who sees a session, until the returned function is called. */
+  onChange(
+    project: string,
+    session_id: string,
+    caller: Caller,
+    changed: () => void,
+  ): Promise<() => void>
+}
+/** Begin to look. */
+export function openSessionVisibility({
+  world,
+  directory,
+}: {
+  readonly world: Pick<World, 'view' | 'live'>
+  readonly directory: Directory
+}): SessionVisibility {
+  const plain = new Set<string>()
+  const keyOf = (project: string, of: SessionReference) => `${project}/${Object.values(of).join()}`
+  const ask = async (project: string, of: SessionReference, caller: Caller) => {
+    const names = 'interaction_id' in of ? await namesOf({ directory }, project, caller) : []
+    if (isRefusal(names)) return names
+    return (await world.view(project, 'session_access', {
+      of: 'interaction_id' in of ? { ...of, names } : of,
+      viewer: viewerOf(caller),
+    })) as ViewQuestions['session_access']['reply']
+  }
+  return {
+    check: async (project, of, caller) => {
+      const key = keyOf(project, of)
+      if (plain.has(key)) return undefined
+      const found = await ask(project, of, caller)
+      if (isRefusal(found)) return found
+      if (found.closed) return 'interaction_id' in of ? missing('interaction') : missing('session')
+      if (!found.known || found.restricted || found.channel !== undefined) return undefined
+      if (plain.size >= REMEMBERED) plain.clear()
+      plain.add(key)
+      return undefined
+    },
+    onChange: async (project, session_id, caller, changed) => {
+      const of = { session_id }
+      const found = plain.has(keyOf(project, of)) ? undefined : await ask(project, of, caller)
+      if (!found || isRefusal(found) || found.channel === undefined) return () => {}
+      return world.live(project, 'channel', found.channel, ({ entry }) => {
+        if (entry.events.some(({ type }) => SIGHT.has(type))) changed()
+      })
+    },
+  }
+}
+const missing = (resource: 'session' | 'interaction'): Refusal =>
+  refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
+/** Events of a channel that may change who reads it. */
+const SIGHT: ReadonlySet<string> = new Set(['member.removed', 'channel.updated', 'channel.deleted'])

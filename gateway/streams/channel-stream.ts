@@ -1,0 +1,165 @@
+/**
+ * The stream of one channel: pages from the view, live entries from the channel's owner; one subscription per channel and
+ * gateway, whatever the number of clients.
+ *
+ * Invariant: nobody is given an event that was committed after they lost sight of the channel. Who may see it is part of
+ * the very sequence that is followed, so every stream keeps that knowledge from its own frames, beginning with what the
+ * view said as of a cursor, and ends itself at the event that takes the sight away.
+ */
+import {
+  channelEventRecord,
+  type ChannelEvent,
+  type ChannelEventRecord,
+  type ChannelMember,
+} from '../../protocol/channels/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
+import { lastCursor, type Placed } from '../../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { scopeId, type Call, type Edge } from '../call.ts'
+import { viewerOf } from '../commands/channels.ts'
+import { WITHIN, type Follower } from './follow.ts'
+import type { Source } from './followers.ts'
+import type { Item } from './chunk.ts'
+import type { World } from '../ports.ts'
+import type { Sink } from '../http/respond.ts'
+import { frame } from './sse.ts'
+
+/** Events asked for at once. */
+const PAGE = 100
+/** Events that are shown as the view tells them, because the entry has only what changed. */
+const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
+
+const itemOf = (record: ChannelEventRecord): Item => ({
+  cursor: record.sequence,
+  frame: frame(record.event_type, record, record.sequence),
+})
+
+/** What an entry of a channel shows that carries all there is to show. */
+function itemsOf({ cursor, entry }: Placed): Item[] {
+  const at = timestamp(entry.origin.at)
+  return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {
+    const record = (payload: ChannelEventRecord['payload']) => [
+      itemOf(
+        channelEventRecord(
+          entry.id,
+          cursor + index,
+          at,
+          event.type as ChannelEventRecord['event_type'],
+          payload,
+        ),
+      ),
+    ]
+    switch (event.type) {
+      case 'message.created':
+        return record({ message: event.message })
+      case 'member.added':
+      case 'member.removed':
+        return record({ member: event.member })
+      case 'channel.deleted':
+        return record({ channel: { id: event.id, name: event.name } })
+      default:
+        return []
+    }
+  })
+}
+
+/** The events of a channel; asking refuses `not_found` when the project has no such channel. */
+export function channelSource(world: World, project: string, id: string): Source {
+  const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
+    const page = (await world.view(
+      project,
+      'channel_events',
+      { channel_id: id, after, limit },
+      fresh,
+      within,
+    )) as ViewQuestions['channel_events']['reply'] | Refusal
+    if (isRefusal(page)) return page
+    if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
+    return {
+      items: page.items.map(itemOf),
+      last: page.last,
+      ended: false,
+      oldest: page.oldest,
+      more: page.more,
+      late: page.late,
+    }
+  }
+  return {
+    key: `channel ${project} ${id}`,
+    comment: ': keepalive',
+    ask: (after, fresh) => ask(after, PAGE, fresh, WITHIN),
+    newest: async () => {
+      const page = await ask(Number.MAX_SAFE_INTEGER, 1)
+      return isRefusal(page) ? page : { ...page, oldest: 0, more: false }
+    },
+    subscribe: (follower: Follower) =>
+      world.live(project, 'channel', id, (placed) => {
+        const { entry } = placed
+        if (placed.stripped || entry.events.some(({ type }) => told.has(type)))
+          follower.notice(lastCursor(placed))
+        else
+          follower.hear(
+            entry.prev,
+            lastCursor(placed),
+            () => itemsOf(placed),
+            entry.events.at(-1)?.type === 'channel.deleted',
+          )
+      }),
+  }
+}
+
+type Access = Exclude<ViewQuestions['channel_access']['reply'], Refusal>
+/** Whether the caller may follow the channel of the path, as of now. */
+export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
+  (await edge.world.view(scopeId(edge, call), 'channel_access', {
+    id: call.slots['id'] ?? '',
+    viewer: viewerOf(call.caller),
+  })) as ViewQuestions['channel_access']['reply']
+
+const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
+
+/** A sink that ends itself at the event by which its client loses sight of the channel. That event is the last it is given. */
+export function watched(sink: Sink, me: string, access: Access): Sink {
+  let { private: closed, member } = access
+  const learn = (text: string): void => {
+    const match = EVENT.exec(text)
+    if (!match || Number(match[1]) <= access.at) return
+    const { payload } = JSON.parse(match[3] ?? '') as {
+      payload: { member?: ChannelMember; channel?: { private?: boolean } }
+    }
+    if (match[2] === 'channel.updated') closed = payload.channel?.private ?? closed
+    else if (payload.member?.member_id === me) member = match[2] === 'member.added'
+  }
+  return {
+    write: (piece) => {
+      if (!mayChangeSight(piece)) return sink.write(piece)
+      for (const text of framesOf(piece)) {
+        sink.write(text)
+        learn(text)
+        if (closed && !member) return sink.end()
+      }
+    },
+    get full() {
+      return sink.full
+    },
+    get closed() {
+      return sink.closed
+    },
+    onDrain: (run) => sink.onDrain(run),
+    onClose: (run) => sink.onClose(run),
+    end: () => sink.end(),
+  }
+}
+
+/** Most pieces have nothing but messages, and are passed on as they are. */
+const mayChangeSight = (piece: string | Uint8Array): boolean =>
+  SIGNS.some((sign) =>
+    typeof piece === 'string'
+      ? piece.includes(sign)
+      : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).includes(sign),
+  )
+const SIGNS = ['\nevent: member.', '\nevent: channel.'] as const
+/** The frames of a piece, each with the empty line that ends it: there is none within a frame. */
+const framesOf = (piece: string | Uint8Array): string[] =>
+  (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split(/(?<=\n\n)/)

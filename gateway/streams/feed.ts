@@ -1,0 +1,63 @@
+/**
+ * The project-wide stream of run events as a sequence to follow. What happens to any run or queue of the project is only a
+ * sign that there is something new: the frames come from the view, which gives them their order.
+ */
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { WITHIN, type Follower } from './follow.ts'
+import type { Item } from './chunk.ts'
+import type { World } from '../ports.ts'
+import { frameOf } from './sse.ts'
+import type { Source } from './followers.ts'
+
+/** Frames of a page; and of one for followers that have fallen behind. */
+const PAGE = { usual: 200, long: 2000 } as const
+
+/** Frames of one event share its cursor: they are shown together or not at all. */
+function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
+  const items: Item[] = []
+  for (const { seq, type, json } of events) {
+    const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
+    items.push({ cursor: seq, frame: before + frameOf(type, json, seq) })
+  }
+  return items
+}
+
+/** The feed of a project. */
+export function feedSource(world: World, project: string): Source {
+  const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
+    (await world.view(project, 'feed', { after, limit }, fresh, within)) as
+      | ViewQuestions['feed']['reply']
+      | Refusal
+  return {
+    key: `feed ${project}`,
+    comment: ':keepalive',
+    // Whatever is new is given as soon as the view has it: to wait for all that was heard of would be to lag twice as far.
+    ask: async (after, fresh, behind) => {
+      const page = await ask(
+        after,
+        behind ? PAGE.long : PAGE.usual,
+        fresh === undefined ? undefined : Math.min(fresh, after + 1),
+        WITHIN,
+      )
+      if (isRefusal(page)) return page
+      return {
+        items: itemsOf(page.items),
+        last: page.last,
+        ended: false,
+        oldest: page.oldest,
+        more: page.more,
+        partial: fresh !== undefined,
+        late: page.late,
+      }
+    },
+    newest: async () => {
+      const page = await ask(Number.MAX_SAFE_INTEGER, 1)
+      return isRefusal(page)
+        ? page
+        : { items: [], last: page.last, ended: false, oldest: 0, more: false }
+    },
+    // One question is asked at a time, and what is heard of meanwhile becomes the next one: under load, many signs share it.
+    subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),
+  }
+}

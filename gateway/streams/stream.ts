@@ -1,0 +1,108 @@
+/** Rows that are held open as Server-Sent Events: where a client begins, and what ends its stream. */
+import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { scopeId, operationOf, type Call, type Edge } from '../call.ts'
+import { accessTo, channelSource, watched } from './channel-stream.ts'
+import { feedSource } from './feed.ts'
+import { guardOf } from '../guard.ts'
+import { runQuery } from '../query.ts'
+import type { Answer, Exchange, Sink } from '../http/respond.ts'
+import { beginFrame, cursorOfText, openStream } from './sse.ts'
+import type { Followers, Source } from './followers.ts'
+import { aloud, timelineSource } from './timeline.ts'
+
+/** What a stream row follows, and its query parameter that is the cursor. */
+interface Followed {
+  readonly cursor: string
+  source(edge: Edge, call: Call): Source | Refusal
+  /** How the caller's stream is watched over, besides its permission; refused when the caller may not have it. */
+  admit?(edge: Edge, call: Call): Promise<((sink: Sink) => Sink) | Refusal>
+}
+const followed: Readonly<Record<string, Followed>> = {
+  'run.events': {
+    cursor: 'after_sequence',
+    // Clients that use the project's paths know no previews.
+    source: (edge, call) =>
+      isId(call.slots['id'] ?? '', 'run')
+        ? timelineSource(
+            edge.world,
+            scopeId(edge, call),
+            call.slots['id'] ?? '',
+            call.name === 'run.events' ? aloud : undefined,
+          )
+        : refuse('not_found'),
+  },
+  'channel.events': {
+    cursor: 'since',
+    source: (edge, call) =>
+      isId(call.slots['id'] ?? '', 'channel')
+        ? channelSource(edge.world, scopeId(edge, call), call.slots['id'] ?? '')
+        : refuse('not_found'),
+    admit: async (edge, call) => {
+      const access = await accessTo(edge, call)
+      return isRefusal(access) ? access : (sink) => watched(sink, call.caller.principal.id, access)
+    },
+  },
+  'run.feed': {
+    cursor: 'since',
+    source: (edge, call) => feedSource(edge.world, scopeId(edge, call)),
+  },
+}
+
+/** The place to begin: the larger of the query's cursor and `Last-Event-ID`; undefined when neither is given. */
+function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
+  const text = incoming.header('last-event-id')
+  const header = text === undefined ? undefined : cursorOfText(text)
+  if (text !== undefined && header === undefined)
+    return refuseFields({
+      field: 'Last-Event-ID',
+      message: 'must be the id of a frame of this stream',
+      expected: 'integer',
+      actual: text.slice(0, 100),
+    })
+  const given = [query[parameter] as number | undefined, header].filter((one) => one !== undefined)
+  return given.length === 0 ? undefined : Math.max(...given)
+}
+
+/** Whether a stream row is asked for a page of JSON instead. */
+export const wantsPage = ({ row, incoming }: Call): boolean =>
+  row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(incoming.header('accept') ?? '')
+
+/** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
+export async function runStream(
+  edge: Edge,
+  followers: Followers,
+  call: Call,
+  exchange: Exchange,
+): Promise<Answer | Refusal | undefined> {
+  if (wantsPage(call)) return runQuery(edge, call)
+  const rule = getOwn(followed, operationOf(call))
+  if (!rule) throw new Error(`nothing to follow for ${call.name}`)
+  const start = startOf(call, rule.cursor)
+  if (isRefusal(start)) return start
+  const source = rule.source(edge, call)
+  if (isRefusal(source)) return source
+  const watch = await rule.admit?.(edge, call)
+  if (isRefusal(watch)) return watch
+
+  const { follower, release } = followers.hold(source)
+  const opening = await (start === undefined
+    ? follower.open(0, source.newest)
+    : follower.open(start)
+  ).catch(() => refuse('service_unavailable'))
+  if (isRefusal(opening) || !exchange.open) {
+    release()
+    return isRefusal(opening) ? opening : undefined
+  }
+  const after = start ?? (source.newest ? opening.page.last : 0)
+  const guard = guardOf(edge, call, () => sink.end())
+  const sink: Sink = openStream(edge.world, exchange, source.comment, () => void guard.look())
+  sink.onClose(() => {
+    guard.stop()
+    release()
+  })
+  if (start === undefined && source.newest) sink.write(beginFrame(after))
+  follower.join(watch ? watch(sink) : sink, after, opening)
+  return undefined
+}

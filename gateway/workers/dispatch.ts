@@ -1,0 +1,80 @@
+/** The table of inbound frames: what happens with each of them, by its type. */
+import { closeCodes, type Up } from '../../protocol/workers/socket.ts'
+import { claim } from './jobs/claim.ts'
+import type { Connection, Incoming } from './connection.ts'
+import { draining } from './drain.ts'
+import { limits, type Edge } from './edge.ts'
+import { narrowed } from './jobs/eligible.ts'
+import { delta, heartbeat } from './heartbeat.ts'
+import { remind } from './jobs/hint.ts'
+import { tell } from './presence.ts'
+import { settle } from './jobs/offers.ts'
+import { register } from './register.ts'
+import { report } from './report.ts'
+import { idle, type Session } from './session.ts'
+
+type Frame<T> = Extract<Up, { type: T }>
+type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
+
+/** Frames of a registered session. A promise that is returned is one that must not be lost silently. */
+const arms: {
+  readonly [T in Registered]: (
+    edge: Edge,
+    session: Session,
+    frame: Frame<T>,
+    bytes: number,
+  ) => Promise<void> | void
+} = {
+  'worker.ready': ready,
+  'jobs.claim': claim,
+  'job.heartbeat': heartbeat,
+  'job.report': report,
+  'generation.delta': delta,
+  'worker.draining': (edge, session, { message_id }) => draining(edge, session, message_id),
+}
+
+/** Do what a frame asks. A keepalive is never answered: two ends that answer each other's would never stop. */
+export function dispatch(edge: Edge, connection: Connection, incoming: Incoming): void {
+  const { frame, bytes } = incoming
+  if (frame.type === 'keepalive') return
+  if (frame.type === 'worker.register') {
+    guard(
+      edge,
+      connection,
+      register(edge, connection, frame).then(() => {
+        for (const waiting of connection.backlog.splice(0))
+          if (connection.session) dispatch(edge, connection, waiting)
+      }),
+    )
+  } else if (connection.session) {
+    const arm = arms[frame.type] as (
+      edge: Edge,
+      session: Session,
+      frame: Up,
+      bytes: number,
+    ) => Promise<void> | void
+    guard(edge, connection, arm(edge, connection.session, frame, bytes))
+  } else if (connection.registering && connection.backlog.length < limits.backlog)
+    connection.backlog.push(incoming)
+  else connection.fail('not_registered', 'send worker.register first', frame.message_id)
+}
+
+/** New capacity or filters, until the next frame that says otherwise. */
+function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
+  if (frame.queues || frame.action_names || frame.models) {
+    session.wants = edge.wants(narrowed(session.wants.filters, frame))
+    void tell(edge, session)
+  }
+  if (frame.available_slots !== undefined)
+    session.limit = Math.min(session.concurrency, session.busy + frame.available_slots)
+  settle(edge, session)
+  if (idle(session)) remind(edge, session)
+}
+
+/** A failure here is a bug: it is logged, and the worker starts again on a new connection. */
+function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
+  done?.catch((error: unknown) => {
+    edge.world.log.error({ err: error }, 'a frame of a worker could not be handled')
+    connection.close(closeCodes.internal, 'internal error')
+  })
+}

@@ -1,0 +1,29 @@
+/** Draining: the worker finishes what it holds and takes nothing more. Its leases and its connection stay. */
+import { dismiss } from './jobs/claim.ts'
+import { command, registryOf, type Edge } from './edge.ts'
+import { giveBack } from './jobs/held-leases.ts'
+import { calm } from './jobs/hint.ts'
+import { settle, unreserve } from './jobs/offers.ts'
+import type { Session } from './session.ts'
+
+/** Take no more work for this session: claims are answered with nothing, promised slots are dropped. Jobs that then arrive are refused. */
+export function drain(edge: Edge, session: Session): void {
+  session.draining = true
+  calm(session)
+  dismiss(edge, session)
+  giveBack(edge, session)
+  for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  settle(edge, session)
+}
+
+/** The worker says that it drains, asked or unasked. */
+export function draining(edge: Edge, session: Session, message_id: string | undefined): void {
+  drain(edge, session)
+  session.connection.send({
+    type: 'worker.draining.ack',
+    ...(message_id !== undefined && { message_id }),
+  })
+  void command(edge, session.connection.grant, registryOf(session), 'worker.drained', {
+    session: session.id,
+  })
+}

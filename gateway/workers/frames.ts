@@ -1,0 +1,94 @@
+/**
+ * Text in, frames out. Every inbound frame is checked against its schema before anything else sees it; what cannot be
+ * read is named as a fault with the frame's `message_id`, so that the sender can match the answer.
+ */
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { up, type FrameError, type Up } from '../../protocol/workers/socket.ts'
+import { explain } from '../http/explain.ts'
+
+const checks = new Map(
+  Object.entries(up).map(([type, schema]) => [type, { schema, fits: Compile(schema as TSchema) }]),
+)
+
+const partsOfReport = Object.entries(up['job.report'].properties).map(([name, schema]) => ({
+  name,
+  schema,
+  fits: Compile(schema as TSchema),
+}))
+
+/** A frame, or why it is none; `type`: which one it was meant to be. */
+type Read =
+  | { readonly frame: Up }
+  | {
+      readonly fault: Extract<FrameError, 'bad_frame' | 'unknown_frame'>
+      readonly message: string
+      readonly type?: string
+      readonly message_id?: string
+    }
+
+/** Read one message of a worker. A member that is null counts as absent: some clients write their unset fields so. */
+export function readFrame(text: string): Read {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { fault: 'bad_frame', message: 'the message is not JSON' }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { fault: 'bad_frame', message: 'a frame is a JSON object' }
+  const frame = value as Record<string, unknown>
+  for (const key of Object.keys(frame)) if (frame[key] === null) delete frame[key]
+  const echo =
+    typeof frame.message_id === 'string' && frame.message_id.length <= 128
+      ? { message_id: frame.message_id }
+      : {}
+  const { type, job_id } = frame
+  if (typeof type !== 'string')
+    return { fault: 'bad_frame', message: 'type: must be a string', ...echo }
+  const check = checks.get(type)
+  if (!check)
+    return {
+      fault: 'unknown_frame',
+      message: `there is no frame of type ${type.slice(0, 64)}`,
+      ...echo,
+    }
+  if (check.fits.Check(frame)) return { frame: frame as Up }
+  if (type === 'job.report' && typeof job_id === 'string') return { frame: mended(frame, job_id) }
+  return { fault: 'bad_frame', message: faultOf(check.schema, frame, 'frame'), type, ...echo }
+}
+
+const faultOf = (schema: unknown, value: unknown, name: string): string => {
+  const [first] = explain(schema, value)
+  return first ? `${first.field || name}: ${first.message}` : `${name}: does not have its form`
+}
+
+/**
+ * A report as far as it can be read. Workers send one again until it is acknowledged, so it never is a bad frame: what is
+ * misshapen counts as left out, and where that says whether the job is done, the job has failed.
+ */
+function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
+  const faults = new Map(
+    partsOfReport.flatMap(({ name, schema, fits }) =>
+      name in frame && !fits.Check(frame[name])
+        ? [[name, faultOf(schema, frame[name], name)] as const]
+        : [],
+    ),
+  )
+  const { lease_token = '', ...rest } = Object.fromEntries(
+    Object.entries(frame).filter(([name]) => !faults.has(name)),
+  )
+  const unclear =
+    faults.get('status') ??
+    ((rest.status ?? 'completed') === 'completed' ? faults.get('result') : undefined)
+  const failed = unclear !== undefined && {
+    status: 'failed',
+    error_type: 'ResultInvalid',
+    error_message: `the report is not understood: ${unclear}`,
+  }
+  return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up
+}
+
+/** The text of a `jobs.claimed` frame, from jobs that are texts already. */
+export const claimedFrame = (message_id: string | undefined, jobs: readonly string[]): string =>
+  `{"type":"jobs.claimed",${message_id === undefined ? '' : `"message_id":${JSON.stringify(message_id)},`}"jobs":[${jobs.join(',')}]}`

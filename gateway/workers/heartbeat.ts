@@ -1,0 +1,89 @@
+/** Signs of life of a job: heartbeats, whose answer carries a wish to cancel, and deltas, which are shown to whoever follows. */
+import { isRefusal } from '../../protocol/errors.ts'
+import type { Up } from '../../protocol/workers/socket.ts'
+import { unsafe } from '../http/validate.ts'
+import { command, queueOf, type Edge } from './edge.ts'
+import { ended, leaseUntil } from './jobs/held-leases.ts'
+import { hear, type Session } from './session.ts'
+
+type Beat = {
+  readonly alive: boolean
+  readonly cancel?: { readonly reason?: string; readonly requested_at: string }
+}
+type Frame<T> = Extract<Up, { type: T }>
+
+/** Renew a lease. A lost one is answered with a cancel, so that the worker stops; no answer when nobody could decide it. */
+export async function heartbeat(
+  edge: Edge,
+  session: Session,
+  { job_id, lease_token, message_id }: Frame<'job.heartbeat'>,
+): Promise<void> {
+  hear(session, job_id, lease_token, edge.world.now())
+  const beat = await renew(edge, session, job_id, lease_token)
+  if (!beat) return
+  const cancel = beat.alive
+    ? beat.cancel && { job_id, ...beat.cancel }
+    : { job_id, reason: 'lease_lost' }
+  session.connection.send({
+    type: 'job.heartbeat.ack',
+    ...(message_id !== undefined && { message_id }),
+    job_id,
+    ...(cancel && { cancel, directives: { should_cancel: true } }),
+  })
+}
+
+/** A piece of model output: shown to whoever follows the session; at most once a heartbeat cadence it is passed on as a sign of life; a lost lease is then said. */
+export async function delta(
+  edge: Edge,
+  session: Session,
+  { job_id, lease_token, message_id, delta, sequence }: Frame<'generation.delta'>,
+): Promise<void> {
+  const held = session.held.get(job_id)
+  const now = edge.world.now()
+  if (!held || (held.token !== undefined && held.token !== lease_token)) return
+  held.heard = now
+  const { session_id, model } = held
+  if (session_id !== undefined && !unsafe(delta)) {
+    edge.previews.publish(
+      {
+        project: session.project,
+        session_id,
+        job_id,
+        attempt: lease_token,
+        worker_id: session.instance,
+        ...(model !== undefined && { model }),
+      },
+      delta,
+      sequence,
+    )
+  }
+  if (now - held.beaten < edge.world.settings.timing.cadence * 1000) return
+  held.beaten = now
+  const beat = await renew(edge, session, job_id, lease_token)
+  if (beat && !beat.alive)
+    session.connection.fail('lease_lost', `the lease of ${job_id} is lost`, message_id)
+}
+
+async function renew(
+  edge: Edge,
+  session: Session,
+  job_id: string,
+  lease_token: string,
+): Promise<Beat | undefined> {
+  const to = queueOf(edge, session.project, job_id, lease_token)
+  if (!to) return { alive: false }
+  const outcome = await command(edge, session.connection.grant, to, 'queue.heartbeat', {
+    job_id,
+    lease_token,
+    gateway: edge.world.node,
+  })
+  if (isRefusal(outcome)) return undefined
+  const beat = outcome.reply as Beat
+  const held = session.held.get(job_id)
+  if (!beat.alive) ended(edge, session, job_id, lease_token)
+  else if (held && (held.token ?? lease_token) === lease_token) {
+    held.until = leaseUntil(edge, edge.world.settings.timing.lease)
+    held.beaten = edge.world.now()
+  }
+  return beat
+}

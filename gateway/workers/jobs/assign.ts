@@ -1,0 +1,174 @@
+/**
+ * Messages of the engine for one worker session: a leased job to hand over, a job to stop, a drain, a newer connection.
+ * A job is answered `ok` only when this gateway takes charge of it: it is then written to the socket, given back, or failed.
+ */
+import { timestamp } from '../../../protocol/common.ts'
+import {
+  closeCodes,
+  sizes,
+  type ClaimedJob,
+  type GatewayMessage,
+} from '../../../protocol/workers/socket.ts'
+import { arrived } from './claim.ts'
+import { drain } from '../drain.ts'
+import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
+import { refersToFiles, withBytes } from '../../sessions/inline.ts'
+import { andThen, type MaybePromise } from '../../maybe-promise.ts'
+import { command, limits, queueOf, type Edge } from '../edge.ts'
+import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
+import { remind } from './hint.ts'
+import { settle, unreserve } from './offers.ts'
+import { free, takes, type Session } from '../session.ts'
+
+type Message = Exclude<GatewayMessage, { type: 'forget' }>
+
+/** The members a worker gets; strict clients refuse any other. */
+const members = [
+  'id',
+  'kind',
+  'origin',
+  'executor_kind',
+  'queue',
+  'action_name',
+  'environment_id',
+  'provider',
+  'model',
+  'run_id',
+  'step_id',
+  'agent_turn_id',
+  'session_id',
+  'tool_call_id',
+  'spec',
+  'lease_token',
+  'claim_attempt',
+  'lease_duration_seconds',
+  'heartbeat_cadence_seconds',
+] as const satisfies readonly (keyof ClaimedJob)[]
+
+/** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
+export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
+  const session = edge.sessions.get(message.session)
+  if (!session || session.closed || session.project !== message.project) return { ok: false }
+  switch (message.type) {
+    case 'assign':
+      return andThen(withFiles(edge, session, message.job), (job) => ({
+        ok: !session.closed && assign(edge, session, job),
+      }))
+    case 'cancel':
+      cancel(edge, session, message)
+      return { ok: true }
+    case 'drain':
+      if (!session.draining) session.connection.send({ type: 'worker.drain' })
+      drain(edge, session)
+      return { ok: true }
+    case 'supersede':
+      if (session.generation < message.generation)
+        session.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+      return { ok: true }
+  }
+}
+
+function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
+  const held = session.held.get(job.id)
+  const promised = unreserve(edge, session, job.id)
+  const known = held?.token === job.lease_token
+  if (known || !takes(session) || edge.stopping || (!promised && !held && free(session) <= 0)) {
+    settle(edge, session)
+    return known
+  }
+  session.held.set(job.id, {
+    token: job.lease_token,
+    until: leaseUntil(edge, job.lease_duration_seconds),
+    heard: edge.world.now(),
+    beaten: edge.world.now(),
+    ...spoken(job),
+  })
+  const text = JSON.stringify(shown(job))
+  const bytes = Buffer.byteLength(text)
+  if (bytes > sizes.spec && Buffer.byteLength(JSON.stringify(job.spec)) > sizes.spec) {
+    finish(edge, session, job, {
+      status: 'failed',
+      error_type: 'SpecTooLarge',
+      error_message: `the job's spec is larger than ${sizes.spec} bytes`,
+    })
+    return true
+  }
+  const cancel = edge.world.later(limits.reservation, () => {
+    withdraw(session, job.id)
+    release(edge, session, job)
+  })
+  session.ready.push({ job, text, bytes, cancel })
+  if (session.claims.length === 0) remind(edge, session)
+  arrived(edge, session)
+  settle(edge, session)
+  return true
+}
+
+/** A generation with the files that its conversation refers to, as far as a frame can hold them. */
+function withFiles(
+  { world }: Edge,
+  { project }: Session,
+  job: ClaimedJob,
+): MaybePromise<ClaimedJob> {
+  if (job.kind !== 'llm_generation') return job
+  const request = job.spec['request'] as { readonly messages?: readonly ModelMessage[] } | undefined
+  const { messages } = request ?? {}
+  if (!messages || !refersToFiles(messages)) return job
+  const most = sizes.spec - Buffer.byteLength(JSON.stringify(job.spec)) - MARGIN
+  return withBytes(world.files, project, messages, { most, reads: () => true }).then(
+    (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
+    (error: unknown) => {
+      world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+      return job
+    },
+  )
+}
+/** Bytes of a spec that are left for what JSON adds to texts. */
+const MARGIN = 64 * 1024
+
+/** Whose generation a job is. */
+const spoken = ({ kind, session_id, model }: ClaimedJob) =>
+  kind === 'llm_generation' && session_id !== undefined
+    ? { session_id, ...(model !== undefined && { model }) }
+    : {}
+
+/** A job as the worker gets it. */
+function shown(job: ClaimedJob): object {
+  const given: Record<string, unknown> = {}
+  for (const member of members) if (job[member] !== undefined) given[member] = job[member]
+  return given
+}
+
+/** Stop a job: the worker is told, unless it never got the job. Afterwards every heartbeat of the job is answered with the cancel. */
+function cancel(
+  edge: Edge,
+  session: Session,
+  { job_id, reason, at }: Extract<Message, { type: 'cancel' }>,
+): void {
+  const waiting = withdraw(session, job_id)
+  if (waiting) finish(edge, session, waiting, { status: 'cancelled' })
+  else
+    session.connection.send({
+      type: 'job.cancel',
+      job_id,
+      ...(reason !== undefined && { reason }),
+      requested_at: timestamp(at),
+    })
+}
+
+/** End a job that the worker never saw. */
+function finish(
+  edge: Edge,
+  session: Session,
+  job: ClaimedJob,
+  outcome: { status: 'failed' | 'cancelled'; error_type?: string; error_message?: string },
+): void {
+  ended(edge, session, job.id, job.lease_token)
+  const to = queueOf(edge, session.project, job.id, job.lease_token)
+  if (to)
+    void command(edge, session.connection.grant, to, 'queue.report', {
+      job_id: job.id,
+      lease_token: job.lease_token,
+      ...outcome,
+    })
+}

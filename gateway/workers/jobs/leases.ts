@@ -1,0 +1,134 @@
+/**
+ * The leases that a session has from before its connection.
+ *
+ * Invariants:
+ * L1. A resumed session is given nothing until its leases are counted.
+ * L2. A job is given back only under the lease that its queue names now, and only when the worker said which leases it
+ *     holds and did not name that one. The queue refuses where the worker has given a sign of life under the lease.
+ */
+import type { Address } from '../../../protocol/entry.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { GrantedLease, WorkerCommands } from '../../../protocol/internal.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { command, queueNamed, type Edge } from '../edge.ts'
+import { leaseUntil } from './held-leases.ts'
+import { gained } from './offers.ts'
+import type { Session } from '../session.ts'
+
+type Entered = WorkerCommands['worker.register']['reply']
+type Lease = ViewQuestions['leases']['reply']['items'][number]
+interface Part {
+  readonly to: Address
+  readonly items: Lease[]
+}
+
+/** Milliseconds before a view that could not say which leases are held is asked again. */
+const AGAIN = 2000
+
+/**
+ * Count the leases of a resumed session against its slots, give back those whose job the worker never received, and end those
+ * of a session that this one replaced.
+ * @param held tokens of the leases that the worker holds; undefined when it did not say.
+ */
+export async function countLeases(
+  edge: Edge,
+  session: Session,
+  { resumed, replaced }: Entered,
+  held: readonly string[] | undefined,
+): Promise<void> {
+  if (resumed) {
+    const items = await leasesOf(edge, session, session.id)
+    if (held) await compare(edge, session, items, new Set(held))
+    else for (const item of items) keep(edge, session, item)
+    session.counted = true
+    gained(edge, session)
+  } else if (replaced && replaced.session !== session.id)
+    lose(edge, session, replaced.session, await leasesOf(edge, session, replaced.session))
+}
+
+/** What the view says a session holds; after one heartbeat cadence without an answer, nothing. */
+async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
+  const { world } = edge
+  const end = world.now() + world.settings.timing.cadence * 1000
+  while (!session.closed) {
+    const answer = await world
+      .view(session.project, 'leases', { session: id })
+      .catch(() => undefined)
+    if (answer !== undefined && !isRefusal(answer))
+      return (answer as ViewQuestions['leases']['reply']).items
+    if (world.now() >= end) break
+    await new Promise<void>((resolve) => world.later(AGAIN, resolve))
+  }
+  return []
+}
+
+function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease): void {
+  session.held.set(job_id, {
+    until: leaseUntil(edge, edge.world.settings.timing.lease),
+    heard: edge.world.now(),
+    queue,
+    beaten: 0,
+    ...(session_id !== undefined && { session_id }),
+  })
+}
+
+/** Ask the queues for the tokens, and compare them with what the worker holds. A queue that does not answer changes nothing. */
+async function compare(
+  edge: Edge,
+  session: Session,
+  items: readonly Lease[],
+  held: ReadonlySet<string>,
+): Promise<void> {
+  const asked = byQueue(edge, session, items).map(async ({ to, items }) => {
+    const granted = await grantedBy(edge, session, to)
+    for (const item of items) {
+      const lease_token = granted?.get(item.job_id)
+      if (!granted || (lease_token !== undefined && held.has(lease_token)))
+        keep(edge, session, item)
+      else if (lease_token !== undefined) {
+        edge.world.log.info(
+          { project: session.project, instance: session.instance, job: item.job_id },
+          'a worker never received a job that was leased to it: the job waits again',
+        )
+        const input = { job_id: item.job_id, lease_token }
+        await command(edge, session.connection.grant, to, 'queue.release', input)
+      }
+    }
+  })
+  await Promise.all(asked)
+}
+
+/** Lease tokens by job id; undefined when the queue does not answer. */
+async function grantedBy(
+  { world }: Edge,
+  { id }: Session,
+  to: Address,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    const answer = await world.ask(to, 'leases', { session: id })
+    if (isRefusal(answer)) return undefined
+    return new Map((answer as GrantedLease[]).map((one) => [one.job_id, one.lease_token]))
+  } catch (error) {
+    world.log.debug({ err: error }, 'a queue did not name the leases that it has granted')
+    return undefined
+  }
+}
+
+function lose(edge: Edge, session: Session, lost: string, items: readonly Lease[]): void {
+  for (const part of byQueue(edge, session, items)) {
+    const job_ids = part.items.map(({ job_id }) => job_id)
+    void command(edge, session.connection.grant, part.to, 'queue.lose', { session: lost, job_ids })
+  }
+}
+
+function byQueue(edge: Edge, session: Session, items: readonly Lease[]): readonly Part[] {
+  const parts = new Map<string, Part>()
+  for (const item of items) {
+    const to = queueNamed(edge, session.project, item.job_id, item.queue)
+    if (!to) continue
+    const part = parts.get(to.id) ?? { to, items: [] }
+    part.items.push(item)
+    parts.set(to.id, part)
+  }
+  return [...parts.values()]
+}

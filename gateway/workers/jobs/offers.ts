@@ -1,0 +1,331 @@
+/**
+ * Listening to offers of work and taking from them. One listener per (project, queue, capability), with the sessions that
+ * want it; whichever listener an offer comes through, all sessions are considered that listen to anything it can match.
+ *
+ * Invariants:
+ * O1. A job is taken only for a session with room and an outstanding claim, or one that is about to come: between two
+ *     claims of a busy worker nothing need wait. The slot is reserved before the answer.
+ * O2. A session that does not claim is never given work, only told that there is some.
+ * O3. Sessions are served in turn.
+ * O4. An offer costs no look at sessions that do not listen to it, however many there are.
+ */
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
+import { lineOf, offerCapability } from '../../../protocol/subjects.ts'
+import type { Take } from '../../../protocol/internal.ts'
+import type { Offer, Taking } from '../../../protocol/workers/socket.ts'
+import { Order } from './order.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { andThen, type MaybePromise } from '../../maybe-promise.ts'
+import { limits, type Edge, type Served } from '../edge.ts'
+import { eligible, type Interest, type Wants } from './eligible.ts'
+import { remind } from './hint.ts'
+import { claims, free, room, takes, type Session } from '../session.ts'
+
+/** The sessions with free slots that listen to one interest. */
+interface Listened {
+  /** For each how many of its filters want this. */
+  readonly sessions: Map<Session, number>
+  /** Those with room, the longest unserved first. */
+  readonly claimants: Set<Session>
+  /** When the first of them got room, Unix milliseconds. */
+  since: number
+  readonly stop: () => void
+}
+/** A job and the session that it is promised to. */
+interface Promised {
+  readonly job_id: string
+  readonly session: Session
+}
+/** The sessions of one project on this gateway, and what they listen to. */
+export interface OfferSubscription {
+  readonly interests: Map<string, Listened>
+  /** Jobs given so far: when a session was served last is told by this number. */
+  served: number
+  /** Who a job was promised to. */
+  readonly promised: Map<string, Session>
+  /** Offers of several shards in one order, by queue and capability. */
+  readonly orders: Map<string, Order<JobHeader, Promised>>
+  /** When demand was last announced, and whether it is to be announced again. */
+  announced: number
+  again: boolean
+}
+
+/** Bring a session's listening in line with its state; to be called after every change of its slots, claims or filters. */
+export function settle(edge: Edge, session: Session): void {
+  const market = marketOf(edge, session.project)
+  const listens = !edge.stopping && takes(session) && free(session) > 0
+  if (!settled(session, listens))
+    listenTo(
+      edge,
+      market,
+      session,
+      listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
+    )
+  const open = room(session, edge.world.now()) > 0
+  for (const listened of listenedBy(market, session)) {
+    const { claimants } = listened
+    if (open && claimants.size === 0) listened.since = edge.world.now()
+    if (open) claimants.add(session)
+    else claimants.delete(session)
+  }
+}
+
+function* listenedBy(market: OfferSubscription, session: Session): Generator<Listened> {
+  for (const wants of session.listening) {
+    for (const interest of wants.interests) {
+      const listened = market.interests.get(keyOf(interest))
+      if (listened) yield listened
+    }
+  }
+}
+/** What an offer can be listened to by. Its jobs have one capability. */
+function listenedFor(market: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
+  if (!first) return []
+  const capability = offerCapability(first)
+  return [{ queue, capability }, { queue }, { capability }, {}].flatMap(
+    (interest) => market.interests.get(keyOf(interest)) ?? [],
+  )
+}
+
+/** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
+const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
+  listens
+    ? listening.length === 1 &&
+      listening[0] === wants &&
+      claims.every((claim) => claim.wants === wants)
+    : listening.length === 0
+
+function listenTo(
+  edge: Edge,
+  market: OfferSubscription,
+  session: Session,
+  wanted: readonly Wants[],
+): void {
+  for (const wants of wanted)
+    if (!session.listening.includes(wants))
+      for (const interest of wants.interests) listen(edge, market, session, interest)
+  for (const wants of session.listening)
+    if (!wanted.includes(wants))
+      for (const interest of wants.interests) unlisten(market, session, interest)
+  session.listening = wanted
+}
+
+/** Announce that the project gained slots: at once, and at most once in a few milliseconds. */
+function demand(edge: Edge, project: string): void {
+  const market = marketOf(edge, project)
+  if (market.again) return
+  const announce = () => {
+    market.again = false
+    market.announced = edge.world.now()
+    if (!edge.stopping) edge.world.demand(project)
+  }
+  const wait = market.announced + limits.batch - edge.world.now()
+  if (wait <= 0) announce()
+  else {
+    market.again = true
+    edge.world.later(wait, announce)
+  }
+}
+
+/** A session has, or may have, gained slots or claims: listen accordingly, and announce it when it has room. */
+export function gained(edge: Edge, session: Session): void {
+  settle(edge, session)
+  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+}
+
+/** Answer an offer. Its jobs have one capability, so they are all for workers or all for the service itself. */
+function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
+  const [first] = offer.jobs
+  if (!first) return undefined
+  return andThen(edge.serves(offer.project, first), (served) => {
+    if (isRefusal(served)) return undefined
+    return served.byService
+      ? { gateway: edge.world.node, takes: [], served: true }
+      : takeSome(edge, offer, served)
+  })
+}
+
+/** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
+function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
+  const market = marketOf(edge, offer.project)
+  const order = orderOf(edge, market, offer)
+  return andThen(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
+    for (const { session } of taken) settle(edge, session)
+    if (left.length > 0) remindIdle(edge, market, offer, left)
+    const takes = taken.map(
+      ({ job_id, session: { id, instance } }): Take => ({
+        job_id,
+        session: id,
+        instance,
+        ...(losses !== undefined && { losses }),
+      }),
+    )
+    return { gateway: edge.world.node, takes, ...(takes.length === 0 && { busy: true }) }
+  })
+}
+/** The order of the offers that compete with this one. */
+function orderOf(edge: Edge, market: OfferSubscription, offer: Offer): Order<JobHeader, Promised> {
+  const [first] = offer.jobs
+  const key = keyOf({ queue: offer.queue, ...(first && { capability: lineOf(first) }) })
+  const known = market.orders.get(key)
+  if (known) return known
+  if (market.orders.size >= limits.orders)
+    for (const [other, { idle }] of market.orders) if (idle) market.orders.delete(other)
+  const { now, later } = edge.world
+  const order = new Order<JobHeader, Promised>({
+    fits: (job) => market.promised.has(job.id) || hasRoom(edge, market, offer, job),
+    take: (job, again) => takeOne(edge, market, offer, job, again),
+    now,
+    later,
+    shards: edge.world.settings.shards,
+    since: () => openSince(market, offer),
+  })
+  market.orders.set(key, order)
+  return order
+}
+/** Since when there have been sessions with room for an offer. */
+const openSince = (market: OfferSubscription, offer: Offer): number =>
+  Math.min(
+    ...listenedFor(market, offer).flatMap(({ claimants, since }) =>
+      claimants.size > 0 ? [since] : [],
+    ),
+  )
+/** Whether a session would take a job of an offer. */
+function hasRoom(
+  { world }: Edge,
+  market: OfferSubscription,
+  offer: Offer,
+  job: JobHeader,
+): boolean {
+  const now = world.now()
+  for (const { claimants } of listenedFor(market, offer))
+    for (const session of claimants)
+      if (room(session, now) > 0 && claims(session, job, offer.queue)) return true
+  return false
+}
+/** Take a job for the session that it was promised to or, unless only that counts, for the one that has waited longest. */
+function takeOne(
+  edge: Edge,
+  market: OfferSubscription,
+  offer: Offer,
+  job: JobHeader,
+  again: boolean,
+): Promised | undefined {
+  const session =
+    market.promised.get(job.id) ??
+    (again ? undefined : firstFor(edge, market, listenedFor(market, offer), job, offer.queue))
+  if (!session) return undefined
+  reserve(edge, market, session, job.id)
+  return { job_id: job.id, session }
+}
+/** Remind sessions that claim nothing of the work that is left. */
+function remindIdle(
+  edge: Edge,
+  market: OfferSubscription,
+  offer: Offer,
+  left: readonly JobHeader[],
+): void {
+  for (const { sessions } of listenedFor(market, offer)) {
+    for (const session of sessions.keys())
+      if (
+        session.claims.length === 0 &&
+        left.some((job) => eligible(job, offer.queue, session.wants))
+      )
+        remind(edge, session)
+  }
+}
+
+/** Free the slot that was reserved for a job; whether there was one. */
+export function unreserve(edge: Edge, session: Session, job_id: string): boolean {
+  const cancel = session.reserved.get(job_id)
+  if (!cancel) return false
+  cancel()
+  session.reserved.delete(job_id)
+  marketOf(edge, session.project).promised.delete(job_id)
+  return true
+}
+
+function reserve(edge: Edge, market: OfferSubscription, session: Session, job_id: string): void {
+  unreserve(edge, session, job_id)
+  market.promised.set(job_id, session)
+  session.reserved.set(
+    job_id,
+    edge.world.later(limits.reservation, () => {
+      unreserve(edge, session, job_id)
+      gained(edge, session)
+    }),
+  )
+}
+
+/** The session that has waited longest of those that may take a job. */
+function firstFor(
+  { world }: Edge,
+  market: OfferSubscription,
+  listened: readonly Listened[],
+  job: JobHeader,
+  queue: string,
+): Session | undefined {
+  const now = world.now()
+  let first: Session | undefined
+  for (const { claimants } of listened) {
+    for (const session of claimants) {
+      if (first && session.served >= first.served) break
+      if (room(session, now) <= 0 || !claims(session, job, queue)) continue
+      first = session
+      break
+    }
+  }
+  if (!first) return undefined
+  first.served = ++market.served
+  for (const { claimants } of listenedBy(market, first))
+    if (claimants.delete(first)) claimants.add(first)
+  return first
+}
+
+const keyOf = ({ queue = '', capability = '' }: Interest): string => `${queue}\u0000${capability}`
+
+function listen(edge: Edge, market: OfferSubscription, session: Session, interest: Interest): void {
+  const key = keyOf(interest)
+  let listened = market.interests.get(key)
+  if (!listened) {
+    listened = {
+      sessions: new Map(),
+      claimants: new Set(),
+      since: 0,
+      stop: edge.world.onOffer(session.project, interest.queue, interest.capability, (offer) =>
+        take(edge, offer),
+      ),
+    }
+    market.interests.set(key, listened)
+  }
+  listened.sessions.set(session, (listened.sessions.get(session) ?? 0) + 1)
+}
+function unlisten(market: OfferSubscription, session: Session, interest: Interest): void {
+  const key = keyOf(interest)
+  const listened = market.interests.get(key)
+  if (!listened) return
+  const count = (listened.sessions.get(session) ?? 0) - 1
+  if (count > 0) listened.sessions.set(session, count)
+  else {
+    listened.sessions.delete(session)
+    listened.claimants.delete(session)
+  }
+  if (listened.sessions.size > 0) return
+  market.interests.delete(key)
+  listened.stop()
+}
+
+function marketOf(edge: Edge, project: string): OfferSubscription {
+  const known = edge.markets.get(project)
+  if (known) return known
+  const market: OfferSubscription = {
+    interests: new Map(),
+    served: 0,
+    promised: new Map(),
+    orders: new Map(),
+    announced: 0,
+    again: false,
+  }
+  edge.markets.set(project, market)
+  return market
+}

@@ -1,0 +1,153 @@
+/**
+ * The worker socket on uWebSockets.js: the only file of this folder that knows it.
+ *
+ * Invariants:
+ * M1. A request is copied before anything waits; a response that was aborted is not touched again.
+ * M2. An upgrade is not corked: uWS then looks at the old response once more, whose memory is the new socket's by now, and
+ *     now and then closes it (1006).
+ * M3. Server pings keep idle sockets alive and find dead ones: without any frame or pong for 120 s a socket ends.
+ */
+import { STATUS_CODES } from 'node:http'
+import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
+import { errorBody, refuse } from '../../protocol/errors.ts'
+import { sizes } from '../../protocol/workers/socket.ts'
+import { openAuthentication, type Authentication } from '../auth/authenticate.ts'
+import type { Directory } from '../directory.ts'
+import type { World } from '../ports.ts'
+import type { Connection, Pipe } from './connection.ts'
+import type { Grant } from './edge.ts'
+import { openHub } from './hub.ts'
+import { servedBy } from './served.ts'
+import { createUpgrade, type Answer } from './upgrade.ts'
+
+type Rejection = Extract<Answer, { status: number }>
+interface Data {
+  /** Until the socket is open. */
+  grant: Grant | undefined
+  connection?: Connection
+}
+
+const PATH = '/v1/projects/:project/workers/socket'
+/** Seconds without any inbound frame or pong before a socket ends, and unsent bytes at which one is given up. */
+const IDLE = 120
+const UNSENT = 16 * 1_048_576
+const stopping: Rejection = {
+  status: 503,
+  body: errorBody(refuse('service_unavailable')),
+  retry_after: 2,
+}
+
+/**
+ * Serve the worker socket. Takes over this gateway's mailbox: sessions' messages, and `forget`, which it passes to the
+ * directory. `leave` refuses new sockets; `stop` answers outstanding claims with nothing and closes every socket as restarting.
+ */
+export function mountWorkerSocket(
+  app: TemplatedApp,
+  world: World,
+  directory: Directory,
+  authentication: Authentication = openAuthentication(world, directory),
+): { leave(): void; stop(): Promise<void> } {
+  const hub = openHub(world, servedBy(directory))
+  let leaving = false
+  const upgrade = createUpgrade(world, directory, authentication)
+  const unwatch = directory.onChange(() => void hub.recheck())
+  world.onMessage((message) => {
+    if (message.type === 'forget') directory.forget(message.project)
+    return hub.receive(message)
+  })
+
+  app.ws<Data>(PATH, {
+    compression: uWS.DISABLED,
+    maxPayloadLength: sizes.frame,
+    maxBackpressure: UNSENT,
+    idleTimeout: IDLE,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => {
+      const asked = {
+        project: decoded(req.getParameter(0)),
+        authorization: req.getHeader('authorization'),
+        protocols: req.getHeader('sec-websocket-protocol'),
+        remote: Buffer.from(res.getRemoteAddressAsText()).toString(),
+      }
+      const key = req.getHeader('sec-websocket-key')
+      const extensions = req.getHeader('sec-websocket-extensions')
+      let aborted = false
+      res.onAborted(() => {
+        aborted = true
+      })
+      void upgrade(asked).then((answer) => {
+        if (aborted) return
+        if ('status' in answer) return reject(res, answer)
+        if (leaving || hub.stopping()) return reject(res, stopping)
+        res.upgrade<Data>({ grant: answer.grant }, key, answer.protocol, extensions, context)
+      })
+    },
+    open: (ws) => {
+      const data = ws.getUserData()
+      if (data.grant) data.connection = hub.connect(data.grant, new SocketPipe(ws))
+      data.grant = undefined
+    },
+    message: (ws, message) =>
+      ws.getUserData().connection?.receive(Buffer.from(message).toString(), message.byteLength),
+    pong: (ws) => ws.getUserData().connection?.ponged(),
+    drain: (ws) => ws.getUserData().connection?.drained(ws.getBufferedAmount()),
+    close: (ws) => ws.getUserData().connection?.ended(),
+  })
+  app.get(PATH, (res, req) => {
+    const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
+    const body = JSON.stringify({
+      error: { code: 'bad_request', message: 'This path takes WebSocket upgrades only.' },
+    })
+    res
+      .writeStatus(`${status} ${STATUS_CODES[status]}`)
+      .writeHeader('Upgrade', 'websocket')
+      .writeHeader('Content-Type', 'application/json')
+      .end(body)
+  })
+
+  return {
+    leave() {
+      leaving = true
+    },
+    async stop() {
+      unwatch()
+      await hub.stop()
+    },
+  }
+}
+
+class SocketPipe implements Pipe {
+  readonly #ws: WebSocket<Data>
+  constructor(ws: WebSocket<Data>) {
+    this.#ws = ws
+  }
+  send(text: string): 'sent' | 'buffered' | 'lost' {
+    const status = this.#ws.send(text)
+    return status === 1 ? 'sent' : status === 0 ? 'buffered' : 'lost'
+  }
+  ping(): void {
+    this.#ws.ping()
+  }
+  close(code: number, reason: string): void {
+    this.#ws.end(code, reason)
+  }
+  drop(): void {
+    this.#ws.close()
+  }
+}
+
+function reject(res: HttpResponse, { status, body, retry_after }: Rejection): void {
+  res.cork(() => {
+    res.writeStatus(`${status} ${STATUS_CODES[status]}`)
+    if (retry_after !== undefined) res.writeHeader('Retry-After', String(retry_after))
+    res.writeHeader('Content-Type', 'application/json').end(JSON.stringify(body), true)
+  })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

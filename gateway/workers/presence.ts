@@ -1,0 +1,99 @@
+/** The life of a session on this gateway: its periodic sign of life to the registry, and its end. */
+import { isRefusal } from '../../protocol/errors.ts'
+import type { WorkerCommands } from '../../protocol/internal.ts'
+import { closeCodes } from '../../protocol/workers/socket.ts'
+import { command, registryOf, type Edge } from './edge.ts'
+import { expire, giveBack, lapse } from './jobs/held-leases.ts'
+import { calm } from './jobs/hint.ts'
+import { settle, unreserve } from './jobs/offers.ts'
+import type { Task } from './timer-wheel.ts'
+import type { Session } from './session.ts'
+
+type Input = WorkerCommands['worker.seen']['input']
+
+/** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
+export function beat(edge: Edge, session: Session): void {
+  session.beating ??= new Beat(edge, session)
+  edge.rounds.add(edge.world.settings.timing.cadence * 1000, session.beating)
+}
+
+class Beat implements Task {
+  round: Task['round']
+  readonly #edge: Edge
+  readonly #session: Session
+  constructor(edge: Edge, session: Session) {
+    this.#edge = edge
+    this.#session = session
+  }
+  due(): void {
+    const [edge, session] = [this.#edge, this.#session]
+    const lapsed = expire(edge, session)
+    beat(edge, session)
+    // Another gateway may have the session by now, and hear its worker.
+    if (lapsed.length > 0)
+      isCurrent(edge, session).then(
+        (current) => current && !session.closed && lapse(edge, session, lapsed),
+        (error: unknown) => edge.world.log.debug({ err: error }, 'a registry did not answer'),
+      )
+    if (!session.connection.heard) return
+    session.connection.heard = false
+    const { told, wants } = session
+    void (told === wants ? seen(edge, session) : tell(edge, session))
+  }
+}
+
+/** Tell the registry what the session takes from now on: one word at a time, so that the last one counts; again with the next sign of life if it cannot be told. */
+export async function tell(edge: Edge, session: Session): Promise<void> {
+  if (session.telling) return
+  session.telling = true
+  while (session.told !== session.wants && !session.closed) {
+    const { wants } = session
+    const { queues = [], action_names = [], models = [] } = wants.filters
+    if (!(await seen(edge, session, { queues, action_names, models }))) break
+    session.told = wants
+  }
+  session.telling = false
+}
+
+/** Whether this is the connection that counts. Rejects when the registry does not answer. */
+async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
+  const { id, generation } = session
+  return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true
+}
+
+/** Whether the registry has heard it. */
+async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
+  const { connection } = session
+  const input: Input = {
+    session: session.id,
+    generation: session.generation,
+    leases: session.leases,
+    ...(takes && { takes }),
+  }
+  const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
+  if (isRefusal(outcome)) return false
+  if (!(outcome.reply as { current: boolean }).current)
+    connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  return true
+}
+
+/** The connection ended. Jobs that were never handed over go back; leases stay, for the worker may come back with them. */
+export function leave(edge: Edge, session: Session): void {
+  if (session.closed) return
+  session.closed = true
+  calm(session)
+  if (session.beating) edge.rounds.remove(session.beating)
+  session.flushing?.()
+  for (const claim of session.claims.splice(0)) edge.rounds.remove(claim)
+  if (session.promised > 0)
+    for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
+  giveBack(edge, session)
+  settle(edge, session)
+  if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
+  const input = { session: session.id, generation: session.generation, leases: session.leases }
+  edge.world.log.info(
+    { project: session.project, instance: session.instance, ...input },
+    'a worker disconnected',
+  )
+  void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
+}

@@ -1,0 +1,155 @@
+/**
+ * Registration: a connection becomes a worker session. Whether it may is decided by the registry entry of the instance;
+ * the edge carries the question there, answers first of all with `worker.registered`, and counts what the session holds.
+ */
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { prefixes } from '../../protocol/ids.ts'
+import type { WorkerCommands } from '../../protocol/internal.ts'
+import { closeCodes, type Register } from '../../protocol/workers/socket.ts'
+import { countLeases } from './jobs/leases.ts'
+import { settle } from './jobs/offers.ts'
+import type { Connection } from './connection.ts'
+import { command, secret, type Edge } from './edge.ts'
+import { beat, leave } from './presence.ts'
+import { Session } from './session.ts'
+
+type Entered = WorkerCommands['worker.register']['reply']
+
+/** Take a `worker.register` frame. Resolves when the connection is registered or on its way to be closed. */
+export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
+  const { message_id } = frame
+  if (connection.session || connection.registering)
+    return connection.fail('bad_frame', 'this connection has registered already', message_id)
+  connection.registering = true
+  const { world } = edge
+  const { project, handle, principal } = connection.grant
+  const instance = frame.worker_instance_id
+  const fresh = `${prefixes.session}_${secret(world, 24)}`
+  const given = frame.worker_session_token || undefined
+  const worker = world.id('worker', `${project}/${instance}`)
+  const {
+    name,
+    version,
+    environment_id,
+    capabilities = [],
+    queues = [],
+    action_names = [],
+    models = [],
+    concurrency_limit = 1,
+  } = frame
+  const input: WorkerCommands['worker.register']['input'] = {
+    instance,
+    session: world.id('session'),
+    token_hash: world.hash(fresh),
+    gateway: world.node,
+    principal_id: principal.id,
+    concurrency_limit,
+    ...(name !== undefined && { name }),
+    ...(version !== undefined && { version }),
+    ...(environment_id !== undefined && { environment_id }),
+    capabilities,
+    queues,
+    action_names,
+    models,
+    ...(given !== undefined && { given_token_hash: world.hash(given) }),
+  }
+  const outcome = await command(
+    edge,
+    connection.grant,
+    { project, kind: 'worker', id: worker },
+    'worker.register',
+    input,
+  )
+  connection.registering = false
+  if (isRefusal(outcome))
+    return refused(
+      connection,
+      outcome,
+      `instance ${instance} is already connected to project ${handle}`,
+      message_id,
+    )
+  const entered = outcome.reply as Entered
+  const session = sessionOf(edge, connection, worker, entered)
+  connection.onEnd = () => leave(edge, session)
+  if (connection.isClosed) return leave(edge, session)
+  if (edge.stopping) return connection.close(closeCodes.restart, 'the gateway restarts')
+  const present = edge.sessions.get(session.id)
+  if (present && present.generation > session.generation)
+    return connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  enter(edge, session, entered)
+  world.log.info(
+    {
+      project,
+      instance,
+      session: session.id,
+      generation: session.generation,
+      resumed: entered.resumed,
+    },
+    'a worker registered',
+  )
+  const { lease, cadence } = world.settings.timing
+  connection.send({
+    type: 'worker.registered',
+    ...(message_id !== undefined && { message_id }),
+    worker_session_token: entered.resumed && given !== undefined ? given : fresh,
+    lease: { lease_duration_seconds: lease, heartbeat_cadence_seconds: cadence },
+  })
+  if (session.draining) connection.send({ type: 'worker.drain' })
+  void countLeases(edge, session, entered, frame.leases)
+}
+
+function refused(
+  connection: Connection,
+  { refused, message = refused }: Refusal,
+  conflict: string,
+  message_id: string | undefined,
+): void {
+  if (refused === 'conflict') {
+    connection.fail('worker_instance_conflict', conflict, message_id)
+    connection.close(closeCodes.instance_conflict, 'worker instance conflict')
+  } else {
+    connection.fail(
+      refused === 'service_unavailable' ? 'temporarily_unavailable' : 'register_failed',
+      message,
+      message_id,
+    )
+    connection.close(closeCodes.internal, 'registration failed')
+  }
+}
+
+function sessionOf(
+  edge: Edge,
+  connection: Connection,
+  worker: string,
+  { registration, resumed, draining }: Entered,
+): Session {
+  const { queues, action_names, models, environment_id } = registration
+  return new Session({
+    id: registration.session,
+    generation: registration.generation,
+    instance: registration.instance,
+    worker,
+    connection,
+    concurrency: registration.concurrency_limit,
+    wants: edge.wants({
+      queues,
+      action_names,
+      models,
+      ...(environment_id !== undefined && { environment_id }),
+    }),
+    counted: !resumed,
+    draining,
+  })
+}
+
+/** Make the session known here, in place of older connections of the same worker. */
+function enter(edge: Edge, session: Session, { replaced }: Entered): void {
+  const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
+  edge.sessions.set(session.id, session)
+  session.connection.enter(session)
+  for (const other of older)
+    if (other && other !== session)
+      other.connection.close(closeCodes.superseded, 'superseded by a newer connection')
+  beat(edge, session)
+  settle(edge, session)
+}

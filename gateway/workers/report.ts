@@ -1,0 +1,133 @@
+/**
+ * Terminal outcomes of jobs. A report is acknowledged when its queue has committed it, always, and never before: workers
+ * that resend do so until they see the acknowledgement, and the others have only this one chance.
+ */
+import type { Outcome } from '../ports.ts'
+import type { Address } from '../../protocol/entry.ts'
+import { errors, isRefusal } from '../../protocol/errors.ts'
+import type { JobReport } from '../../protocol/internal.ts'
+import { sizes, type Up } from '../../protocol/workers/socket.ts'
+import { command, queueOf, secret, track, type Edge } from './edge.ts'
+import { unsafe } from '../http/validate.ts'
+import { ended } from './jobs/held-leases.ts'
+import { settle } from './jobs/offers.ts'
+import { hear, reported, type Session } from './session.ts'
+
+type Frame = Extract<Up, { type: 'job.report' }>
+type Result = 'accepted' | 'duplicate' | 'lease_lost'
+
+/** Milliseconds before a report that nobody could decide is tried again: doubled each time up to the last. */
+const RETRY = { first: 1000, last: 10_000 } as const
+
+/** Take a `job.report` frame. @param bytes size of the frame, which bounds that of the result. */
+export async function report(
+  edge: Edge,
+  session: Session,
+  frame: Frame,
+  bytes: number,
+): Promise<void> {
+  const { job_id, lease_token, message_id } = frame
+  const to = queueOf(edge, session.project, job_id, lease_token)
+  if (!to) return acknowledge(session, job_id, message_id, 'lease_lost')
+  const key = `${job_id} ${lease_token}`
+  const joined = session.reports.get(key)
+  if (joined) return void joined.push(message_id)
+  const waiting = [message_id]
+  session.reports.set(key, waiting)
+  hear(session, job_id, lease_token, edge.world.now())
+  reported(session, job_id, lease_token, edge.world.now())
+  settle(edge, session)
+  const result = await track(edge, settled(edge, session, to, outcomeOf(frame, bytes)))
+  session.reports.delete(key)
+  if (!result) return
+  ended(edge, session, job_id, lease_token)
+  for (const [index, id] of waiting.entries())
+    acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
+}
+
+/** Longest texts of a failure that are kept, in characters; the rest is cut off. */
+const MAX_LENGTHS = { type: 256, message: 16_384 } as const
+
+/** The report as its queue takes it: a result belongs to a completed job only, and one that cannot be kept fails the job. */
+function outcomeOf(
+  { job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame,
+  bytes: number,
+): JobReport {
+  const lease = { job_id, lease_token }
+  if (status === 'completed') {
+    const fault = result && unsafe(result)
+    if (fault)
+      return {
+        ...lease,
+        status: 'failed',
+        error_type: 'ResultInvalid',
+        error_message: `the result cannot be kept: ${fault.field}: ${fault.message}`.slice(
+          0,
+          MAX_LENGTHS.message,
+        ),
+      }
+    if (
+      bytes > sizes.result &&
+      result &&
+      Buffer.byteLength(JSON.stringify(result)) > sizes.result
+    ) {
+      return {
+        ...lease,
+        status: 'failed',
+        error_type: 'ResultTooLarge',
+        error_message: `the result is larger than ${sizes.result} bytes`,
+      }
+    }
+    return { ...lease, status, ...(result && { result }) }
+  }
+  return {
+    ...lease,
+    status,
+    ...(error_type !== undefined && { error_type: error_type.slice(0, MAX_LENGTHS.type) }),
+    ...(error_message !== undefined && {
+      error_message: error_message.slice(0, MAX_LENGTHS.message),
+    }),
+  }
+}
+
+/** Put the report to its queue until it is decided. Given up, without a result, when the worker has gone and its lease has run out. */
+async function settled(
+  edge: Edge,
+  session: Session,
+  to: Address,
+  input: JobReport,
+): Promise<Result | undefined> {
+  const { world } = edge
+  const id = secret(world, 12)
+  const end = world.now() + world.settings.timing.lease * 1000
+  for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
+    const outcome = await command(edge, session.connection.grant, to, 'queue.report', input, id)
+    if (!transient(outcome))
+      return isRefusal(outcome) ? 'lease_lost' : (outcome.reply as { outcome: Result }).outcome
+    if (session.closed && (edge.stopping || world.now() >= end)) return undefined
+    await new Promise<void>((resolve) => world.later(wait, resolve))
+  }
+}
+
+const transient = (outcome: Outcome): boolean =>
+  isRefusal(outcome) && 'retryable' in errors[outcome.refused]
+
+function acknowledge(
+  { connection }: Session,
+  job_id: string,
+  message_id: string | undefined,
+  result: Result,
+): void {
+  connection.send({
+    type: 'job.report.ack',
+    ...(message_id !== undefined && { message_id }),
+    job_id,
+    duplicate: result === 'duplicate',
+  })
+  if (result === 'lease_lost')
+    connection.fail(
+      'lease_lost',
+      `the lease of ${job_id} is lost; its report was discarded`,
+      message_id,
+    )
+}

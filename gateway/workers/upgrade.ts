@@ -1,0 +1,190 @@
+/**
+ * Whether a socket may be opened, decided from plain data. 401, 403 and 404 end worker processes, so they are answered only
+ * when they are certainly true; whatever may pass is 429 or 503 with a wait that differs from worker to worker.
+ */
+import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
+import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
+import type { Authentication, Caller } from '../auth/authenticate.ts'
+import { authorize, enter } from '../auth/authorize.ts'
+import type { Directory } from '../directory.ts'
+import { parseAuthorization, parseCredential, type Presented } from '../auth/keys.ts'
+import type { World } from '../ports.ts'
+import type { Grant } from './edge.ts'
+
+/** An upgrade request, copied. */
+interface Asked {
+  /** The project's handle or id, decoded. */
+  readonly project: string
+  /** Headers; empty when absent. */
+  readonly authorization: string
+  readonly protocols: string
+  /** Address of the other end, as text. */
+  readonly remote: string
+}
+/** Open the socket with this sub-protocol (none when empty), or answer with this status, body and seconds to wait. */
+export type Answer =
+  | { readonly grant: Grant; readonly protocol: string }
+  | {
+      readonly status: 401 | 403 | 404 | 429 | 503
+      readonly body: unknown
+      readonly retry_after?: number
+    }
+type Upgrade = (asked: Asked) => Promise<Answer>
+
+/** Upgrades of one project per second on average, and at once. */
+const RATE = { second: 200, once: 500 } as const
+/** Longest wait, in seconds, that workers are sent away for. */
+const SPREAD = 5
+
+/** The upgrade decision of a gateway. */
+export function createUpgrade(
+  world: World,
+  directory: Directory,
+  authentication: Authentication,
+): Upgrade {
+  const calm = throttle(() => world.now())
+  const answer = (refusal: Refusal): Answer => {
+    const status = statusOf(refusal)
+    const body = errorBody(status === 503 ? refuse('service_unavailable') : refusal)
+    return status === 429 || status === 503
+      ? { status, body, retry_after: 1 + ((world.random(1)[0] ?? 0) % SPREAD) }
+      : { status, body }
+  }
+  return async ({ project, authorization, protocols, remote }) => {
+    const offered = protocols.split(',').map((text) => text.trim())
+    const protocol = offered.includes(socketProtocol) ? socketProtocol : ''
+    const presented = authorization === '' ? bearerOf(offered) : parseAuthorization(authorization)
+    const nobody =
+      authorization === '' && !offered.some((text) => text.startsWith(socketBearerPrefix))
+    const anonymous = nobody && isLoopback(remote) ? world.settings.anonymous_worker : undefined
+    if (!presented && anonymous === undefined) return answer(refuse('unauthorized'))
+    if (!world.fresh() || !calm(project)) return answer(refuse('service_unavailable'))
+    const grant = await (anonymous === undefined
+      ? grantOf(world, directory, authentication, presented, project)
+      : anonymousGrant(directory, anonymous, project)
+    ).catch((error: unknown) => {
+      world.log.error({ err: error }, 'a worker could not be admitted')
+      return refuse('service_unavailable')
+    })
+    return isRefusal(grant) ? answer(grant) : { grant, protocol }
+  }
+}
+
+const statusOf = ({ refused }: Refusal): 401 | 403 | 404 | 429 | 503 => {
+  const { status } = errors[refused]
+  return status === 401 || status === 403 || status === 404 || status === 429 ? status : 503
+}
+
+async function grantOf(
+  world: World,
+  directory: Directory,
+  authentication: Authentication,
+  presented: Presented | undefined,
+  name: string,
+): Promise<Grant | Refusal> {
+  const caller = await authentication.signIn(presented)
+  if (isRefusal(caller)) return caller
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const project = enter(caller, known, name)
+  if (isRefusal(project)) return project
+  const may = (who: Caller): Refusal | undefined =>
+    authorize(world.settings.brand, 'work.execute', who)
+  const refusal = may(caller)
+  if (refusal) return refusal
+  const { principal, credential, proof } = caller
+  const asleep = (): boolean => {
+    const home = directory.project(project.id)
+    return (
+      home instanceof Promise ||
+      isRefusal(home) ||
+      getOwn(home.agents, principal.id)?.status === 'inactive'
+    )
+  }
+  return {
+    ...(principal.type === 'agent' && { asleep }),
+    project: project.id,
+    handle: project.handle,
+    principal,
+    credential,
+    key: `${proof.hash}.${proof.handle ?? ''} ${project.id}`,
+    recheck: () =>
+      still(directory, project.id, async (now) => {
+        const again = await authentication.again(caller)
+        if (isRefusal(again)) return again
+        const entered = enter(again, now, project.id)
+        return isRefusal(entered) ? entered : may(again)
+      }),
+  }
+}
+
+/** A worker without a credential from this machine acts for one configured principal, as long as that is not disabled. */
+async function anonymousGrant(
+  directory: Directory,
+  principal: string,
+  name: string,
+): Promise<Grant | Refusal> {
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const project = getOwn(known.projects, getOwn(known.handles, name) ?? name)
+  if (!project || project.deleted)
+    return refuse('not_found', undefined, 'There is no such project.')
+  const active = async (): Promise<Refusal | undefined> => {
+    const configuration = await directory.project(project.id)
+    if (isRefusal(configuration)) return configuration
+    return (getOwn(configuration.principals, principal)?.state ?? 'active') === 'active'
+      ? undefined
+      : refuse('unauthorized')
+  }
+  return (
+    (await active()) ?? {
+      project: project.id,
+      handle: project.handle,
+      principal: { type: 'service_account', id: principal },
+      key: `anonymous ${project.id}`,
+      recheck: () => still(directory, project.id, active),
+    }
+  )
+}
+
+/** A deleted project is said first: its keys are gone with it, but their holders have lost no right. */
+async function still(
+  directory: Directory,
+  project: string,
+  then: (known: OrganizationDirectory) => Promise<Refusal | undefined>,
+): Promise<Refusal | undefined> {
+  const known = await directory.organization()
+  if (isRefusal(known)) return known
+  const record = getOwn(known.projects, project)
+  return !record || record.deleted ? refuse('not_found') : then(known)
+}
+
+function bearerOf(offered: readonly string[]): Presented | undefined {
+  const encoded = offered
+    .find((text) => text.startsWith(socketBearerPrefix))
+    ?.slice(socketBearerPrefix.length)
+  return encoded === undefined
+    ? undefined
+    : parseCredential(Buffer.from(encoded, 'base64url').toString())
+}
+
+const isLoopback = (remote: string): boolean =>
+  /^(127\.|::1$|(0000:){7}0001$|(::|(0000:){5})ffff:(127\.|7f))/i.test(remote)
+
+/** Whether one more upgrade of a project fits its rate. */
+function throttle(now: () => number): (project: string) => boolean {
+  const buckets = new Map<string, { left: number; at: number }>()
+  return (project) => {
+    if (buckets.size > 10_000) buckets.clear()
+    const at = now()
+    const bucket = buckets.get(project) ?? { left: RATE.once, at }
+    bucket.left = Math.min(RATE.once, bucket.left + ((at - bucket.at) / 1000) * RATE.second)
+    bucket.at = at
+    buckets.set(project, bucket)
+    if (bucket.left < 1) return false
+    bucket.left--
+    return true
+  }
+}

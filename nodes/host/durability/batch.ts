@@ -1,0 +1,217 @@
+/**
+ * Deciding: commands in, entries of one envelope out. A command's tells are decided right after it, in the same envelope.
+ *
+ * Invariants:
+ * B1. Actor instances are changed here and nowhere else between two commits; when the envelope cannot be appended, all of them are
+ *     dropped and read again from the journal.
+ * B2. An entry's event index is fixed when it is decided, so `prev` of a later entry of the same actor can refer to it.
+ */
+import { evolve, type Decided, type Tell } from '../../../actors/actor.ts'
+import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
+import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { shardOf } from '../../../protocol/subjects.ts'
+import { DecisionContext } from '../decision-context.ts'
+import { alreadyTaken, kept, note, repeated, type ActorInstance } from '../memory/actor-instance.ts'
+import { Unreadable } from '../memory/actor-cache.ts'
+import { encodeEntry } from '../memory/codec.ts'
+import type { HostDeps } from '../deps.ts'
+
+/** Depth of tells within one commit. */
+const DEPTH = 32
+/** Events one command may cause, tells included, so that an envelope never exceeds its limit. */
+const EVENTS_PER_COMMAND = 500
+/** Bytes and events from which on a batch is full. */
+const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
+
+export type Decide = { readonly reply: unknown } | Refusal
+/** A decision in one word, for the numbers. */
+export const outcomeOf = (decided: Decide): string =>
+  'refused' in decided ? decided.refused : 'ok'
+
+export class Batch {
+  readonly entries: Entry[] = []
+  /** The cells of the entries. */
+  readonly cells: ActorInstance[] = []
+  readonly parts: string[] = []
+  /** Actor instances whose state changed, softly or not. */
+  readonly touched = new Set<ActorInstance>()
+  events = 0
+  bytes = 0
+  /** A command threw after it had changed cells: they no longer agree with the journal. */
+  torn = false
+  readonly #deps: HostDeps
+  readonly #cell: (address: Address) => ActorInstance | Promise<ActorInstance>
+  readonly #shard: number
+  readonly #now: number
+
+  constructor(
+    deps: HostDeps,
+    shard: number,
+    now: number,
+    cell: (address: Address) => ActorInstance | Promise<ActorInstance>,
+  ) {
+    this.#deps = deps
+    this.#cell = cell
+    this.#shard = shard
+    this.#now = now
+  }
+
+  /** Whether it takes no more commands. */
+  get full(): boolean {
+    return this.torn || this.bytes >= FULL_FROM.bytes || this.events >= FULL_FROM.events
+  }
+
+  /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
+  async decide(command: Command): Promise<Decide> {
+    const found = this.#cell(command)
+    const cell = found instanceof Promise ? await found : found
+    const known = cell.seen?.get(command.command_id)
+    if (known) {
+      if (
+        known.fingerprint !== undefined &&
+        command.fingerprint !== undefined &&
+        known.fingerprint !== command.fingerprint
+      ) {
+        return refuse(
+          'idempotency_key_conflict',
+          undefined,
+          'This idempotency key was already used with a different request.',
+        )
+      }
+      return { reply: repeated(cell, known) }
+    }
+    if (alreadyTaken(cell, command.command_id)) return { reply: undefined }
+    const mark = { entries: this.entries.length, events: this.events }
+    const origin = { ...command.origin, at: this.#now }
+    try {
+      const decided = await this.#one(cell, command, origin, mark, 0)
+      for (let i = mark.entries; i < this.entries.length; i++) {
+        const part = encodeEntry(this.entries[i] as Entry)
+        this.parts.push(part)
+        this.bytes += part.length
+      }
+      return decided
+    } catch (error) {
+      if (error instanceof Unreadable) throw error
+      const torn = this.entries.length > mark.entries
+      this.torn ||= torn
+      this.entries.length = mark.entries
+      this.cells.length = mark.entries
+      this.events = mark.events
+      const { quarantine, clock, log } = this.#deps
+      const rest =
+        torn && command.name === 'wake' ? quarantine?.add(cell.key, clock.elapsed()) : undefined
+      log.error(
+        {
+          err: error,
+          kind: command.kind,
+          id: command.id,
+          command: command.name,
+          ...(rest !== undefined && { rest }),
+        },
+        rest === undefined
+          ? 'an actor failed to decide'
+          : 'an actor could not be woken, and cost its shard what was in memory; it is left alone for a while',
+      )
+      return refuse('internal')
+    }
+  }
+
+  async #one(
+    cell: ActorInstance,
+    command: { command_id: string; name: string; input: unknown; fingerprint?: string },
+    origin: Origin,
+    mark: { events: number },
+    depth: number,
+  ): Promise<Decide> {
+    if (depth > DEPTH) throw new Error(`tells are nested deeper than ${DEPTH}`)
+    const arm = cell.actor.decide[command.name]
+    if (!arm) throw new Error(`${cell.kind} does not decide ${command.name}`)
+    const decision = arm(
+      cell.state as never,
+      command.input as never,
+      new DecisionContext(cell, command.command_id, origin, this.#shard, this.#deps.random),
+    )
+    if (isRefusal(decision)) return decision
+    const { soft, tells, next } = decision as Decided<Event, unknown>
+    if (soft)
+      for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    if (soft || decision.events.length > 0) this.touched.add(cell)
+    const entry =
+      decision.events.length > 0
+        ? this.#enter(cell, command, origin, decision.events, next)
+        : undefined
+    if (this.events - mark.events > EVENTS_PER_COMMAND)
+      throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
+    if (tells)
+      for (let i = 0; i < tells.length; i++)
+        await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
+    const computed = typeof decision.reply === 'function'
+    const reply = computed
+      ? (decision.reply as (state: never) => unknown)(cell.state as never)
+      : decision.reply
+    if (entry && depth === 0) {
+      const keep = kept(cell, reply, computed)
+      note(cell, command.command_id, keep, origin.at, command.fingerprint)
+      if (keep !== undefined) entry.reply = keep
+    }
+    return { reply }
+  }
+
+  async #tell(
+    from: ActorInstance,
+    tell: Tell,
+    id: string,
+    origin: Origin,
+    mark: { events: number },
+    depth: number,
+  ): Promise<void> {
+    const address: Address = {
+      project: tell.to.project ?? from.project,
+      kind: tell.to.kind,
+      id: tell.to.id,
+    }
+    if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard)
+      throw new Error(`${from.kind} tells ${address.kind} ${address.id} of another shard`)
+    const found = this.#cell(address)
+    const cell = found instanceof Promise ? await found : found
+    const answer = await this.#one(
+      cell,
+      { command_id: id, name: tell.name, input: tell.input },
+      origin,
+      mark,
+      depth + 1,
+    )
+    if (isRefusal(answer))
+      this.#deps.log.debug(
+        { from: from.kind, to: address.kind, name: tell.name, code: answer.refused },
+        'a tell was refused',
+      )
+  }
+
+  #enter(
+    cell: ActorInstance,
+    command: { command_id: string; name: string; fingerprint?: string },
+    origin: Origin,
+    events: readonly Event[],
+    next: unknown,
+  ): { reply?: unknown } {
+    if (next !== undefined) cell.state = next
+    else for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    const { command_id: id, name, fingerprint } = command
+    const entry: Entry & { reply?: unknown } = {
+      project: cell.project,
+      kind: cell.kind,
+      id: cell.id,
+      command: fingerprint === undefined ? { id, name } : { id, name, fingerprint },
+      origin,
+      events,
+      prev: cell.prev,
+    }
+    this.entries.push(entry)
+    this.cells.push(cell)
+    this.events += events.length
+    cell.prev = -this.events
+    return entry
+  }
+}

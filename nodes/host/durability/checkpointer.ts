@@ -1,0 +1,338 @@
+/**
+ * Snapshots and the checkpoint: what a new owner need not replay.
+ *
+ * Invariants:
+ * K1. A snapshot is taken between commits, so it never runs ahead of the journal.
+ * K2. The checkpoint is stored after everything it stands for: every actor changed up to its state has a stored snapshot, every
+ *     deadline and every queue with waiting work is in the stored index; every effect up to its sequence, which may lie far
+ *     before, has been performed.
+ * K3. All of it, or its newest part, may be lost, also while an owner lives: then what is missing is replayed.
+ * K4. A stored snapshot is only replaced by a later one, whoever writes.
+ * K5. An actor leaves memory only when the state of the stored checkpoint covers it.
+ * K6. One round of storing follows the other, whoever asks for them: two at once would each take the other's actors for stored.
+ */
+import { sequenceOf } from '../../../protocol/entry.ts'
+import { hashOf } from '../../../protocol/subjects.ts'
+import { addressOf, placeOf, snapshot, type ActorInstance } from '../memory/actor-instance.ts'
+import { Checkpoint, LostState, type Covered } from './checkpoint-store.ts'
+import type { Shard } from '../shard.ts'
+
+/** Milliseconds between checkpoints. */
+const EVERY = 1000
+/**
+ * A changed actor is stored once its new events are worth half its snapshot, or after this many milliseconds. Whoever takes over
+ * replays everything since the oldest change that is not stored: with 30 s that took it 4 to 6 s at 200 runs/s on a busy machine.
+ */
+const LATEST = 3000
+/**
+ * Milliseconds that an actor without a snapshot is given to end: most runs do, and are stored once instead of twice. A takeover
+ * replays so much more.
+ */
+const YOUNG = 2000
+/** Milliseconds until an actor whose snapshot could not be taken is tried again. */
+const RARELY = 60_000
+/** Snapshots on their way at the same time, and milliseconds for which they are taken in one pause of the loop. */
+const AT_ONCE = 512
+const SLICE = 5
+/** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
+const IDLE = 60_000
+const SOON = 60_000
+/**
+ * Most parts of the index, and how many entries make another one worth while; only changed parts are stored. An entry is the key
+ * of an actor with its deadline, or of a queue with work.
+ */
+const PARTS = 64
+const ENTRIES = 64
+
+type Indexed = readonly [key: string, at?: number]
+interface Saved {
+  readonly cell: ActorInstance
+  readonly data: Uint8Array
+  readonly prev: number
+  readonly dirty: number
+  readonly grown: number
+}
+
+export class Checkpointer {
+  readonly #shard: Shard
+  /** Sequences that snapshots on their way stand for. */
+  readonly #onTheWay = new Set<Saved>()
+  readonly #lastSaved = new WeakMap<ActorInstance, number>()
+  readonly #checkpoint: Checkpoint
+  #cancel: (() => void) | undefined
+  #stopped = false
+  #started = false
+  #checked = Number.NEGATIVE_INFINITY
+  /** The last round that was asked for. */
+  #busy: Promise<unknown> = Promise.resolve()
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+    this.#checkpoint = new Checkpoint(shard)
+  }
+
+  /** Read the checkpoint and the index. Gives how far the shard is stored; 0 when unknown. */
+  async load(): Promise<Covered> {
+    for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
+      if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
+      else this.#shard.deadlines.set(key, at)
+    }
+    const { sequence, state } = this.#checkpoint
+    return { sequence, state }
+  }
+  /** A snapshot that the checkpoint stands for is missing: the whole journal is replayed. */
+  reset(): Promise<void> {
+    return this.#checkpoint.reset()
+  }
+  /** Be sure that the snapshots are there that an owner before was replacing. Throws `LostSnapshot`. */
+  complete(): Promise<void> {
+    return this.#checkpoint.complete()
+  }
+  /** Be sure that the snapshots just read are the newest: throws when stored state was lost. During a takeover, once at its end. */
+  async confirm(end = false): Promise<void> {
+    if (this.#started || end) await this.#checkpoint.confirm()
+  }
+
+  /** Milliseconds since everything that could be stored was stored. */
+  get age(): number {
+    return this.#shard.deps.clock.elapsed() - this.#checked
+  }
+
+  start(): void {
+    this.#started = true
+    this.#checked = this.#shard.deps.clock.elapsed()
+    this.#again()
+  }
+  /** Store everything that changed, while the shard goes on: a stop soon after it has little left to do. */
+  async flush(): Promise<void> {
+    this.#cancel?.()
+    await this.#tick(true)
+  }
+  /** @param flush store everything first. */
+  async stop(flush: boolean): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    if (!flush) return
+    await this.#next(true).catch((error) =>
+      this.#shard.deps.log.warn(
+        { err: error, shard: this.#shard.name },
+        'the last checkpoint could not be stored; more will be replayed',
+      ),
+    )
+  }
+  #again(): void {
+    this.#cancel?.()
+    if (!this.#stopped)
+      this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
+  }
+  #tick(all: boolean): Promise<void> {
+    const shard = this.#shard
+    return this.#next(all)
+      .catch((error) => {
+        if (error instanceof LostState) shard.lose(error.message)
+        else
+          shard.deps.log.warn(
+            { err: error, shard: shard.name },
+            'the checkpoint could not be stored; the next one will',
+          )
+      })
+      .then(() => this.#again())
+  }
+  /** A round when those before it are over. */
+  #next(all: boolean): Promise<void> {
+    const round = this.#busy.then(() => this.#round(all))
+    this.#busy = round.catch(() => {})
+    return round
+  }
+
+  async #round(all: boolean): Promise<void> {
+    const { clock } = this.#shard.deps
+    const now = clock.elapsed()
+    const due = [...this.#shard.cells.all()].filter(
+      (cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)),
+    )
+    const stored: Saved[] = []
+    try {
+      await this.#checkpoint.announce(
+        due.filter(({ revision }) => revision > 0).map(({ key }) => key),
+      )
+      await this.#save(due, stored)
+      await this.#mark(stored)
+      this.#checked = clock.elapsed()
+    } catch (error) {
+      // Nobody knows whether these are still there: they are stored again.
+      for (const saved of stored) this.#taint(saved)
+      throw error
+    }
+    if (!all) this.#relieve(now)
+  }
+  #due(cell: ActorInstance, now: number): boolean {
+    if ((this.#lastSaved.get(cell) ?? 0) > now) return false
+    if (cell.actor.ended?.(cell.state as never)) return true
+    if (cell.stored === 0 && cell.actor.ended && now - cell.born < YOUNG) return false
+    return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
+  }
+
+  /** Take the snapshots of cells, some in each pause of the loop, and store them meanwhile. Throws when one could not be stored, once none is under way. */
+  async #save(cells: readonly ActorInstance[], stored: Saved[]): Promise<void> {
+    const writing = new Set<Promise<void>>()
+    const failures: unknown[] = []
+    for (let i = 0; i < cells.length && failures.length === 0; ) {
+      const taken = await this.#take(cells.slice(i, i + AT_ONCE - writing.size))
+      if (taken.length === 0) break
+      i += taken.length
+      for (const saved of taken) {
+        if (!saved) continue
+        const written = this.#write(saved)
+          .then(
+            () => void stored.push(saved),
+            (error) => void failures.push(error),
+          )
+          .finally(() => writing.delete(written))
+        writing.add(written)
+      }
+      while (writing.size >= AT_ONCE) await Promise.race(writing)
+    }
+    await Promise.all(writing)
+    if (failures.length > 0) throw failures[0]
+  }
+  /** Take the snapshots of the first of some cells, of one at least, each if it can be taken; none when the shard was given up. */
+  #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
+    const { clock } = this.#shard.deps
+    return new Promise((done) =>
+      this.#shard.task(
+        () => {
+          const taken: (Saved | undefined)[] = []
+          const until = clock.elapsed() + SLICE
+          for (const cell of cells) {
+            taken.push(this.#snapshot(cell))
+            if (clock.elapsed() >= until) break
+          }
+          done(taken)
+        },
+        () => done([]),
+        true,
+      ),
+    )
+  }
+  /** None of an actor that has become too large for one text: the checkpoint stays before it, and a takeover takes longer, but all live. */
+  #snapshot(cell: ActorInstance): Saved | undefined {
+    const { clock, log } = this.#shard.deps
+    try {
+      const saved: Saved = {
+        cell,
+        data: snapshot(cell),
+        prev: cell.prev,
+        dirty: cell.dirty,
+        grown: cell.grown,
+      }
+      cell.dirty = 0
+      cell.grown = 0
+      cell.saving = true
+      this.#onTheWay.add(saved)
+      return saved
+    } catch (error) {
+      this.#lastSaved.set(cell, clock.elapsed() + RARELY)
+      log.error(
+        { err: error, kind: cell.kind, id: cell.id },
+        'the snapshot of an actor cannot be taken; whoever takes over its shard replays everything since the one before',
+      )
+      return undefined
+    }
+  }
+  async #write(saved: Saved): Promise<void> {
+    try {
+      await this.#put(saved)
+      saved.cell.stored = saved.data.byteLength
+      this.#lastSaved.set(saved.cell, this.#shard.deps.clock.elapsed())
+    } catch (error) {
+      this.#taint(saved)
+      throw error
+    } finally {
+      saved.cell.saving = false
+      this.#onTheWay.delete(saved)
+    }
+  }
+  #taint({ cell, dirty, grown }: Saved): void {
+    cell.dirty = cell.dirty === 0 ? dirty : Math.min(dirty, cell.dirty)
+    cell.grown += grown
+  }
+  /** Store a snapshot unless one that is as new is stored already. */
+  async #put({ cell, data, prev }: Saved): Promise<void> {
+    const {
+      deps: { snapshots },
+      partition,
+    } = this.#shard
+    for (;;) {
+      const revision = await snapshots.put(partition, cell.key, data, cell.revision)
+      if (revision !== undefined) {
+        cell.revision = revision
+        return
+      }
+      const found = await snapshots.get(partition, cell.key)
+      cell.revision = found?.revision ?? 0
+      if (found && placeOf(found.data) >= prev) return
+    }
+  }
+
+  /** Store the index, then the checkpoint; also when it stays where it is, if snapshots were stored. */
+  async #mark(stored: readonly Saved[]): Promise<void> {
+    const anew = stored.length > 0
+    const shard = this.#shard
+    const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
+      shard.task(
+        () => {
+          const { sequence, state } = this.#covered()
+          const known = this.#checkpoint
+          const stays =
+            state < known.state || (state === known.state && sequence <= known.sequence && !anew)
+          // The index of many sleeping runs is long: it is made only when it is stored.
+          done(stays ? undefined : { sequence, state, parts: this.#index() })
+        },
+        () => done(undefined),
+        true,
+      ),
+    )
+    if (!plan) return
+    const keys = stored.map(({ cell }) => cell.key)
+    await this.#checkpoint.store(
+      plan,
+      plan.parts,
+      keys,
+      async () => (await shard.held()) && shard.open,
+    )
+  }
+  #covered(): Covered {
+    let low = this.#shard.sequence + 1
+    for (const cell of this.#shard.cells.all())
+      if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
+    for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
+    return { sequence: Math.min(low, this.#shard.effects.low() ?? low) - 1, state: low - 1 }
+  }
+  #index(): string[] {
+    const entries: Indexed[] = [
+      ...this.#shard.deadlines.entries(),
+      ...[...this.#shard.offers.waiting()].map((key): Indexed => [key]),
+    ]
+    const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, entries.length / ENTRIES))))
+    const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
+    for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
+    return parts.map((part) => JSON.stringify(part))
+  }
+
+  /** Let go of actors that have ended or are idle, and whose snapshot is stored. */
+  #relieve(now: number): void {
+    const { clock } = this.#shard.deps
+    this.#shard.task(() => {
+      for (const cell of [...this.#shard.cells.all()]) {
+        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state)
+          continue
+        const at = this.#shard.deadlines.get(cell.key)
+        const soon =
+          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
+        if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE))
+          this.#shard.cells.evict(cell)
+      }
+    })
+  }
+}

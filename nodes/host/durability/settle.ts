@@ -1,0 +1,39 @@
+/**
+ * An append until its outcome is known. A timeout says nothing about it: the leader's last message of the subject does.
+ * Appending the same bytes again under the same message id and the same expected sequence cannot store them twice.
+ */
+import type { Shard } from '../shard.ts'
+
+/** Appends without an outcome, though the leader answers, after which the storage counts as unable to take any. */
+const UNANSWERED = 3
+
+/**
+ * The sequence of the appended envelope; `conflict`: another owner wrote first; `refused`: the storage takes nothing, and the
+ * envelope is not stored. Waits as long as the journal cannot be asked.
+ */
+export async function settle(
+  shard: Shard,
+  data: Uint8Array,
+  id: string,
+): Promise<number | 'conflict' | 'refused'> {
+  const { journal, clock, log } = shard.deps
+  let unanswered = 0
+  for (let attempt = 0; ; attempt++) {
+    const outcome = await journal.append(shard.partition, shard.shard, data, shard.sequence, id)
+    if (typeof outcome === 'object') return outcome.sequence
+    try {
+      const last = await journal.last(shard.partition, shard.shard)
+      if (last?.message_id === id) return last.sequence
+      if ((last?.sequence ?? 0) !== shard.sequence) return 'conflict'
+      if (outcome === 'unknown') unanswered++
+      if (outcome === 'refused' || unanswered >= UNANSWERED || shard.gate.closed()) return 'refused'
+    } catch (error) {
+      log.debug({ err: error, shard: shard.name }, 'the journal cannot be asked yet')
+    }
+    if (attempt === 0)
+      log.warn({ shard: shard.name, outcome }, 'an append has no known outcome; asking the journal')
+    await new Promise<void>((again) =>
+      clock.later(Math.min(1000, 20 * 2 ** Math.min(attempt, 6)), again),
+    )
+  }
+}

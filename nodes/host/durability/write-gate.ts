@@ -1,0 +1,119 @@
+/**
+ * Whether a shard may append. When it may not, it goes on answering reads: commands are refused before they are decided, and
+ * what the service does by itself (timers, offers, effects) waits.
+ *
+ * Invariants:
+ * W1. Nothing is decided while the gate is closed, so memory equals the journal.
+ * W2. A command that follows from an entry of another shard is never refused: its sender repeats it until it is decided.
+ * W3. A shard that could not append its fence (`latch`) appends nothing before it has been taken over anew.
+ * W4. Time that passes while the gate is closed costs nobody a lease: when it opens, leases get their full duration.
+ */
+import type { Command } from '../../../protocol/entry.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { isEffectId } from '../memory/actor-instance.ts'
+import { notOwner, type ShardAnswer, type WriteStop } from '../deps.ts'
+import type { Shard } from '../shard.ts'
+
+/** Milliseconds between two looks at a gate that is closed. */
+export const GATE_CHECK_MS = 1000
+/** Milliseconds between two attempts to read a journal that lacks entries. */
+const DAMAGE_CHECK_MS = 30_000
+/** Seconds after which a client may repeat a refused command. */
+const RETRY_AFTER_S = 5
+
+export class WriteGate {
+  readonly #shard: Shard
+  #latched: WriteStop | undefined
+  /** The state could not be read: nothing is answered from it. */
+  #unreadable = false
+  #wasClosed = false
+  #cancel: (() => void) | undefined
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+  }
+  /** Why nothing may be appended now. */
+  closed(): WriteStop | undefined {
+    const { deps, partition } = this.#shard
+    const stop = this.#latched ?? deps.stopped?.(partition)
+    if (stop) this.#wasClosed = true
+    return stop
+  }
+  /** Whether not even reads can be answered. */
+  get unreadable(): boolean {
+    return this.#unreadable
+  }
+  get latched(): boolean {
+    return this.#latched !== undefined
+  }
+  /** The shard was taken over without a fence. @param unreadable without its state, too. */
+  latch(stop: WriteStop, unreadable = false): void {
+    const { deps, partition, name } = this.#shard
+    this.#latched = stop
+    this.#unreadable = unreadable
+    if (stop.code === 'journal_damaged') deps.damaged?.(partition, stop.reason)
+    deps.log.error({ shard: name, code: stop.code, reason: stop.reason }, 'a shard takes no writes')
+  }
+  /** The answer to a command, or undefined when it may be decided. Called between two commits. */
+  refusal(command: Command): ShardAnswer | undefined {
+    const stop = this.closed()
+    if (!stop) {
+      if (this.#wasClosed) this.#resume()
+      return undefined
+    }
+    return isEffectId(command.command_id) ? notOwner : refusalOf(stop)
+  }
+  /** Look from time to time whether the shard can be taken over in order. */
+  watch(): void {
+    const latched = this.#latched
+    if (!latched) return
+    const damaged = latched.code === 'journal_damaged'
+    const { deps } = this.#shard
+    this.#cancel = deps.clock.later(damaged ? DAMAGE_CHECK_MS : GATE_CHECK_MS, () => {
+      if (damaged) this.#shard.lose('the journal is read again')
+      else
+        void this.#probe()
+          .catch((error: unknown) =>
+            deps.log.debug(
+              { err: error, shard: this.#shard.name },
+              'the journal cannot be asked yet',
+            ),
+          )
+          .then(() => {
+            if (this.#shard.open) this.watch()
+          })
+    })
+  }
+  stop(): void {
+    this.#cancel?.()
+  }
+  /** Append a fence: once that succeeds, or somebody else has appended, the shard is taken over anew. */
+  async #probe(): Promise<void> {
+    const { deps, partition, shard, name, epoch, sequence } = this.#shard
+    if (deps.stopped?.(partition)) return
+    const id = `${deps.node}-${name}-${epoch}-probe-${[...deps.random.bytes(6)].join('')}`
+    const outcome = await deps.journal.append(
+      partition,
+      shard,
+      fence(epoch, sequence),
+      sequence,
+      id,
+    )
+    if (outcome === 'conflict' || typeof outcome === 'object')
+      this.#shard.lose('the journal takes entries again')
+  }
+  #resume(): void {
+    this.#wasClosed = false
+    const { cells, deps } = this.#shard
+    const now = deps.clock.now()
+    for (const cell of cells.all()) {
+      if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
+      this.#shard.note(cell)
+    }
+  }
+}
+
+export const refusalOf = ({ code }: WriteStop) => refuse(code, { retry_after: RETRY_AFTER_S })
+/** An envelope without entries: it says who owns the shard from here on. */
+export const fence = (epoch: number, prev: number): Uint8Array =>
+  new TextEncoder().encode(JSON.stringify({ v: 1, epoch, prev, entries: [] }))

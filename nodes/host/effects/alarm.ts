@@ -1,0 +1,88 @@
+/** Wakes the actors of a shard at their deadlines, by a command like any other. */
+import type { Command, Kind } from '../../../protocol/entry.ts'
+import { addressOf, type ActorInstance } from '../memory/actor-instance.ts'
+import type { Shard } from '../shard.ts'
+import { GATE_CHECK_MS } from '../durability/write-gate.ts'
+
+export class Alarm {
+  readonly #shard: Shard
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+  #counter = 0
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+  }
+  /** Note when an actor wants to be woken; `arm` has to follow. */
+  note(cell: ActorInstance): void {
+    this.#shard.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
+  }
+  /** Have it ring at the earliest deadline. */
+  arm(): void {
+    const {
+      deadlines,
+      deps: { clock },
+      open,
+    } = this.#shard
+    const next = deadlines.next()
+    if (next === undefined || !open || (this.#timer && this.#timer.at <= next)) return
+    this.#timer?.cancel()
+    const wait = Math.min(Math.max(0, next - clock.now()), 3_600_000)
+    this.#timer = { at: next, cancel: clock.later(wait, () => this.#ring()) }
+  }
+  stop(): void {
+    this.#timer?.cancel()
+  }
+  #ring(): void {
+    const {
+      deadlines,
+      deps: { clock },
+    } = this.#shard
+    if (this.#shard.gate.closed()) {
+      this.#timer = { at: 0, cancel: clock.later(GATE_CHECK_MS, () => this.#ring()) }
+      return
+    }
+    this.#timer = undefined
+    const now = clock.now()
+    for (const key of deadlines.due(now)) void this.#wake(key, now)
+    this.arm()
+  }
+  async #wake(key: string, now: number): Promise<void> {
+    const {
+      cells,
+      deadlines,
+      epoch,
+      deps: { quarantine, clock, node },
+    } = this.#shard
+    const pause = quarantine?.remaining(key, clock.elapsed()) ?? 0
+    if (pause > 0) {
+      deadlines.set(key, now + pause)
+      return
+    }
+    const { kind, project, id } = addressOf(key)
+    const address = { project, kind: kind as Kind, id }
+    const before = cells.loaded(address)?.prev
+    const command: Command = {
+      ...address,
+      command_id: `w:${epoch}.${this.#counter++}`,
+      name: 'wake',
+      input: {},
+      origin: {
+        at: now,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: node },
+      },
+    }
+    if ('reply' in (await this.#shard.submit(command))) quarantine?.release(key)
+    this.#shard.task(() => {
+      const cell = cells.loaded(address)
+      const at = cell?.actor.deadline?.(cell.state as never)
+      // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
+      if (cell)
+        deadlines.set(
+          key,
+          at !== undefined && at <= now && cell.prev === before ? clock.now() + 1000 : at,
+        )
+      this.arm()
+    })
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Telling followers what was committed. Best effort: gaps are theirs to detect. Who follows one actor gets its entries; who
+ * follows a whole project only hears how far it has come, once for each commit, and asks a view: an entry for each of its
+ * actors would be sent to every gateway, and read there for nothing.
+ */
+import {
+  feedKinds,
+  followedKinds,
+  lastCursor,
+  type Entry,
+  type Kind,
+  type Placed,
+} from '../../../protocol/entry.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import { LARGE } from '../memory/codec.ts'
+import type { Bus } from '../ports.ts'
+
+const followed: ReadonlySet<Kind> = new Set(followedKinds)
+const fed: ReadonlySet<Kind> = new Set(feedKinds)
+
+/** Tell of the entries of one commit, in their order. @param batch the entries as they were stored, and the JSON of each. */
+export function announce(
+  bus: Bus,
+  placed: readonly Placed[],
+  { entries, parts }: { readonly entries: readonly Entry[]; readonly parts: readonly string[] },
+): void {
+  const reached = new Map<string, number>()
+  placed.forEach((one, i) => {
+    const { cursor, entry } = one
+    const part = parts[i] ?? ''
+    if (fed.has(entry.kind)) reached.set(entry.project, lastCursor(one))
+    if (!followed.has(entry.kind)) return
+    const subject = subjects.live(entry.project, entry.kind, entry.id)
+    if (part.length > LARGE) for (const piece of piecesOf(one)) bus.publish(subject, piece)
+    else
+      bus.publish(
+        subject,
+        one,
+        entry === entries[i] ? () => `{"cursor":${cursor},"entry":${part}}` : undefined,
+      )
+  })
+  for (const [project, cursor] of reached) bus.publish(subjects.moved(project), { cursor })
+}
+
+/** Bytes of an event that is still sent around: half of what `nats.conf` lets one message have. */
+const ALONE = 4 * 1_048_576
+
+/**
+ * A large entry as several small ones that follow each other without a hole. An event that is too large for a message is there
+ * with its type only, in a piece of its own.
+ */
+export function piecesOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
+  const pieces: Placed[] = []
+  let [from, size] = [0, 0]
+  const cut = (to: number, one: Pick<Placed, 'stripped'> = {}) => {
+    if (to === from) return
+    const events = rest.events.slice(from, to)
+    pieces.push({
+      cursor: cursor + from,
+      entry: {
+        ...rest,
+        events: one.stripped ? events.map(({ type }) => ({ type })) : events,
+        prev: from === 0 ? rest.prev : cursor + from - 1,
+      },
+      ...one,
+    })
+    ;[from, size] = [to, 0]
+  }
+  rest.events.forEach((event, index) => {
+    const bytes = Buffer.byteLength(JSON.stringify(event))
+    if (size + bytes > LARGE) cut(index)
+    size += bytes
+    if (bytes > ALONE) cut(index + 1, { stripped: true })
+  })
+  cut(rest.events.length)
+  return pieces
+}

@@ -1,0 +1,247 @@
+/**
+ * Performing effects: after the commit, at least once, under stable ids. Tells reach each receiver in order, so that it
+ * can drop repeats by remembering the last one taken from this shard.
+ */
+import type { Effect, Push } from '../../../actors/actor.ts'
+import { sequenceOf, type Address, type Event, type Placed } from '../../../protocol/entry.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import { cellKey, effectId } from '../memory/actor-instance.ts'
+import type { Notice } from '../deps.ts'
+import { Outbox } from './outbox.ts'
+import type { Shard } from '../shard.ts'
+import { Warnings } from '../warnings.ts'
+
+/** An effect with its id, and the sequence of the envelope it follows from. */
+export interface Planned {
+  readonly id: string
+  readonly sequence: number
+  readonly from: Address
+  readonly at: number
+  readonly effect: Effect
+  /** Characters of the event that it follows from, about. */
+  readonly size: number
+}
+
+/** The effects of an entry, in order. @param bytes of the entry, when known. */
+export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
+  const react = shard.deps.kinds[entry.kind].react
+  if (!react) return []
+  const planned: Planned[] = []
+  const { events } = entry
+  for (let i = 0; i < events.length; i++) {
+    const event = events[i] as Event
+    const effects = react[event.type]?.(event as never, entry) ?? []
+    for (let k = 0; k < effects.length; k++) {
+      planned.push({
+        id: effectId(shard.partition, shard.shard, cursor + i, k),
+        sequence: sequenceOf(cursor),
+        from: entry,
+        at: entry.origin.at,
+        effect: effects[k] as Effect,
+        size: bytes / events.length,
+      })
+    }
+  }
+  return planned
+}
+
+/** What an entry is taken for whose size nobody knows. */
+const UNKNOWN = 64 * 1024
+
+/** How often people are told, and the store is asked to erase something, at most, over some four minutes. */
+const TELLINGS = 9
+/** Milliseconds that a shard which is given up waits for its effects. */
+const SETTLE = 1000
+
+export class Effects {
+  readonly #shard: Shard
+  /** Unfinished effects by sequence, oldest first. */
+  readonly #pending = new Map<number, number>()
+  /** Tells that wait or are under way, by receiver. */
+  readonly #lines = new Map<string, Outbox>()
+  readonly #warnings: Warnings
+  #stopped = false
+  #settled: (() => void) | undefined
+
+  constructor(shard: Shard) {
+    this.#shard = shard
+    this.#warnings = new Warnings(shard.deps)
+  }
+  /** Sequence of the oldest envelope with unfinished effects, if any. */
+  low(): number | undefined {
+    return this.#pending.keys().next().value
+  }
+  stop(): void {
+    this.#stopped = true
+    this.#settled?.()
+  }
+  /** Resolves when nothing is unfinished, or after a while. What is unfinished is performed again by the next owner, who replays everything from there on. */
+  async settle(): Promise<void> {
+    if (this.#pending.size === 0) return
+    await new Promise<void>((done) => {
+      const cancel = this.#shard.deps.clock.later(SETTLE, done)
+      this.#settled = () => {
+        cancel()
+        done()
+      }
+    })
+    this.#settled = undefined
+  }
+  /** Perform again what may not have been performed before the takeover. */
+  begin(pending: readonly Planned[]): void {
+    for (const planned of pending) if (!this.#moot(planned)) this.#start(planned, true)
+  }
+  #moot({ effect, from }: Planned): boolean {
+    const cell = 'push' in effect && this.#shard.cells.loaded(from)
+    return cell ? (cell.actor.isObsolete?.(cell.state as never, effect.push) ?? false) : false
+  }
+  /** Perform the effects of an entry that was just committed. */
+  perform(placed: Placed, bytes: number): void {
+    for (const planned of plan(this.#shard, placed, bytes)) this.#start(planned)
+  }
+
+  /** @param again it may have been performed before. */
+  #start(planned: Planned, again = false): void {
+    const { effect, from } = planned
+    if ('offer' in effect) {
+      this.#shard.offers.kick(from.project, effect.offer.queue)
+      return
+    }
+    if ('warn' in effect) {
+      this.#warnings.say(effect.warn)
+      return
+    }
+    if ('notify' in effect && !this.#shard.deps.notify) return
+    this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
+    const done =
+      'push' in effect
+        ? this.#push(effect.push, from, again)
+        : 'notify' in effect
+          ? this.#notify(planned, effect.notify.about)
+          : 'erase' in effect
+            ? this.#erase(planned.id, effect.erase)
+            : this.#tell(planned)
+    done
+      .catch((error) =>
+        this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed'),
+      )
+      .finally(() => {
+        // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
+        if (this.#stopped) return
+        const left = (this.#pending.get(planned.sequence) ?? 1) - 1
+        if (left === 0) {
+          this.#pending.delete(planned.sequence)
+          if (this.#pending.size === 0) this.#settled?.()
+        } else this.#pending.set(planned.sequence, left)
+      })
+  }
+
+  #tell(planned: Planned): Promise<void> {
+    if (!('tell' in planned.effect)) return Promise.resolve()
+    const { to } = planned.effect.tell
+    const address: Address = {
+      project: to.project ?? planned.from.project,
+      kind: to.kind,
+      id: to.id,
+    }
+    const key = cellKey(address)
+    let line = this.#lines.get(key)
+    if (!line) {
+      this.#lines.set(
+        key,
+        (line = new Outbox(
+          this.#shard,
+          address,
+          () => this.#stopped,
+          () => this.#lines.delete(key),
+        )),
+      )
+    }
+    return line.add(planned)
+  }
+
+  /** A checkpoint waits for this, so it ends: who cannot be reached for minutes is not told. What is over by then needs no telling. */
+  async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
+    const { clock, log, notify } = this.#shard.deps
+    for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+      const record = await this.#read(from, 'get', {})
+      if (
+        record === undefined ||
+        record === null ||
+        (await notify?.({ id, about, of: from, record }))
+      )
+        return
+      await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
+    }
+    if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
+  }
+
+  /** Values that nobody knows of any more. Erasing one again is harmless; a checkpoint waits for it, so it ends. */
+  async #erase(id: string, names: readonly string[]): Promise<void> {
+    const { blobs, clock, log } = this.#shard.deps
+    for (const name of names) {
+      for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
+        const failure = await blobs.delete(name).then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+        if (failure === undefined) break
+        if (attempt === TELLINGS - 1)
+          log.warn({ effect: id, name, err: failure }, 'a value could not be erased')
+        else
+          await new Promise<void>((again) =>
+            clock.later(Math.min(60_000, 1000 * 2 ** attempt), again),
+          )
+      }
+    }
+  }
+
+  /**
+   * A job that certainly reached nobody waits again at once. One that may have reached its worker is left to its lease: released,
+   * it would be done twice (measured: an owner that took over released what its predecessor had handed out through a gateway that
+   * had gone since).
+   */
+  async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
+    const { bus } = this.#shard.deps
+    let content: Record<string, unknown> = { ...message }
+    if (spec) {
+      const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
+      const read =
+        this.#shard.peek(owner, spec.ask, spec.input)?.result ??
+        (await this.#read(owner, spec.ask, spec.input))
+      if (read === undefined || read === null) return
+      content = { ...content, job: { ...(message['job'] as object), spec: read } }
+    }
+    if (gateway === '') return
+    const answer = await bus.request(subjects.gateway(gateway), content, 2000)
+    const refused =
+      answer === 'no_responders' ||
+      (typeof answer === 'object' && (answer.answer as { ok?: boolean } | undefined)?.ok !== true)
+    if (refused && !again && message.type === 'assign')
+      await this.#release(from, message['job'] as { id: string; lease_token: string })
+  }
+  /** Asked again while the own lease is stale: what is not delivered now would stay leased to nobody. */
+  async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
+    for (;;) {
+      const answer = await this.#shard.ask(owner, ask, input)
+      if ('reply' in answer) return answer.reply
+      if (!('not_owner' in answer) || this.#stopped) return undefined
+      await new Promise<void>((again) => this.#shard.deps.clock.later(100, again))
+    }
+  }
+  /** The gateway is gone or the worker left: the job waits again, without an attempt used. */
+  async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
+    const { clock, node } = this.#shard.deps
+    await this.#shard.submit({
+      ...queue,
+      command_id: `release:${job.lease_token}`,
+      name: 'queue.release',
+      input: { job_id: job.id, lease_token: job.lease_token },
+      origin: {
+        at: clock.now(),
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: node },
+      },
+    })
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The line of tells from a shard to one receiver. They are taken in order; those that wait while others are under way go
+ * together next, so that a receiver of many decides them in few commits.
+ *
+ * Invariants:
+ * N1. A tell is sent again until it was decided. Later ones may have been decided before: then nothing was decided about it but
+ *     that it changes nothing, so it is no loss that the receiver takes its repeat for an old one.
+ * N2. A line ends when it is empty, and never begins anew.
+ */
+import type { Address, Command } from '../../../protocol/entry.ts'
+import { partitionOf, shardOf, subjects } from '../../../protocol/subjects.ts'
+import type { ShardAnswer } from '../deps.ts'
+import type { Planned } from './effects.ts'
+import type { Shard } from '../shard.ts'
+
+/** Tells that go together, and characters after which no more do. */
+const MAX_TELLS = 64
+const MAX_BYTES = 512 * 1024
+/** Milliseconds to wait for an answer: a message or its answer may be lost, and the checkpoint waits as well. */
+const ANSWER = 3000
+
+interface Waiting {
+  readonly command: Command
+  readonly size: number
+  readonly done: () => void
+}
+
+export class Outbox {
+  readonly #shard: Shard
+  readonly #to: Address
+  readonly #stopped: () => boolean
+  readonly #over: () => void
+  #waiting: Waiting[] = []
+
+  /** @param stopped whether the shard is given up: then nothing more is sent. @param over called when nothing waits any more. */
+  constructor(shard: Shard, to: Address, stopped: () => boolean, over: () => void) {
+    this.#shard = shard
+    this.#to = to
+    this.#stopped = stopped
+    this.#over = over
+    // What the same commit tells this receiver goes together.
+    queueMicrotask(() => void this.#run())
+  }
+  /** Resolves when it was decided, or will never be. */
+  add({ id, at, from, effect, size }: Planned): Promise<void> {
+    if (!('tell' in effect)) return Promise.resolve()
+    const { name, input } = effect.tell
+    const command: Command = {
+      ...this.#to,
+      command_id: id,
+      name,
+      input,
+      origin: {
+        at,
+        principal: { type: 'system', id: 'system' },
+        credential: { type: 'internal', id: from.id },
+      },
+    }
+    return new Promise((done) => this.#waiting.push({ command, size, done }))
+  }
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const some = this.#next()
+      await this.#send(some.map(({ command }) => command)).catch((error) =>
+        this.#shard.deps.log.error({ err: error, to: this.#to.id }, 'effects failed'),
+      )
+      for (const { done } of some) done()
+    }
+    this.#over()
+  }
+  #next(): Waiting[] {
+    let count = 0
+    for (
+      let room = MAX_BYTES;
+      count < this.#waiting.length && count < MAX_TELLS && room > 0;
+      count++
+    )
+      room -= this.#waiting[count]?.size ?? 0
+    return this.#waiting.splice(0, count)
+  }
+  async #send(commands: readonly Command[]): Promise<void> {
+    const { bus, clock, log, partitions, shards } = this.#shard.deps
+    const shard = shardOf(this.#to.kind, this.#to.id, shards)
+    if (shard === undefined) return
+    const subject = subjects.shard(partitionOf(this.#to.project, partitions), shard)
+    let left = commands
+    let most = MAX_TELLS
+    let attempt = 0
+    while (left.length > 0 && !this.#stopped()) {
+      const some = left.slice(0, most)
+      const answer = await bus.request(
+        subject,
+        some.length === 1
+          ? { type: 'command', command: some[0] }
+          : { type: 'commands', commands: some },
+        ANSWER,
+      )
+      const answers =
+        typeof answer === 'object'
+          ? ((some.length === 1 ? [answer.answer] : answer.answer) as readonly ShardAnswer[])
+          : []
+      const open = answers.findIndex((decided) => 'not_owner' in decided)
+      const decided = open < 0 ? answers.length : open
+      left = left.slice(decided)
+      if (decided > 0) {
+        attempt = 0
+        most = MAX_TELLS
+        continue
+      }
+      // Together they may be more than a message takes.
+      if (answer === 'timeout') most = Math.ceil(some.length / 8)
+      if (attempt === 20)
+        log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
+      await new Promise<void>((again) =>
+        clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt++, 7)), again),
+      )
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * A cell is one actor in memory: its state, the commands it remembers, and how much of it is not yet in a snapshot.
+ * Everything that decides the answer to a repeated command is in the cell, and therefore in its snapshot.
+ */
+import { evolve, type AnyActor } from '../../../actors/actor.ts'
+import { lastCursor, type Address, type Placed } from '../../../protocol/entry.ts'
+
+/** Unkeyed commands remembered per actor. */
+const REMEMBERED = 256
+/** Commands with a client's idempotency key are remembered this long, and at most this many. */
+const KEYED_MS = 24 * 3_600_000
+const KEYED = 10_000
+/** Commands between two looks at what may be forgotten: a look passes all that is remembered. */
+const LOOK_EVERY = 64
+
+/** Stands for a reply that is computed anew when its command is repeated. */
+export const ANEW = '\u0000anew'
+
+interface Remembered {
+  readonly reply: unknown
+  readonly fingerprint?: string
+  readonly at: number
+}
+
+export interface ActorInstance extends Address {
+  readonly key: string
+  readonly actor: AnyActor
+  state: unknown
+  /** Cursor of the last event; in a batch that is not yet acknowledged, negative as in `Entry.prev`. */
+  prev: number
+  seen: Map<string, Remembered> | undefined
+  /** How many commands may be remembered before the next look at what can be forgotten. */
+  look: number
+  /** Per source shard, the last effect taken: `[cursor, index]`. */
+  taken: Map<string, readonly [number, number]> | undefined
+  /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
+  dirty: number
+  /** Bytes of events since the last snapshot, and size of that snapshot. */
+  grown: number
+  stored: number
+  /** Revision of its stored snapshot as far as known; 0 when there is none. */
+  revision: number
+  /** When it came into memory and when it was last used, in the clock's elapsed milliseconds. */
+  readonly born: number
+  used: number
+  /** A snapshot of it is on its way. */
+  saving: boolean
+}
+
+export const cellKey = ({ project, kind, id }: Address): string => `${kind}/${project}/${id}`
+/** The address a cell key spells. */
+export function addressOf(key: string): { kind: string; project: string; id: string } {
+  const [kind = '', project = '', ...id] = key.split('/')
+  return { kind, project, id: id.join('/') }
+}
+
+export const freshCell = (address: Address, actor: AnyActor, now: number): ActorInstance => ({
+  project: address.project,
+  kind: address.kind,
+  id: address.id,
+  key: cellKey(address),
+  actor,
+  state: actor.initial(),
+  prev: 0,
+  seen: undefined,
+  look: 0,
+  taken: undefined,
+  dirty: 0,
+  grown: 0,
+  stored: 0,
+  revision: 0,
+  born: now,
+  used: now,
+  saving: false,
+})
+
+/** What is kept of a reply. @param computed whether it was computed from the state. */
+export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
+  actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
+/** What a repeat of a remembered command is answered. */
+export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
+  reply === ANEW ? actor.replayReply?.(state as never) : (reply ?? undefined)
+
+/** Remember a command's reply, and forget what is beyond the bounds. */
+function remember(
+  cell: ActorInstance,
+  id: string,
+  reply: unknown,
+  at: number,
+  fingerprint?: string,
+): void {
+  if (cell.actor.naturallyIdempotent) return
+  const seen = (cell.seen ??= new Map())
+  seen.set(id, {
+    reply: reply === undefined ? null : reply,
+    at,
+    ...(fingerprint !== undefined && { fingerprint }),
+  })
+  if (seen.size <= REMEMBERED || seen.size < cell.look) return
+  let unkeyed = 0
+  for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
+  for (const [old, known] of seen) {
+    const keyed = known.fingerprint !== undefined
+    if (keyed ? known.at + KEYED_MS < at || seen.size > KEYED : unkeyed > REMEMBERED) {
+      seen.delete(old)
+      if (!keyed) unkeyed--
+    }
+  }
+  cell.look = seen.size + LOOK_EVERY
+}
+
+const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
+/** The id of an effect's command: its source shard, and the place in its journal. */
+export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
+  `e:${partition}.${shard}:${cursor}.${index}`
+/** Whether a command follows from an entry of a shard. */
+export const isEffectId = (commandId: string): boolean => EFFECT.test(commandId)
+/** Whether an effect's command was taken before; effects of one source arrive in order. */
+export function alreadyTaken(cell: ActorInstance, commandId: string): boolean {
+  const match = EFFECT.exec(commandId)
+  const last = match && cell.taken?.get(match[1] ?? '')
+  if (!match || !last) return false
+  const [cursor, index] = [Number(match[2]), Number(match[3])]
+  return cursor < last[0] || (cursor === last[0] && index <= last[1])
+}
+function take(cell: ActorInstance, commandId: string): void {
+  const match = EFFECT.exec(commandId)
+  if (match) (cell.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
+}
+
+/** An actor's entries go on after events that neither its snapshot nor the replay holds. */
+export class LostSnapshot extends Error {}
+/** A snapshot is there, in a form that this release does not know. */
+export class ForeignSnapshot extends LostSnapshot {}
+
+/** Apply a stored entry on replay. Entries that the snapshot already covers change nothing. */
+export function replay(cell: ActorInstance, { cursor, entry }: Placed): boolean {
+  if (entry.prev < cell.prev) return false
+  if (entry.prev !== cell.prev)
+    throw new LostSnapshot(
+      `${cell.key} continues at ${entry.prev}, but its last event is ${cell.prev}`,
+    )
+  for (const event of entry.events)
+    cell.state = evolve(cell.actor, cell.state, event, entry.origin.at)
+  cell.prev = lastCursor({ cursor, entry })
+  note(cell, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
+  return true
+}
+/** Keep what makes a repeat of this command harmless. */
+export function note(
+  cell: ActorInstance,
+  id: string,
+  reply: unknown,
+  at: number,
+  fingerprint?: string,
+): void {
+  if (id.startsWith('e:')) take(cell, id)
+  else remember(cell, id, reply, at, fingerprint)
+}
+
+interface Snapshot {
+  readonly v: 1
+  readonly state: unknown
+  readonly prev: number
+  readonly seen: readonly (readonly [string, Remembered])[]
+  readonly taken: readonly (readonly [string, readonly [number, number]])[]
+}
+/** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
+export function snapshot(cell: ActorInstance): Uint8Array {
+  const record: Snapshot = {
+    v: 1,
+    state: cell.state,
+    prev: cell.prev,
+    seen: [...(cell.seen ?? [])],
+    taken: [...(cell.taken ?? [])],
+  }
+  return Buffer.from(JSON.stringify(record))
+}
+/** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
+function stored(data: Uint8Array): Snapshot | undefined {
+  const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot
+  return record.v === 1 ? record : undefined
+}
+/** The cursor of the last event that a stored snapshot holds; one in an unknown form holds nothing. */
+export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
+/** Fill a fresh cell from its snapshot. Throws ForeignSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
+export function restore(cell: ActorInstance, data: Uint8Array, now: number): void {
+  const record = stored(data)
+  if (!record)
+    throw new ForeignSnapshot(`the snapshot of ${cell.key} was written by another release`)
+  cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
+  cell.prev = record.prev
+  if (record.seen.length > 0) cell.seen = new Map(record.seen)
+  if (record.taken.length > 0) cell.taken = new Map(record.taken)
+  cell.stored = data.byteLength
+}

@@ -1,0 +1,80 @@
+/**
+ * Envelopes as bytes. An entry whose JSON is larger than 256 KiB keeps its events and reply in the object store and
+ * carries their name: the value is stored before the envelope that refers to it is appended.
+ */
+import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
+import type { Blobs } from '../ports.ts'
+
+/** Characters of JSON above which an entry's content leaves the journal. */
+export const LARGE = 256 * 1024
+interface Outside {
+  readonly blob: string
+  readonly count: number
+}
+
+/** One entry as JSON: encoded once, used for the journal and for its size. */
+export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
+
+/** The bytes of an envelope. @param parts JSON of its entries. @param name unique name for its large values. */
+export async function encode(
+  head: Omit<Envelope, 'entries' | 'v'>,
+  entries: readonly Entry[],
+  parts: readonly string[],
+  name: string,
+  blobs: Blobs,
+): Promise<Uint8Array> {
+  const texts = parts.some((part) => part.length > LARGE)
+    ? await Promise.all(
+        parts.map((part, i) =>
+          part.length > LARGE ? moveOut(entries[i] as Entry, `${name}.${i}`, blobs) : part,
+        ),
+      )
+    : parts
+  return Buffer.from(
+    `{"v":1,"epoch":${head.epoch},"prev":${head.prev},"entries":[${texts.join(',')}]}`,
+  )
+}
+
+async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string> {
+  const { events, reply, ...rest } = entry
+  await blobs.put(name, Buffer.from(JSON.stringify({ events, reply })))
+  const outside: Outside = { blob: name, count: events.length }
+  return JSON.stringify({ ...rest, events: outside })
+}
+
+/** Something stored was written by a release that this one cannot read. Nothing helps but that release, or a newer one. */
+export class NewerRelease extends Error {
+  override readonly name = 'NewerRelease'
+}
+/** The envelope version that this release writes and reads. */
+const VERSION = 1
+
+/** The envelope that bytes spell, with its large values brought back. Throws NewerRelease; Error when a value is missing: that is damage, not an expected state. */
+export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
+  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  if (envelope.v !== VERSION) {
+    throw new NewerRelease(
+      `The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that one, or a newer one, on every node.`,
+    )
+  }
+  if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
+  const entries = await Promise.all(
+    envelope.entries.map(async (entry): Promise<Entry> => {
+      if (Array.isArray(entry.events)) return entry
+      const { blob } = entry.events as unknown as Outside
+      const value = await blobs.get(blob)
+      if (!value)
+        throw new Error(`journal: the large value ${blob} is missing from the object store`)
+      const inside = JSON.parse(new TextDecoder().decode(value)) as {
+        events: readonly Event[]
+        reply?: unknown
+      }
+      return {
+        ...entry,
+        events: inside.events,
+        ...(inside.reply !== undefined && { reply: inside.reply }),
+      }
+    }),
+  )
+  return { ...envelope, entries }
+}

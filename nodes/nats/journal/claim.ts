@@ -1,0 +1,101 @@
+/**
+ * One process owns a data folder. Two servers on one store would destroy it, so the folder names its owner and the
+ * owner's server; a server that outlived its owner (killed, crashed) is stopped before the next one starts.
+ * A process is known by its id and its command line: ids are reused.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartFault } from '../../process/fault.ts'
+import { writePrivate } from '../../storage/private.ts'
+import type { Access } from '../server/access.ts'
+import { keptSeed } from '../server/identity.ts'
+
+interface Known {
+  readonly pid: number
+  readonly command: string
+}
+interface Claim {
+  readonly owner: Known
+  readonly server: Known
+  readonly url: string
+}
+
+const file = (folder: string) => join(folder, 'owner.json')
+
+/** The command line of a running process; empty when there is none. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    try {
+      return execFileSync('ps', ['-p', String(pid), '-o', 'args='], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim()
+    } catch {
+      return ''
+    }
+  }
+}
+const known = (pid: number): Known => ({ pid, command: commandOf(pid) })
+const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(pid) === command
+
+/** Write down that this process runs `server` in the folder, and where it listens. */
+export const claimFolder = (folder: string, server: number, url: string): void =>
+  writePrivate(
+    file(folder),
+    JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
+  )
+/** How to reach the server that a living process runs in the folder; undefined when there is none. @throws StartFault when the folder belongs to another user. */
+export function runningIn(folder: string): Access | undefined {
+  try {
+    const { owner, server, url } = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
+    if (!lives(owner) || !lives(server)) return undefined
+    const seed = keptSeed(folder)
+    return { servers: [url], ...(seed !== undefined && { credentials: { type: 'nkey', seed } }) }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES')
+      throw new StartFault(
+        `${folder} belongs to another user: run this as the user who runs Baton, or name the NATS servers with --nats.`,
+      )
+    return undefined
+  }
+}
+/** The server has ended. */
+export const unclaimFolder = (folder: string): void => rmSync(file(folder), { force: true })
+
+/**
+ * Make sure that no server runs in the folder.
+ * @throws StartFault when another process that lives owns it, or a left-over server cannot be stopped.
+ */
+export async function clearFolder(folder: string): Promise<void> {
+  let claim: Claim
+  try {
+    claim = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
+  } catch {
+    return
+  }
+  const { owner, server } = claim
+  if (!lives(server)) return
+  if (lives(owner))
+    throw new StartFault(
+      `Process ${owner.pid} is already running with the data in ${folder}. Stop it, or choose another folder with BATON_DATA.`,
+    )
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    try {
+      process.kill(server.pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
+      throw new StartFault(
+        `A NATS server (process ${server.pid}) still uses ${folder} and belongs to another user. Stop it first.`,
+      )
+    }
+    for (let waited = 0; waited < 10_000 && lives(server); waited += 50) await sleep(50)
+    if (!lives(server)) return
+  }
+  throw new StartFault(
+    `The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. End it first.`,
+  )
+}

@@ -1,0 +1,193 @@
+/**
+ * Whole streams as bytes and back, by the server's own snapshots: sequences, subjects, headers and times stay as they are. A
+ * snapshot is a prefix of its stream that holds at least what was acknowledged when it was asked for.
+ */
+import { Objm } from '@nats-io/obj'
+import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { names } from '../../../protocol/subjects.ts'
+import { StartFault } from '../../process/fault.ts'
+import type { Nats } from '../server/connect.ts'
+
+/** A stream as a backup remembers it. */
+export interface Copied {
+  readonly config: Readonly<Record<string, unknown>>
+  readonly state: {
+    readonly messages: number
+    readonly bytes: number
+    readonly first_seq: number
+    readonly last_seq: number
+  }
+}
+interface ApiAnswer {
+  readonly error?: { readonly code: number; readonly description: string }
+}
+
+/** Bytes of one chunk, and how many chunks of a restore are on their way at a time. */
+const CHUNK = 256 * 1024
+const AHEAD = 16
+/** Milliseconds: until the server has begun, without a chunk, and for putting a restored stream to use. */
+const BEGIN = 60_000
+const SILENCE = 60_000
+const FINISH = 600_000
+
+async function ask<T>(
+  { connection, space }: Nats,
+  operation: string,
+  body: unknown,
+  timeout: number,
+): Promise<T> {
+  const answer = JSON.parse(
+    (
+      await connection.request(`${space.api}.${operation}`, JSON.stringify(body), { timeout })
+    ).string(),
+  ) as T & ApiAnswer
+  if (answer.error) throw new Error(`${answer.error.description} (${answer.error.code})`)
+  return answer
+}
+
+/** Every stream of these servers that bears a name of the installation, as the program knows it. */
+export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
+  const found: string[] = []
+  for await (const stream of manager.streams.names()) {
+    const name = space.plainStream(stream)
+    if (
+      name !== undefined &&
+      (/^(JOURNAL_\d+|KV_STATE_\d+)$/.test(name) ||
+        [`KV_${names.config}`, `KV_${names.cluster}`, `OBJ_${names.blobs}`].includes(name))
+    )
+      found.push(name)
+  }
+  return found.sort()
+}
+export const deleteStream = async ({ manager, space }: Nats, name: string): Promise<void> =>
+  void (await manager.streams.delete(space.stream(name)))
+
+/**
+ * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
+ * @throws Error when the stream is absent or damaged, or the server falls silent.
+ */
+export async function snapshotStream(
+  nats: Nats,
+  stream: string,
+): Promise<Copied & { readonly chunks: AsyncIterable<Uint8Array> }> {
+  const { connection, space } = nats
+  const inbox = space.newInbox()
+  const subscription = connection.subscribe(inbox)
+  let asked: Copied
+  try {
+    asked = await ask<Copied>(
+      nats,
+      `STREAM.SNAPSHOT.${space.stream(stream)}`,
+      { deliver_subject: inbox, no_consumers: true, chunk_size: CHUNK, jsck: true },
+      BEGIN,
+    )
+  } catch (error) {
+    subscription.unsubscribe()
+    throw error
+  }
+  async function* read(): AsyncGenerator<Uint8Array, void> {
+    let silent = false
+    const bite = () => {
+      silent = true
+      subscription.unsubscribe()
+    }
+    let timer = setTimeout(bite, SILENCE)
+    try {
+      for await (const message of subscription) {
+        clearTimeout(timer)
+        if (message.data.length === 0) {
+          const { code = 204, description = '' } = message.headers ?? {}
+          if (code >= 400) throw new Error(`the server gave up: ${code} ${description}`)
+          return
+        }
+        message.respond()
+        yield message.data
+        timer = setTimeout(bite, SILENCE)
+      }
+      throw new Error(
+        silent ? `the server sent nothing for ${SILENCE / 1000} s` : 'the connection ended',
+      )
+    } finally {
+      clearTimeout(timer)
+      subscription.unsubscribe()
+    }
+  }
+  return { config: asked.config, state: asked.state, chunks: read() }
+}
+
+/**
+ * Make a stream from its snapshot, with another number of replicas if wanted. Resolves when every replica has it.
+ * @param sent told of bytes on their way.
+ */
+export async function restoreStream(
+  nats: Nats,
+  stream: string,
+  copied: Copied,
+  chunks: AsyncIterable<Uint8Array>,
+  replicas: number,
+  sent: (bytes: number) => void,
+): Promise<StreamState> {
+  // Where it was placed, and what the old servers noted about it, means nothing to the new ones.
+  const { placement: _, metadata: __, ...config } = copied.config
+  const wanted = { ...config, num_replicas: replicas } as unknown as StreamConfig
+  const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(
+    nats,
+    `STREAM.RESTORE.${nats.space.stream(stream)}`,
+    { config: wanted, state: copied.state },
+    BEGIN,
+  )
+  const flying: Promise<void>[] = []
+  const send = async (chunk: Uint8Array): Promise<void> => {
+    const answer = await nats.connection.request(subject, chunk, { timeout: SILENCE })
+    const refused =
+      answer.data.length > 0 ? (JSON.parse(answer.string()) as ApiAnswer).error : undefined
+    if (refused) throw new Error(refused.description)
+    sent(chunk.length)
+  }
+  for await (const chunk of chunks) {
+    const flight = send(chunk)
+    // Awaited in its turn; until then its failure is nobody's.
+    flight.catch(() => {})
+    flying.push(flight)
+    if (flying.length >= AHEAD) await flying.shift()
+  }
+  await Promise.all(flying)
+  const done = JSON.parse(
+    (await nats.connection.request(subject, '', { timeout: FINISH })).string(),
+  ) as ApiAnswer
+  if (done.error) throw new Error(`${done.error.description} (${done.error.code})`)
+  return inStep(nats, stream, replicas)
+}
+
+/** Wait until all replicas of a stream have it whole. */
+async function inStep(
+  { manager, space }: Nats,
+  stream: string,
+  replicas: number,
+): Promise<StreamState> {
+  for (const end = Date.now() + FINISH; ; await sleep(100)) {
+    const info: StreamInfo | undefined = await manager.streams
+      .info(space.stream(stream))
+      .catch(() => undefined)
+    const followers = info?.cluster?.replicas ?? []
+    if (
+      info &&
+      (replicas === 1 ||
+        (followers.length === replicas - 1 &&
+          followers.every(({ current, lag }) => current && !lag)))
+    )
+      return info.state
+    if (Date.now() > end)
+      throw new StartFault(
+        `${stream} was restored, but not all of its ${replicas} replicas have it. Check the NATS servers, then see \`nats stream info ${stream}\`.`,
+      )
+  }
+}
+
+/** Remove objects that only lost snapshots referred to. */
+export async function dropSnapshotObjects(nats: Nats): Promise<void> {
+  const store = await new Objm(nats.streams).open(nats.space.bucket(names.blobs))
+  for (const { name } of await store.list())
+    if (name.startsWith('snapshot/')) await store.delete(name)
+}

@@ -1,0 +1,54 @@
+/**
+ * The newest message of a subject, as the leader of its stream knows it. Not by direct gets: replicas answer those too, and may
+ * be behind.
+ */
+import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
+import { Empty, MsgHdrsImpl, type MsgHdrs } from '@nats-io/transport-node'
+import type { Nats } from '../server/connect.ts'
+import { codes } from '../failures.ts'
+
+/** A stored message. */
+export interface Newest {
+  readonly sequence: number
+  readonly data: Uint8Array
+  readonly headers: MsgHdrs | undefined
+}
+interface Answer {
+  readonly error?: ApiError
+  readonly message?: { readonly seq: number; readonly data?: string; readonly hdrs?: string }
+}
+const encoder = new TextEncoder()
+
+/**
+ * Ask for the newest message of a subject; undefined when there is none.
+ * @param timeout milliseconds to wait for the answer.
+ * @throws JetStreamApiError when there is no such stream; what `ask` throws otherwise.
+ */
+export async function newest(
+  nats: Nats,
+  stream: string,
+  subject: string,
+  timeout: number,
+): Promise<Newest | undefined> {
+  const answer = await nats.ask(
+    `${nats.space.api}.STREAM.MSG.GET.${stream}`,
+    encoder.encode(JSON.stringify({ last_by_subj: subject })),
+    undefined,
+    timeout,
+  )
+  const { error, message } = answer.json<Answer>()
+  if (error?.err_code === codes.noMessageFound) return undefined
+  if (error) throw new JetStreamApiError(error)
+  if (!message) throw new Error(`${stream}: the answer holds no message`)
+  return {
+    sequence: message.seq,
+    data: message.data === undefined ? Empty : Buffer.from(message.data, 'base64'),
+    headers:
+      message.hdrs === undefined
+        ? undefined
+        : MsgHdrsImpl.decode(Buffer.from(message.hdrs, 'base64')),
+  }
+}
+
+/** Whether it says that the key of a bucket was deleted (https://docs.nats.io/nats-concepts/jetstream/key-value-store). */
+export const isMarker = ({ headers }: Newest): boolean => headers?.has('KV-Operation') ?? false

@@ -1,0 +1,47 @@
+/** Storing messages in streams, many at a time. */
+import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
+import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import type { RequestMux } from '../request-mux.ts'
+
+/** Header that makes a publication a compare-and-set on the last sequence of its subject (https://docs.nats.io/nats-concepts/jetstream/headers). */
+export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
+
+/** Headers of a value that replaces exactly this revision of its key; 0: it is the first. */
+export const onlyAfter = (revision: number): MsgHdrs => {
+  const made = headers()
+  made.set(EXPECTED, String(revision))
+  return made
+}
+
+/**
+ * Store one message. Gives its sequence in the stream. It is not sent twice: whoever repeats knows what a repeat means.
+ * @param timeout milliseconds to wait for the acknowledgement.
+ * @throws JetStreamApiError when the stream refuses it, NoRespondersError when there is no stream; what `ask` throws otherwise.
+ */
+export type Publish = (
+  subject: string,
+  data: Uint8Array,
+  headers: MsgHdrs | undefined,
+  timeout: number,
+) => Promise<number>
+
+interface Acknowledgement {
+  readonly stream?: string
+  readonly seq?: number
+  readonly error?: ApiError
+}
+
+/** The sequence that an acknowledgement names. Throws what it says instead. */
+function sequenceOf(message: Msg, subject: string): number {
+  const { error, seq, stream } = message.json<Acknowledgement>()
+  if (error) throw new JetStreamApiError(error)
+  if (typeof seq !== 'number' || !stream)
+    throw new Error(`${subject}: the acknowledgement names no message`)
+  return seq
+}
+
+/** The publisher of a connection. */
+export const createPublisher =
+  (ask: RequestMux['ask']): Publish =>
+  async (subject, data, headers, timeout) =>
+    sequenceOf(await ask(subject, data, headers, timeout), subject)

@@ -1,0 +1,85 @@
+/**
+ * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a key; reads come from the
+ * leader. A deleted key leaves nothing behind: no marker can stand in the way of the next creation.
+ */
+import { token } from '../../../protocol/subjects.ts'
+import type { Registry } from '../../host/ports.ts'
+import { QUESTION, STORING, type Nats } from '../server/connect.ts'
+import { codeOf, codes, isNoResponders, isWrongSequence } from '../failures.ts'
+import { isMarker, newest } from './newest.ts'
+import { onlyAfter } from './publish.ts'
+import { createLeaderStepDown } from '../leader-stepdown.ts'
+
+/** The text that `token` made a key of. */
+const untoken = (key: string): string =>
+  key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
+
+/**
+ * The registry over one bucket.
+ * @param name of the bucket.
+ * @param restore makes the bucket again when the servers have lost it, as they lose buckets in memory.
+ * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
+ */
+export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
+  const stream = `KV_${nats.space.bucket(name)}`
+  const relief = createLeaderStepDown(nats)
+  /** The keys that were found under each prefix the last time. */
+  const last = new Map<string, readonly string[]>()
+
+  const restoring = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      // A publish to a stream that is gone finds no responders, not an API error.
+      const gone = restore && (codeOf(error) === codes.streamNotFound || isNoResponders(error))
+      if (!gone) throw error
+      await restore()
+      return run()
+    }
+  }
+  const subjectOf = (key: string): string => nats.space.storedKey(name, token(key))
+  const read: Registry['get'] = async (key) => {
+    const entry = await newest(nats, stream, subjectOf(key), QUESTION)
+    return entry && !isMarker(entry)
+      ? { value: new TextDecoder().decode(entry.data), revision: entry.sequence }
+      : undefined
+  }
+  return {
+    get: (key) => restoring(() => read(key)),
+    put: (key, value, revision) =>
+      restoring(async () => {
+        const subject = nats.space.publishedKey(name, token(key))
+        const data = new TextEncoder().encode(value)
+        try {
+          return await nats.publish(subject, data, onlyAfter(revision), STORING)
+        } catch (error) {
+          if (!isWrongSequence(error)) throw error
+          if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision)
+            relief(stream, subjectOf(key))
+          return undefined
+        }
+      }),
+    delete: (key) =>
+      restoring(async () => {
+        await nats.manager.streams.purge(stream, { filter: subjectOf(key) })
+      }),
+    list: (prefix) =>
+      restoring(async () => {
+        // Keys seldom change: those of the last time are read while the servers are asked which there are.
+        const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
+        for (const reading of expected.values()) reading.catch(() => {})
+        const { state } = await nats.manager.streams.info(stream, {
+          subjects_filter: nats.space.storedKey(name, '>'),
+        })
+        const keys = Object.keys(state.subjects ?? {})
+          .map((subject) => untoken(subject.slice(nats.space.storedKey(name, '').length)))
+          .filter((key) => key.startsWith(prefix))
+          .sort()
+        last.set(prefix, keys)
+        const entries = await Promise.all(
+          keys.map(async (key) => ({ key, found: await (expected.get(key) ?? read(key)) })),
+        )
+        return entries.flatMap(({ key, found }) => (found ? [{ key, ...found }] : []))
+      }),
+  }
+}

@@ -1,0 +1,51 @@
+/** Reading a part of a journal only to find out whether it can be read: for `storage/verify.ts`. */
+import { names } from '../../../protocol/subjects.ts'
+import { DamagedEnvelope, opened } from '../envelope.ts'
+import type { Nats } from '../server/connect.ts'
+import { pull } from './pull.ts'
+
+/** What a part of a journal was like. `next`: the first entry that was not read. */
+export type Scan =
+  | { readonly next: number; readonly outcome: 'sound' }
+  /** Nothing was delivered: the entry cannot be read, or the servers are busy. */
+  | { readonly next: number; readonly outcome: 'silent' }
+  | { readonly next: number; readonly outcome: 'damaged'; readonly reason: string }
+
+/** Milliseconds without a delivery after which a scan gives up. */
+const IDLE = 2000
+/** Entries of the first fetch. */
+const FIRST = 16
+
+/**
+ * Read the entries `from` to `to` of a partition, which must all exist, and compare sequences and checksums.
+ * Throws when the servers do not answer.
+ */
+export async function scanJournal(
+  nats: Nats,
+  partition: number,
+  from: number,
+  to: number,
+): Promise<Scan> {
+  const stream = nats.space.stream(names.journal(partition))
+  const first = Math.min(FIRST, to - from + 1)
+  const source = await pull(nats, stream, from, { idle: IDLE, first })
+  let next = from
+  try {
+    for await (const message of source.messages) {
+      if (!message) return { next, outcome: 'silent' }
+      if (message.seq > next) {
+        const until = Math.min(message.seq - 1, to)
+        const reason = `entries ${next} to ${until} of ${stream} cannot be read`
+        return { next: until + 1, outcome: 'damaged', reason }
+      }
+      opened(stream, message.seq, message.data, message.headers)
+      if (++next > to) break
+    }
+    return { next, outcome: next > to ? 'sound' : 'silent' }
+  } catch (error) {
+    if (!(error instanceof DamagedEnvelope)) throw error
+    return { next: next + 1, outcome: 'damaged', reason: error.message }
+  } finally {
+    source.close()
+  }
+}

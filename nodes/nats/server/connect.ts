@@ -1,0 +1,269 @@
+/**
+ * One connection to NATS per process. It reconnects for ever by itself; what was lost meanwhile is the business of those
+ * who use it. The server does not echo: what this process publishes reaches its own listeners directly (bus.ts).
+ */
+import {
+  jetstream,
+  jetstreamManager,
+  type JetStreamClient,
+  type JetStreamManager,
+} from '@nats-io/jetstream'
+import {
+  connect,
+  Empty,
+  PermissionViolationError,
+  TimeoutError,
+  type NatsConnection,
+} from '@nats-io/transport-node'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../../gateway/ports.ts'
+import { StartFault } from '../../process/fault.ts'
+import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
+import { createRequestMux, type RequestMux } from '../request-mux.ts'
+import { Forbidden, isNoResponders } from '../failures.ts'
+import { createNamespace, type Namespace } from './namespace.ts'
+import { createPublisher, type Publish } from '../journal/publish.ts'
+import { tlsRefusal } from './tls-refusal.ts'
+import { isAccepted, MINIMUM } from './version.ts'
+
+export interface Nats {
+  readonly connection: NatsConnection
+  readonly streams: JetStreamClient
+  readonly manager: JetStreamManager
+  /** How names of the program are spelled on the servers. */
+  readonly space: Namespace
+  /** Asks and tells; for all that is not rare. */
+  readonly ask: RequestMux['ask']
+  readonly tell: RequestMux['tell']
+  readonly sent: RequestMux['sent']
+  /** Stores messages. */
+  readonly publish: Publish
+  /** Version of the server first connected to. */
+  readonly version: string
+  readonly log: Log
+  /** Rejects with `Forbidden` when the servers refuse something for want of a permission before the work is done: for a start or a command, which would wait in vain. */
+  permitted<T>(work: Promise<T>): Promise<T>
+  /** Whether the connection stands now. */
+  connected(): boolean
+  /** Run after every reconnection; the returned function ends that. */
+  onReconnect(run: () => void): () => void
+  /** Send what is buffered and close; nothing works afterwards. */
+  close(): Promise<void>
+}
+export interface ConnectOptions {
+  readonly access: Access
+  /** Name that the server lists this connection under. */
+  readonly name: string
+  readonly log: Log
+  /** What answers to this client are addressed to, as in `baton nats-permissions`: its roles, joined by `-`. */
+  readonly role: string
+  /** Milliseconds to try until there is a first connection; 4 s by default. */
+  readonly within?: number
+}
+
+/** Milliseconds that a question to JetStream may take: short, since during an election it goes unanswered and is asked again. */
+export const QUESTION = 2000
+/** Milliseconds that storing a value may take. */
+export const STORING = 4000
+
+/**
+ * Milliseconds between pings, and how many may be unanswered. A server that stands still is left after 3 s, before others can
+ * elect another leader in its place (4 s at the earliest): nobody asks it when it goes on and does not know yet.
+ */
+const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
+
+/** Milliseconds for which a start waits for servers: they may be started at the same time. */
+const FIRST = 4000
+/** Milliseconds for one attempt of these. */
+const ATTEMPT = 2000
+/** Milliseconds for which a JetStream domain may be unknown: a leaf node may be connecting to it. */
+const DOMAIN_KNOWN = 3000
+
+async function firstConnection(
+  { access, name, log, within = FIRST }: ConnectOptions,
+  inboxPrefix: string,
+): Promise<NatsConnection> {
+  const started = performance.now()
+  const left = () => within - (performance.now() - started)
+  const { servers, credentials } = access
+  const tls = tlsOf(access)
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await connect({
+        servers: [...servers],
+        name,
+        noEcho: true,
+        inboxPrefix,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 200,
+        reconnectJitter: 200,
+        ignoreAuthErrorAbort: true,
+        ...(credentials && { authenticator: authenticatorOf(credentials) }),
+        ...(tls && { tls }),
+        ...PINGS,
+        timeout: Math.max(500, Math.min(ATTEMPT, left())),
+        noAsyncTraces: true,
+      })
+    } catch (error) {
+      const refusal = error instanceof TimeoutError ? await tlsRefusal(access) : undefined
+      const lasting = lastingFailure(access, refusal ?? error)
+      if (lasting !== undefined) throw new StartFault(lasting)
+      if (left() <= 0) throw new StartFault(unreachable(access, error))
+      if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
+      await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
+    }
+  }
+}
+
+/**
+ * Connect.
+ * @throws StartFault when no server answers in time or it refuses the credentials, or it is too old, or it has no JetStream.
+ */
+export async function connectNats(options: ConnectOptions): Promise<Nats> {
+  const { log, access } = options
+  const space = createNamespace(access, options.role)
+  const connection = await firstConnection(options, space.inbox)
+  const refuseServer = async (message: string): Promise<never> => {
+    await connection.close()
+    throw new StartFault(message)
+  }
+  const version = connection.info?.version ?? '0.0.0'
+  const which = `The NATS server at ${connection.getServer()}`
+  if (!isAccepted(version))
+    return refuseServer(
+      `${which} has version ${version}; ${MINIMUM} or newer is needed, because older ones can lose acknowledged data.`,
+    )
+  if (access.domain === undefined && connection.info?.jetstream !== true)
+    return refuseServer(
+      `${which} runs without JetStream. Give its configuration a jetstream block, as in nats.conf, or name the domain that has JetStream in BATON_NATS_DOMAIN.`,
+    )
+
+  const { info } = connection
+  if (access.tls && info?.tls_required !== true && info?.tls_available !== true)
+    return refuseServer(
+      `${which} offers no TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY ask for. Configure it there, or leave these settings out.`,
+    )
+
+  const asking = createRequestMux(connection, space, log)
+  const forbidden = createForbidden(log)
+  let up = true
+  const waiting = new Set<() => void>()
+  const watch = async () => {
+    for await (const status of connection.status()) {
+      if (status.type === 'disconnect') {
+        up = false
+        asking.lost()
+        log.warn({ server: status.server }, 'disconnected from NATS')
+      } else if (status.type === 'reconnect') {
+        up = true
+        asking.found()
+        log.info({ server: status.server }, 'connected to NATS again')
+        for (const run of [...waiting]) run()
+      } else if (
+        status.type === 'error' &&
+        status.error instanceof PermissionViolationError &&
+        status.error.operation === 'publish' &&
+        space.isInbox(status.error.subject)
+      ) {
+        // The right to answer a request (`allow_responses`) ends with the connection that received it; the request is repeated.
+        log.debug({ subject: status.error.subject }, 'an answer came too late for its connection')
+      } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
+        const reason = forbidden.tell(status.error)
+        if (status.error.operation === 'publish') asking.refused(status.error.subject, reason)
+      } else if (status.type === 'error')
+        log.warn({ error: status.error }, 'NATS reported an error')
+      else if (status.type === 'slowConsumer')
+        log.warn({ pending: status.pending }, 'a NATS subscription is not read fast enough')
+    }
+  }
+  void watch()
+  if (access.domain !== undefined && !(await isDomainKnown(asking, space)))
+    return refuseServer(
+      `No JetStream answers in the domain "${access.domain}" through the NATS server at ${connection.getServer()}: correct BATON_NATS_DOMAIN, or connect that server to the domain.`,
+    )
+  const domain = access.domain === undefined ? {} : { domain: access.domain }
+  return {
+    connection,
+    streams: jetstream(connection, { timeout: STORING, ...domain }),
+    manager: await jetstreamManager(connection, { timeout: QUESTION, checkAPI: false, ...domain }),
+    space,
+    permitted: (work) =>
+      forbidden.race(
+        work.then(async (done) => {
+          // A violation of what was subscribed or sent last is reported before the server answers this.
+          await asking.sent()
+          await connection.flush().catch(() => {})
+          await nextTurn()
+          return done
+        }),
+      ),
+    ask: asking.ask,
+    tell: asking.tell,
+    sent: asking.sent,
+    publish: createPublisher(asking.ask),
+    version,
+    log,
+    connected: () => up && !connection.isClosed(),
+    onReconnect: (run) => {
+      waiting.add(run)
+      return () => void waiting.delete(run)
+    },
+    close: async () => {
+      if (connection.isClosed()) return
+      await asking.sent()
+      // Draining waits for the server's answer, which a server that is gone never gives.
+      const drained = up ? connection.drain() : connection.close()
+      await Promise.race([
+        drained.catch(() => {}),
+        sleep(2000, undefined, { ref: false }).then(() => connection.close()),
+      ])
+    },
+  }
+}
+
+/** Whether JetStream listens under the names of the domain. Another failure is left to those who ask next. */
+async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
+  for (const started = performance.now(); ; await sleep(100)) {
+    try {
+      await ask(`${api}.INFO`, Empty, undefined, QUESTION)
+      return true
+    } catch (error) {
+      if (!isNoResponders(error)) return true
+      if (performance.now() - started > DOMAIN_KNOWN) return false
+    }
+  }
+}
+
+/** Milliseconds for which one missing permission is logged once. */
+const REPEATED = 60_000
+
+/** Violations of permissions, which the server reports beside the requests that they concern. */
+function createForbidden(log: Log) {
+  const waiting = new Set<(reason: Forbidden) => void>()
+  const logged = new Map<string, number>()
+  return {
+    /** A violation was reported. Gives what names the permission. */
+    tell: (violation: PermissionViolationError): Forbidden => {
+      const reason = new Forbidden(violation)
+      const now = performance.now()
+      for (const [message, at] of logged) if (now - at > REPEATED) logged.delete(message)
+      if (!logged.has(reason.message)) {
+        logged.set(reason.message, now)
+        log.error(
+          { operation: violation.operation, subject: violation.subject },
+          `a NATS permission is missing: ${reason.message}`,
+        )
+      }
+      for (const refuse of [...waiting]) refuse(reason)
+      return reason
+    },
+    race: async <T>(work: Promise<T>): Promise<T> => {
+      let refuse: (reason: Forbidden) => void = () => {}
+      const refused = new Promise<never>((_, reject) => {
+        refuse = reject
+      })
+      waiting.add(refuse)
+      return Promise.race([work, refused]).finally(() => waiting.delete(refuse))
+    },
+  }
+}

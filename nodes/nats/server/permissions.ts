@@ -1,0 +1,214 @@
+/**
+ * What the NATS account of each role of node may do: the least that the role needs, as one table. `baton nats-permissions`
+ * prints it, docs/operations.md shows it, and test/scenarios/nats-permissions.test.ts runs a cluster on exactly this.
+ * Answers to requests need no entry: `allow_responses` permits one answer to each request that was received.
+ */
+import { names, subjects } from '../../../protocol/subjects.ts'
+import { createNamespace } from './namespace.ts'
+
+/** In the order in which they name a client's inbox; the last three are no roles of nodes. */
+export const accountRoles = [
+  'gateway',
+  'shards',
+  'views',
+  'executor',
+  'provision',
+  'backup',
+  'restore',
+] as const
+export type AccountRole = (typeof accountRoles)[number]
+
+/** Subjects with wildcards; one followed by a space and a name is for a queue group. */
+export interface Permissions {
+  readonly publish: readonly string[]
+  readonly subscribe: readonly string[]
+}
+export interface AccountScope {
+  readonly partitions: number
+  readonly prefix?: string
+  readonly domain?: string
+}
+/** Operations on a stream, as they are spelled in subjects of the JetStream API. */
+type Operation =
+  | 'INFO'
+  | 'CREATE'
+  | 'UPDATE'
+  | 'DELETE'
+  | 'PURGE'
+  | 'MSG.GET'
+  | 'SNAPSHOT'
+  | 'RESTORE'
+  | 'LEADER.STEPDOWN'
+
+/** The permissions of an account that is used in all of these roles, in a fixed order. */
+export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope): Permissions {
+  const space = createNamespace(scope, inboxOf(roles))
+  const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)
+  const journals = partitions.map((partition) => names.journal(partition))
+  const states = partitions.map((partition) => `KV_${names.state(partition)}`)
+  const [config, cluster, blobs] = [
+    `KV_${names.config}`,
+    `KV_${names.cluster}`,
+    `OBJ_${names.blobs}`,
+  ]
+  const every = [...journals, ...states, config, cluster, blobs]
+
+  const core = (...plain: string[]) => plain.map((subject) => space.subject(subject))
+  const stream = (streams: readonly string[], ...operations: Operation[]) =>
+    operations.flatMap((operation) =>
+      streams.map((name) => `${space.api}.STREAM.${operation}.${space.stream(name)}`),
+    )
+  const keys = (bucket: string) => space.publishedKey(bucket, '*')
+  /** Reading a stream: a consumer of the reader's own, and its flow control. */
+  const reading = (streams: readonly string[]) => [
+    ...streams.flatMap((plain) => {
+      const name = space.stream(plain)
+      return [
+        `${space.api}.CONSUMER.CREATE.${name}.>`,
+        `${space.api}.CONSUMER.INFO.${name}.*`,
+        `${space.api}.CONSUMER.DELETE.${name}.*`,
+        `${space.api}.CONSUMER.MSG.NEXT.${name}.*`,
+      ]
+    }),
+    '$JS.ACK.>',
+    '$JS.FC.>',
+  ]
+  const readingBlobs = [...stream([blobs], 'INFO', 'MSG.GET'), ...reading([blobs])]
+  const objects = `$O.${space.bucket(names.blobs)}`
+  const writingBlobs = [`${objects}.C.*`, `${objects}.M.*`, ...stream([blobs], 'PURGE')]
+
+  /** Every node: it looks whether everything exists, reads the installation, and is a member of the cluster. */
+  const node: Permissions = {
+    publish: [
+      ...stream(every, 'INFO'),
+      ...stream([config], 'MSG.GET'),
+      ...stream([cluster], 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
+      keys(names.cluster),
+      ...core('node.*'),
+    ],
+    subscribe: core('node.*'),
+  }
+  /** Nodes that act for users: they command shards, ask views and keep files. */
+  const edge: Permissions = {
+    publish: [
+      ...core(
+        'shard.*.*',
+        'view.*',
+        subjects.demandAll,
+        'gateway.*',
+        'preview.*.*',
+        'previewed.*.*',
+      ),
+      ...readingBlobs,
+      ...writingBlobs,
+    ],
+    subscribe: core('live.*.*.*', 'moved.*', 'gateway.*', 'preview.*.*', 'previewed.*.*'),
+  }
+  const table: Readonly<Record<AccountRole, readonly Permissions[]>> = {
+    gateway: [node, edge, { publish: [], subscribe: core(`offer.*.*.* ${subjects.offerGroup}`) }],
+    executor: [
+      node,
+      edge,
+      { publish: [], subscribe: core(`${subjects.serveAll} ${subjects.serveGroup}`) },
+    ],
+    shards: [
+      node,
+      {
+        publish: [
+          ...core('journal.*.*', 'shard.*.*', 'view.*', 'live.*.*.*', 'moved.*'),
+          ...core('offer.*.*.*', 'serve.*.*.*', 'gateway.*'),
+          ...partitions.map((partition) => keys(names.state(partition))),
+          ...stream(journals, 'MSG.GET', 'LEADER.STEPDOWN'),
+          ...stream(states, 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
+          // The bucket of leases is in memory: a shard node makes it again when all servers were restarted.
+          ...stream([cluster], 'CREATE'),
+          ...reading(journals),
+          ...readingBlobs,
+          ...writingBlobs,
+        ],
+        subscribe: core('shard.*.*', subjects.demandAll),
+      },
+    ],
+    views: [
+      node,
+      {
+        publish: [...reading(journals), ...readingBlobs],
+        subscribe: core(`view.* ${subjects.viewGroup}`),
+      },
+    ],
+    provision: [
+      {
+        publish: [
+          ...stream(every, 'INFO', 'CREATE', 'UPDATE'),
+          ...stream(states, 'DELETE'),
+          ...stream([config], 'MSG.GET'),
+          keys(names.config),
+        ],
+        subscribe: [],
+      },
+    ],
+    backup: [
+      {
+        publish: [
+          ...stream([...journals, config], 'INFO', 'MSG.GET'),
+          ...stream([...journals, blobs], 'SNAPSHOT'),
+          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.ACK.${space.stream(name)}.*`),
+          ...reading(journals),
+          ...readingBlobs,
+        ],
+        subscribe: [],
+      },
+    ],
+    restore: [
+      {
+        publish: [
+          `${space.api}.STREAM.NAMES`,
+          ...stream(every, 'INFO', 'DELETE'),
+          ...stream([config], 'MSG.GET', 'PURGE', 'CREATE', 'UPDATE'),
+          keys(names.config),
+          ...stream([...journals, blobs], 'RESTORE'),
+          ...[...journals, blobs].map((name) => `$JS.SNAPSHOT.RESTORE.${space.stream(name)}.*`),
+          ...readingBlobs,
+          ...writingBlobs,
+        ],
+        subscribe: [],
+      },
+    ],
+  }
+  const given = accountRoles.filter((role) => roles.includes(role)).flatMap((role) => table[role])
+  const distinct = (all: readonly string[]) => [...new Set(all)].sort()
+  return {
+    // Libraries ask whether the account has JetStream.
+    publish: distinct([`${space.api}.INFO`, ...given.flatMap(({ publish }) => publish)]),
+    subscribe: distinct([`${space.inbox}.>`, ...given.flatMap(({ subscribe }) => subscribe)]),
+  }
+}
+
+/** What answers to a client of these roles are addressed to; a node that provisions is known by its other roles. */
+function inboxOf(roles: readonly AccountRole[]): string {
+  const nodes = accountRoles.filter((role) => roles.includes(role) && role !== 'provision')
+  return nodes.length === 0 ? 'provision' : nodes.join('-')
+}
+
+/** Seconds within which a request may be answered: longer than a request waits at most (`BATON_DEADLINE`). */
+export const ANSWER_SECONDS = 130
+
+/** The block `permissions` of a user, in the form of a nats-server configuration file. */
+export function configurationOf({ publish, subscribe }: Permissions): string {
+  const list = (all: readonly string[]) =>
+    all.map((one) => `      ${JSON.stringify(one)}`).join('\n')
+  return `permissions {
+  publish {
+    allow [
+${list(publish)}
+    ]
+  }
+  subscribe {
+    allow [
+${list(subscribe)}
+    ]
+  }
+  allow_responses { max: 1, expires: "${ANSWER_SECONDS}s" }
+}
+`
+}

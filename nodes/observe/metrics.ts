@@ -1,0 +1,201 @@
+/** The numbers of a node, in Prometheus form. Every node has a registry of its own; labels are bounded in number. */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Counters } from '../../gateway/ports.ts'
+import type { ShardGauges } from '../host/host.ts'
+
+const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+/** What the parts of a node report to; it serves the edge (`Counters`) and the shard host. */
+export interface Metrics extends Counters {
+  /** A commit was acknowledged: seconds it took, commands in it. */
+  commit(seconds: number, commands: number): void
+  /** A command was decided; `outcome` is `accepted`, `repeated` or a refusal's code. */
+  command(kind: string, outcome: string): void
+  /** An append was acknowledged: seconds it took, bytes of it. */
+  append(seconds: number, bytes: number): void
+  /** Shards of a partition that this node owns. */
+  shardsOwned(partition: number, shards: number): void
+  /** Journal messages that a view has not applied yet. */
+  viewLag(partition: number, messages: number): void
+  /** The journal could not be applied to a view. */
+  viewAlarm(partition: number): void
+  /** The outcome of an append is unknown. */
+  doubted(): void
+  /** The connection to NATS stands again. */
+  reconnected(): void
+  /** Run before the numbers are told: the place for numbers that are looked up instead of counted. */
+  onLook(look: () => Promise<void> | void): void
+  /** Numbers of the shards that this node owns now; others are forgotten. */
+  shardGauges(shards: readonly ShardGauges[]): void
+  /** What this node knows of its installation: live nodes by role, whether it is connected and its own lease fresh (1 or 0). */
+  standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
+  /** Bytes that are stored, and that may be. */
+  storage(used: number, limit: number): void
+  /** Whether this node takes no writes, by reason. */
+  writesStopped(reasons: Readonly<Record<string, boolean>>): void
+  /** Whether entries of a journal that this node verifies cannot be read. */
+  journalDamaged(partition: number, damaged: boolean): void
+  /** Jobs were offered: `taken` of `offered`. */
+  offer(offered: number, taken: number): void
+  /** All numbers as text. */
+  text(): Promise<string>
+}
+
+/** The numbers of one node. */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name: `baton_${name}_total`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({ name: `baton_${name}`, help, labelNames, registers })
+  const histogram = <L extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: L[]
+  ) => new Histogram({ name: `baton_${name}`, help, buckets, labelNames, registers })
+
+  const requests = histogram(
+    'request_seconds',
+    'Duration of HTTP requests',
+    [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15],
+    'operation',
+    'status',
+  )
+  const open = {
+    sse: gauge('sse_streams_open', 'Event streams open'),
+    worker_sockets: gauge('worker_sockets_open', 'Worker sockets open'),
+    followers: gauge('followers_open', 'Runs and projects that event streams follow'),
+  }
+  const counted = {
+    frames_in: counter('worker_frames_in', 'Frames received from workers'),
+    frames_out: counter('worker_frames_out', 'Frames sent to workers'),
+    events_sent: counter('events_sent', 'Events sent on event streams'),
+    stream_fallbacks: counter('stream_fallbacks', 'Times an event stream went back to replay'),
+    rate_limited: counter('rate_limited', 'Requests refused because there were too many'),
+  }
+  const commits = histogram(
+    'commit_seconds',
+    'Time from deciding a batch to its acknowledgement',
+    FAST,
+  )
+  const batches = histogram(
+    'commit_commands',
+    'Commands in a commit',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  )
+  const appends = histogram('append_seconds', 'Duration of appends to the journal', FAST)
+  const appendedBytes = counter('append_bytes', 'Bytes appended to the journal')
+  const commands = counter('commands', 'Commands decided', 'kind', 'outcome')
+  const shards = gauge('shards_owned', 'Shards that this node owns', 'partition')
+  const lag = gauge('view_lag_messages', 'Journal messages a view has not applied yet', 'partition')
+  const offered = counter('jobs_offered', 'Jobs offered to gateways')
+  const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
+
+  const refusals = counter('refusals', 'Requests refused, by error code', 'code')
+  const alarms = counter(
+    'view_alarms',
+    'Times the journal could not be applied to a view',
+    'partition',
+  )
+  const doubts = counter('appends_unknown', 'Appends whose outcome had to be asked for')
+  const reconnects = counter('nats_reconnects', 'Times the connection to NATS was made again')
+  gauge('info', 'The release that runs; always 1', 'version').set({ version }, 1)
+  const nodes = gauge('nodes_live', 'Live nodes of the installation as this node sees them', 'role')
+  const states = {
+    connected: gauge('nats_connected', 'Whether the connection to NATS stands'),
+    fresh: gauge(
+      'membership_fresh',
+      'Whether the own lease is fresh; the edge answers 503 while it is not',
+    ),
+  }
+  const ofShards = {
+    letters: gauge(
+      'shard_mailbox_letters',
+      'Commands and reads that wait in the mailbox of a shard',
+      'shard',
+    ),
+    actors: gauge('shard_actors', 'Actors of a shard in memory', 'shard'),
+    checkpoint_age: gauge(
+      'shard_checkpoint_age_seconds',
+      'Time since all of a shard that could be stored was stored',
+      'shard',
+    ),
+    jobs_waiting: gauge('jobs_waiting', 'Jobs that wait for a worker', 'shard'),
+    jobs_leased: gauge('jobs_leased', 'Jobs that workers hold', 'shard'),
+  }
+  const storage = {
+    used: gauge('storage_used_bytes', 'Bytes in use where the journal is stored'),
+    limit: gauge('storage_limit_bytes', 'Bytes from which on writes stop'),
+  }
+  const damage = gauge(
+    'journal_damaged',
+    'Whether the daily verification found entries of a journal that cannot be read',
+    'partition',
+  )
+  const stopped = gauge('writes_stopped', 'Whether writes are refused, by reason', 'reason')
+  const looks: (() => Promise<void> | void)[] = []
+
+  const known = new Map<string, Map<string, Counter.Internal>>()
+  /** The counter of one pair of labels, which are otherwise sorted and joined at every count. */
+  const decided = (kind: string, outcome: string): Counter.Internal => {
+    const outcomes = known.get(kind) ?? new Map<string, Counter.Internal>()
+    known.set(kind, outcomes)
+    const found = outcomes.get(outcome) ?? commands.labels(kind, outcome)
+    outcomes.set(outcome, found)
+    return found
+  }
+
+  return {
+    request: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
+    open: (what, change) => open[what].inc(change),
+    inc: (name) => counted[name].inc(),
+    commit: (seconds, size) => {
+      commits.observe(seconds)
+      batches.observe(size)
+    },
+    command: (kind, outcome) => decided(kind, outcome).inc(),
+    append: (seconds, bytes) => {
+      appends.observe(seconds)
+      appendedBytes.inc(bytes)
+    },
+    shardsOwned: (partition, number) => shards.set({ partition }, number),
+    viewLag: (partition, messages) => lag.set({ partition }, messages),
+    offer: (number, accepted) => {
+      offered.inc(number)
+      taken.inc(accepted)
+    },
+    refused: (code) => refusals.inc({ code }),
+    viewAlarm: (partition) => alarms.inc({ partition }),
+    doubted: () => doubts.inc(),
+    reconnected: () => reconnects.inc(),
+    onLook: (look) => void looks.push(look),
+    shardGauges: (all) => {
+      for (const field of Object.keys(ofShards) as (keyof typeof ofShards)[]) {
+        ofShards[field].reset()
+        for (const one of all) ofShards[field].set({ shard: one.name }, one[field])
+      }
+    },
+    standing: (live, connected, fresh) => {
+      for (const [role, number] of Object.entries(live)) nodes.set({ role }, number)
+      states.connected.set(connected ? 1 : 0)
+      states.fresh.set(fresh ? 1 : 0)
+    },
+    storage: (used, limit) => {
+      storage.used.set(used)
+      storage.limit.set(limit)
+    },
+    journalDamaged: (partition, damaged) =>
+      damage.set({ partition: String(partition) }, damaged ? 1 : 0),
+    writesStopped: (reasons) => {
+      for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
+    },
+    text: async () => {
+      // What cannot be looked up now keeps its last value.
+      await Promise.allSettled(looks.map(async (look) => look()))
+      return registry.metrics()
+    },
+  }
+}

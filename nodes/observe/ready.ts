@@ -1,0 +1,97 @@
+/** Whether a request would be served: the journal, the state, the views and the owners of all shards answer. */
+import { names, subjects } from '../../protocol/subjects.ts'
+import type { Membership } from '../host/cluster/membership.ts'
+import type { Bus, Journal, Registry } from '../host/ports.ts'
+import type { Nats } from '../nats/server/connect.ts'
+
+interface Parts {
+  readonly nats: Nats
+  readonly membership: Membership
+  readonly cluster: Registry
+  readonly journal: Journal
+  readonly bus: Bus
+  readonly partitions: number
+  readonly shards: number
+}
+/** Milliseconds each check may take. */
+const WITHIN = 2000
+/**
+ * Milliseconds for which a shard may be without an owner, or a view without a node, before that counts: requests wait while
+ * they move. All gateways see it at the same moment; if all said so, a load balancer would have nobody left.
+ */
+const MOVE = 6000
+
+const within = async <T>(check: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error('late')), WITHIN)
+  })
+  return Promise.race([check, late]).finally(() => clearTimeout(timer))
+}
+
+/** A check that gives what is not usable, as short texts; nothing when all is. */
+export function readiness({
+  nats,
+  membership,
+  cluster,
+  journal,
+  bus,
+  partitions,
+  shards,
+}: Parts): () => Promise<readonly string[]> {
+  const patient = patience()
+  return async () => {
+    if (!nats.connected()) return ['nats: not connected']
+    const faults: string[] = []
+    const look = async (what: string, check: () => Promise<unknown>) => {
+      try {
+        if ((await within(check())) === false) faults.push(what)
+      } catch (error) {
+        faults.push(`${what} (${error instanceof Error ? error.message : String(error)})`)
+      }
+    }
+    const checks: Promise<void>[] = [
+      look('membership: the own lease is stale', async () => membership.fresh()),
+    ]
+    for (let p = 0; p < partitions; p++) {
+      checks.push(look(`journal ${p}`, () => journal.position(p)))
+      checks.push(
+        look(`state ${p}`, () =>
+          nats.manager.streams.info(nats.space.stream(`KV_${names.state(p)}`)),
+        ),
+      )
+      const question = { name: 'locate', project: '', input: { run_id: '' } }
+      checks.push(
+        look(`view ${p}`, async () =>
+          patient(
+            `view ${p}`,
+            typeof (await bus.request(subjects.view(p), question, WITHIN)) === 'object',
+          ),
+        ),
+      )
+    }
+    checks.push(
+      look('shards without an owner', async () => {
+        const live = new Set(membership.members('shards').map(({ id }) => id))
+        const owners = (await cluster.list('shard.')).filter(({ value }) =>
+          live.has((JSON.parse(value) as { node: string }).node),
+        )
+        return patient('shards', owners.length >= partitions * shards)
+      }),
+    )
+    await Promise.all(checks)
+    return faults
+  }
+}
+
+/** Overlooks that something that was there is missing, until it has been missing for `MOVE` ms. */
+function patience(): (what: string, present: boolean) => boolean {
+  /** Of everything that was there once: since when it is missing; undefined while it is there. */
+  const missing = new Map<string, number | undefined>()
+  return (what, present) => {
+    if (!present && !missing.has(what)) return false
+    const since = present ? undefined : (missing.get(what) ?? performance.now())
+    missing.set(what, since)
+    return since === undefined || performance.now() - since < MOVE
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What makes an installation: its organization, its project `default`, its owner key and the secret that seals cursors and
+ * derived ids. Created once, by whichever node is first; every other node and every later start reads it.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { World } from '../../gateway/ports.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import { makeId } from '../../protocol/ids.ts'
+import { StartFault } from '../process/fault.ts'
+import type { Registry } from '../host/ports.ts'
+import { privateFolder, writePrivate } from './private.ts'
+
+export interface Installation {
+  readonly organization: string
+  readonly project: string
+  readonly root_key_id: string
+  /** Hex; kept in the installation's own bucket. */
+  readonly secret: string
+  readonly root_hash: string
+  readonly root_prefix: string
+}
+/** The installation, and the raw owner key when this call created it from a key that was generated. */
+export interface Installed extends Installation {
+  readonly generated?: { readonly key: string; readonly file: string }
+}
+
+/** A new owner key. */
+export const newOwnerKey = (prefix: string): string =>
+  `${prefix}_${randomBytes(24).toString('base64url').replace(/[-_]/g, 'x')}`
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/**
+ * What the owner-key file of a data folder says about an installation: it holds its key, the key of another installation (as
+ * after a restore into a folder that was in use), or there is no file that can be read.
+ */
+export function ownerKeyFile(
+  data: string,
+  { root_hash }: Pick<Installation, 'root_hash'>,
+): { readonly file: string; readonly holds: 'the key' | 'another key' | 'nothing' } {
+  const file = resolve(join(data, 'root.key'))
+  try {
+    const key = readFileSync(file, 'utf8').trim()
+    return { file, holds: hash(key) === root_hash ? 'the key' : 'another key' }
+  } catch {
+    return { file, holds: 'nothing' }
+  }
+}
+
+/** Read the installation, or create it. @param rootKey the owner key to use; generated and stored under `data` when absent. */
+export async function install(
+  registry: Registry,
+  options: { rootKey: string | undefined; keyPrefix: string; data: string },
+): Promise<Installed> {
+  const found = await registry.get('installation')
+  if (found) return JSON.parse(found.value) as Installation
+  const id = (prefix: 'organization' | 'project' | 'key') =>
+    makeId(prefix, Date.now(), randomBytes(10))
+  const raw = options.rootKey ?? newOwnerKey(options.keyPrefix)
+  const made: Installation = {
+    organization: id('organization'),
+    project: id('project'),
+    root_key_id: id('key'),
+    secret: randomBytes(32).toString('hex'),
+    root_hash: hash(raw),
+    root_prefix: raw.slice(0, 8),
+  }
+  const file = resolve(join(options.data, 'root.key'))
+  if (options.rootKey === undefined) {
+    // The key is on disk before it counts: an installation whose key nobody has could never be used.
+    privateFolder(options.data)
+    writePrivate(file, `${raw}\n`)
+  }
+  if ((await registry.put('installation', JSON.stringify(made), 0)) === undefined)
+    return install(registry, options)
+  return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
+}
+
+/** Have the organization, the project `default` and the owner key exist. Harmless when they do. @throws Error when nobody decides it in time: no shard has an owner yet. */
+export async function initialise(world: World, installation: Installation): Promise<void> {
+  const outcome = await world.command({
+    project: installation.organization,
+    kind: 'organization',
+    id: installation.organization,
+    command_id: 'install',
+    name: 'organization.init',
+    input: {
+      name: 'default',
+      project_id: installation.project,
+      root_key: {
+        id: installation.root_key_id,
+        hash: installation.root_hash,
+        key_prefix: installation.root_prefix,
+      },
+    },
+    origin: {
+      at: world.now(),
+      principal: { type: 'system', id: 'system' },
+      credential: { type: 'internal', id: world.node },
+    },
+  })
+  // An installation that takes no writes has been created before; what it has can be read.
+  if (isRefusal(outcome) && ['storage_full', 'journal_damaged'].includes(outcome.refused)) return
+  if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
+    throw new Error('no node with the role "shards" answers')
+  if (isRefusal(outcome))
+    throw new StartFault(`The organization could not be created (${outcome.refused}).`)
+}

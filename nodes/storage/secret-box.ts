@@ -1,0 +1,44 @@
+/**
+ * What must be kept but not read: bytes under a key derived from the installation's secret, AES-256-GCM
+ * (NIST SP 800-38D) with a random nonce of 96 bits. The context is authenticated, so that what was locked for one owner
+ * opens for no other.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import type { World } from '../../gateway/ports.ts'
+import type { Random } from '../host/ports.ts'
+
+const NONCE = 12
+const TAG = 16
+
+/** The locks of an installation. @param secret that of the installation. */
+export function createSecretBox(
+  secret: Uint8Array,
+  random: Random,
+): Pick<World, 'lock' | 'unlock'> {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'baton lock v1', 32))
+  return {
+    lock: (bytes, context) => {
+      const nonce = Buffer.from(random.bytes(NONCE))
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
+      const sealed = Buffer.concat([cipher.update(bytes), cipher.final()])
+      return `v1.${Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')}`
+    },
+    unlock: (text, context) => {
+      const whole = text.startsWith('v1.')
+        ? Buffer.from(text.slice(3), 'base64url')
+        : Buffer.alloc(0)
+      if (whole.length < NONCE + TAG) return undefined
+      const opening = createDecipheriv('aes-256-gcm', key, whole.subarray(0, NONCE))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(whole.subarray(whole.length - TAG))
+      try {
+        return Buffer.concat([
+          opening.update(whole.subarray(NONCE, whole.length - TAG)),
+          opening.final(),
+        ])
+      } catch {
+        return undefined
+      }
+    },
+  }
+}

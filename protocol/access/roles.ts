@@ -1,0 +1,98 @@
+/**
+ * What roles grant. A role holds permissions; a principal has the union of its roles; a key may cap it. Wildcards exist
+ * for actions only: `actions.execute.*` covers every action, `actions.execute.crm.*` those whose names begin with `crm.`.
+ * Ids are spelled without the brand here and in everything that is stored.
+ */
+import {
+  brandedPermission,
+  organizationOnly,
+  permissions,
+  systemRoleById,
+  systemRoles,
+} from './schema.ts'
+import type { Role } from './role-rows.ts'
+import type { FieldError } from '../errors.ts'
+import { getOwn } from '../lookup.ts'
+
+/** A custom role as its project keeps it. */
+export type KeptRole = Omit<Role, 'system_defined' | 'project_id'>
+/** Custom roles by id. */
+export type Roles = Readonly<Record<string, KeptRole>>
+
+const ACTION = 'actions.execute.'
+const ACTION_PERMISSION = /^actions\.execute\.(\*|[a-z0-9]+([._-][a-z0-9]+)*(\.\*)?)$/
+
+/** Whether a set of permissions covers one, which may itself be a wildcard. */
+export function allows(granted: ReadonlySet<string>, wanted: string): boolean {
+  if (granted.has(wanted)) return true
+  if (!wanted.startsWith(ACTION)) return false
+  for (let end = ACTION.length; end > 0; end = wanted.indexOf('.', end) + 1)
+    if (granted.has(`${wanted.slice(0, end)}*`)) return true
+  return false
+}
+
+/** What one role grants inside a project; a role that is gone grants nothing. */
+export function grantsOf(roles: Roles, id: string): readonly string[] {
+  const system = systemRoleById(id)
+  return system
+    ? systemRoles[system].filter((permission) => !organizationOnly.has(permission))
+    : (getOwn(roles, id)?.permissions ?? [])
+}
+/** What roles grant together inside a project, and no more than the scope role does. */
+export function grantedBy(
+  roles: Roles,
+  role_ids: readonly string[],
+  scope_role_id?: string,
+): ReadonlySet<string> {
+  const granted = new Set(role_ids.flatMap((id) => grantsOf(roles, id)))
+  if (scope_role_id === undefined) return granted
+  const cap = new Set(grantsOf(roles, scope_role_id))
+  return new Set([
+    ...[...granted].filter((permission) => allows(cap, permission)),
+    ...[...cap].filter((permission) => allows(granted, permission)),
+  ])
+}
+/** Whether a role exists. */
+export const hasRole = (roles: Roles, id: string): boolean =>
+  systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
+
+/** Stored ids of permissions that a client spelled with the brand, and the faults of those that no role can hold. @param brand header brand in any case. */
+export function readPermissions(
+  ids: readonly string[],
+  brand: string,
+): { readonly permissions: readonly string[]; readonly faults: readonly FieldError[] } {
+  const prefix = `${brand.toLowerCase()}.`
+  const faults: FieldError[] = []
+  const read = ids.map((id, index) => {
+    const bare = id.startsWith(prefix) ? id.slice(prefix.length) : id
+    const known = id.startsWith(prefix)
+      ? Object.hasOwn(permissions, bare) &&
+        !bare.startsWith('actions.') &&
+        !organizationOnly.has(bare)
+      : ACTION_PERMISSION.test(id)
+    if (!known)
+      faults.push({
+        field: `permissions[${index}]`,
+        message: organizationOnly.has(bare)
+          ? 'cannot be granted inside a project'
+          : 'there is no such permission',
+        actual: id,
+      })
+    return bare
+  })
+  return { permissions: [...new Set(read)], faults }
+}
+
+/** A custom role as clients see it. @param brand header brand in any case. */
+export const roleRecord = (
+  { id, name, permissions: held, ...rest }: KeptRole,
+  project_id: string,
+  brand: string,
+): Role => ({
+  id,
+  name,
+  permissions: held.map((permission) => brandedPermission(permission, brand.toLowerCase())),
+  system_defined: false,
+  project_id,
+  ...rest,
+})

@@ -1,0 +1,163 @@
+/**
+ * Operations that need no credential, and so are no rows of the table: their handlers in the gateway check what
+ * authenticates each request. This file states their routes and shapes; the API reference lists them with the rows.
+ */
+import { Type, type TSchema } from 'typebox'
+import { Closed, JsonObject } from '../common.ts'
+import type { Row, Shape } from '../contract.ts'
+import { EventAccepted } from '../events/rows.ts'
+
+/** An operation without a credential. */
+export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
+  readonly shape: Omit<Shape, 'permission'>
+  /** The body is a form with these fields. @param brand header brand. */
+  readonly form?: (brand: string) => TSchema
+  /** Headers that the request may have, by name. @param brand header brand. */
+  readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>
+}
+
+/** The grant type of RFC 8628. */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+/** Fields with which a device describes itself; the lower-case brand and an underscore come before each. */
+export const deviceFields = [
+  'label',
+  'requested_org_id',
+  'requested_project_handle',
+  'client',
+  'client_version',
+  'client_os',
+  'client_arch',
+] as const
+/** How the two operations of a device refuse (RFC 6749, section 5.2). */
+export const FormError = Type.Object({
+  error: Type.String(),
+  error_description: Type.Optional(Type.String()),
+})
+
+/** What a device is given to show, and to ask with. */
+export const DeviceCode = Type.Object({
+  device_code: Type.String(),
+  user_code: Type.String(),
+  verification_uri: Type.String(),
+  verification_uri_complete: Type.String(),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  interval: Type.Integer({ description: 'Seconds between two requests for the token' }),
+})
+/** What a device is given once a person allowed it. */
+export const DeviceToken = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  credential_id: Type.String(),
+  project_id: Type.Optional(Type.String()),
+  project_handle: Type.Optional(Type.String()),
+})
+
+export const unauthenticated = {
+  'device.code': {
+    verb: 'command',
+    route: 'POST /auth/device/code',
+    shape: {
+      summary: 'A device asks to sign in (RFC 8628)',
+      tag: 'people',
+      reply: DeviceCode,
+    },
+    form: (brand) =>
+      Type.Object(
+        Object.fromEntries(
+          deviceFields.map((name) => [
+            `${brand.toLowerCase()}_${name}`,
+            Type.Optional(
+              Type.String({ maxLength: 100, description: 'The prefix may be left out' }),
+            ),
+          ]),
+        ),
+      ),
+  },
+  'device.token': {
+    verb: 'command',
+    route: 'POST /auth/device/token',
+    shape: {
+      summary: 'A device asks for the token that a person allowed (RFC 8628)',
+      tag: 'people',
+      reply: DeviceToken,
+    },
+    form: () =>
+      Type.Object({
+        grant_type: Type.Literal(DEVICE_GRANT),
+        device_code: Type.String(),
+      }),
+  },
+  'integration.receive': {
+    verb: 'command',
+    route: 'POST /projects/:project/integrations/:provider',
+    shape: {
+      summary: 'Receive a webhook of github or gitlab; its signature authenticates the request',
+      tag: 'events',
+      body: JsonObject,
+      reply: EventAccepted,
+      status: 202,
+      bare: 204,
+      limit: 4_194_304,
+      errors: ['invalid_signature', 'not_found', 'payload_too_large'],
+    },
+    headers: () => ({
+      'X-Hub-Signature-256': Type.String({
+        pattern: '^sha256=[0-9A-Fa-f]{64}$',
+        description: 'GitHub: HMAC-SHA256 of the body in hex, by the secret of the webhook',
+      }),
+      'X-GitHub-Event': Type.String({ description: 'GitHub: the resource of the event' }),
+      'X-GitHub-Delivery': Type.String({
+        maxLength: 255,
+        description: 'GitHub: a repeat within 24 hours is the same source event',
+      }),
+      'X-Gitlab-Token': Type.String({ description: 'GitLab: the secret token of the webhook' }),
+      'webhook-signature': Type.String({
+        description: 'GitLab: HMAC-SHA256 of webhook-id, webhook-timestamp and body, in base64',
+      }),
+      'Idempotency-Key': Type.String({
+        maxLength: 255,
+        description: 'GitLab: a repeat within 24 hours is the same source event',
+      }),
+    }),
+  },
+  'trigger.http': {
+    verb: 'command',
+    route: 'POST /triggers/http/:http_handle',
+    shape: {
+      summary: 'Fire an HTTP trigger of a loop; its handle and signature authenticate the request',
+      tag: 'loops',
+      query: Closed({
+        idempotency_key: Type.Optional(
+          Type.String({
+            maxLength: 255,
+            description:
+              'A repeat within 24 hours is the same source event; takes precedence over the header X-Idempotency-Key',
+          }),
+        ),
+      }),
+      body: JsonObject,
+      bodyOptional: true,
+      reply: EventAccepted,
+      status: 202,
+      limit: 262_144,
+      errors: [
+        'invalid_signature',
+        'not_found',
+        'loop_paused',
+        'loop_not_runnable',
+        'payload_too_large',
+      ],
+    },
+    headers: (brand) => ({
+      'X-Idempotency-Key': Type.String({
+        maxLength: 255,
+        description: 'A repeat within 24 hours is the same source event',
+      }),
+      [`X-${brand}-Signature`]: Type.String({
+        pattern: '^sha256=[0-9A-Fa-f]{64}$',
+        description:
+          'HMAC-SHA256 of the body in hex, by the secret of the trigger; required when it has one',
+      }),
+    }),
+  },
+} as const satisfies Readonly<Record<string, Unauthenticated>>

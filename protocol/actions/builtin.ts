@@ -1,0 +1,110 @@
+/**
+ * Actions that the service does itself, for agents: their own memory, and runs. Their names begin with the brand, which no
+ * other action's may; published workflows are `workflow.<handle>`. Toolkits grant them as they grant any action.
+ */
+import type { JsonObject } from '../common.ts'
+import { memoryLimits } from '../memory/schema.ts'
+import { publishedHandle } from '../naming.ts'
+
+export interface Builtin {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input_schema: JsonObject
+  /** `idempotent`: a repeat of the same call, after the executor was lost, does nothing twice. */
+  readonly annotations: { readonly idempotent: true; readonly read_only?: true }
+}
+
+const object = (properties: JsonObject, required: readonly string[] = []): JsonObject => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: false,
+})
+const text = (maxLength: number, more: JsonObject = {}): JsonObject => ({
+  type: 'string',
+  minLength: 1,
+  maxLength,
+  ...more,
+})
+const key = text(memoryLimits.key, {
+  description: 'Letters, digits, dots, colons, hyphens and underscores',
+})
+
+/** The last parts of their names. */
+const builtinNames = [
+  'memory.remember',
+  'memory.recall',
+  'memory.forget',
+  'run.start',
+  'run.get',
+] as const
+export type BuiltinName = (typeof builtinNames)[number]
+const actions: Readonly<Record<BuiltinName, Omit<Builtin, 'name'>>> = {
+  'memory.remember': {
+    title: 'Remember',
+    description: 'Keep something for later conversations, under a key; what was there is replaced.',
+    input_schema: object(
+      {
+        key,
+        content: text(memoryLimits.content),
+        summary: text(memoryLimits.summary, {
+          description: 'One line that is always shown to you',
+        }),
+        kind: { type: 'string', enum: ['fact', 'preference', 'episode', 'summary'] },
+        importance: { type: 'integer', minimum: 0, maximum: 100 },
+        pinned: { type: 'boolean' },
+      },
+      ['key', 'content'],
+    ),
+    annotations: { idempotent: true },
+  },
+  'memory.recall': {
+    title: 'Recall',
+    description: 'Read what you remember: entries that have all of these words, or all entries.',
+    input_schema: object({
+      query: { type: 'string', maxLength: 256 },
+      limit: { type: 'integer', minimum: 1, maximum: 50 },
+    }),
+    annotations: { idempotent: true, read_only: true },
+  },
+  'memory.forget': {
+    title: 'Forget',
+    description: 'Forget what you remember under a key.',
+    input_schema: object({ key }, ['key']),
+    annotations: { idempotent: true },
+  },
+  'run.start': {
+    title: 'Start a run',
+    description: 'Start a run of a workflow and go on without waiting for it.',
+    input_schema: object(
+      {
+        workflow: text(200, { description: 'Handle or id of the workflow' }),
+        input: { type: 'object' },
+      },
+      ['workflow'],
+    ),
+    annotations: { idempotent: true },
+  },
+  'run.get': {
+    title: 'Look at a run',
+    description: 'How a run is going: its status and its output.',
+    input_schema: object({ run_id: text(100) }, ['run_id']),
+    annotations: { idempotent: true, read_only: true },
+  },
+}
+
+/** All of them. @param brand lower case. */
+export const builtins = (brand: string): readonly Builtin[] =>
+  builtinNames.map((name) => ({ name: `${brand}.${name}`, ...actions[name] }))
+/** Which of them a name means; `workflow` for a published one. @param brand lower case. */
+export function builtinOf(
+  brand: string,
+  name: string,
+): BuiltinName | { readonly workflow: string } | undefined {
+  const workflow = publishedHandle(name)
+  if (workflow !== undefined) return { workflow }
+  return name.startsWith(`${brand}.`)
+    ? builtinNames.find((one) => name === `${brand}.${one}`)
+    : undefined
+}

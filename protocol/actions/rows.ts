@@ -1,0 +1,338 @@
+/** Actions of a project, the catalog of all that can be called in it, and the records of calls. */
+import { Type, type Static } from 'typebox'
+import { Invocation } from './invocation.ts'
+import {
+  Closed,
+  Id,
+  JsonObject,
+  Tags,
+  Timestamp,
+  cutting,
+  listOf,
+  pageOf,
+  paging,
+} from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { Event } from '../entry.ts'
+import type { FieldError } from '../errors.ts'
+import { schemaFaults } from '../rules/json-schema/schema.ts'
+import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
+import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
+
+/** Names of actions: words joined by dots, hyphens or underscores. */
+const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
+export const EndpointUrl = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: MASKED,
+})
+export const Annotations = Closed({
+  idempotent: Type.Optional(Type.Boolean()),
+  destructive: Type.Optional(Type.Boolean()),
+  read_only: Type.Optional(Type.Boolean()),
+})
+const InvocationFormat = Type.Enum(['legacy', 'signed_context_v1'])
+export const Title = Type.String({ maxLength: 160 })
+export const Description = Type.String({ maxLength: 4096 })
+const SigningSecret = Type.String({ description: '32 bytes in base64; shown only here' })
+
+export const Action = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  endpoint_kind: Type.Enum(['http', 'worker']),
+  invocation_format: InvocationFormat,
+  title: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  endpoint_url: Type.Optional(Type.String()),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  annotations: Type.Optional(JsonObject),
+  tags: Type.Optional(Tags),
+  signing_secret: Type.Optional(SigningSecret),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Action = Static<typeof Action>
+const CreateAction = Closed({
+  name: ActionName,
+  title: Type.Optional(Title),
+  description: Type.Optional(Description),
+  endpoint_kind: Type.Optional(Type.Enum(['http', 'worker'])),
+  invocation_format: Type.Optional(InvocationFormat),
+  endpoint_url: Type.Optional(EndpointUrl),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  annotations: Type.Optional(Annotations),
+  tags: Type.Optional(Tags),
+})
+const UpdateAction = Closed({
+  title: Type.Optional(Title),
+  description: Type.Optional(Description),
+  invocation_format: Type.Optional(InvocationFormat),
+  endpoint_url: Type.Optional(EndpointUrl),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  annotations: Type.Optional(Type.Union([Annotations, Type.Null()])),
+  tags: Type.Optional(Tags),
+})
+export const SecretRotated = Type.Object({
+  secret_ref: Type.String(),
+  secret_version: Type.Integer({ minimum: 1 }),
+  signing_secret: SigningSecret,
+})
+
+/** What is wrong with the address of an endpoint. @param schemes accepted ones, with their colons. */
+export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
+  if (url === undefined) return []
+  const wrong = (message: string): FieldError[] => [
+    { field: 'endpoint_url', message, actual: maskUrl(url) },
+  ]
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !schemes.includes(parsed.protocol))
+    return wrong(
+      `must be an absolute address that begins with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`,
+    )
+  if (parsed.username !== '' || parsed.password !== '')
+    return wrong('must not contain a user or a password')
+  if (parsed.hash !== '') return wrong('must not have a fragment')
+  const fault = queryFault(url)
+  return fault === undefined ? [] : wrong(fault)
+}
+/** What is wrong with the schemas of an action. */
+export const checkSchemas = ({
+  input_schema,
+  output_schema,
+}: {
+  readonly input_schema?: unknown
+  readonly output_schema?: unknown
+}): FieldError[] => [
+  ...(input_schema === undefined ? [] : schemaFaults(input_schema, 'input_schema')),
+  ...(output_schema === undefined ? [] : schemaFaults(output_schema, 'output_schema')),
+]
+const http = ['http:', 'https:']
+function checkCreate(body: Static<typeof CreateAction>): FieldError[] {
+  const { endpoint_kind = 'http', endpoint_url, invocation_format } = body
+  const faults = [...checkSchemas(body), ...checkEndpoint(endpoint_url, http)]
+  if (endpoint_kind === 'http' && endpoint_url === undefined)
+    faults.push({ field: 'endpoint_url', message: 'is required for the kind http' })
+  if (endpoint_kind === 'worker' && endpoint_url !== undefined)
+    faults.push({ field: 'endpoint_url', message: 'does not go with the kind worker' })
+  if (endpoint_kind === 'worker' && invocation_format !== undefined)
+    faults.push({ field: 'invocation_format', message: 'does not go with the kind worker' })
+  return faults
+}
+const checkUpdate = (body: Static<typeof UpdateAction>): FieldError[] => [
+  ...checkSchemas(body),
+  ...checkEndpoint(body.endpoint_url, http),
+]
+
+const Invoke = Closed({
+  input: Type.Optional(JsonObject),
+  timeout_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 120,
+      description: 'How long to wait for the result; 30 by default',
+    }),
+  ),
+  dry_run: Type.Optional(
+    Type.Boolean({ description: 'Only check the input; of actions that are annotated read_only' }),
+  ),
+})
+export type Invoke = Static<typeof Invoke>
+export const InvokeResult = Type.Object({
+  status: Type.Enum(['active', 'completed', 'failed']),
+  job_id: Type.Optional(Type.String()),
+  run_id: Type.Optional(Type.String()),
+  output: Type.Optional(JsonObject),
+  error: Type.Optional(Type.String()),
+})
+
+export const CatalogEntry = Type.Object({
+  name: Type.String(),
+  source: Type.Enum(['platform', 'custom']),
+  definition_scope: Type.Enum(['platform', 'project', 'organization']),
+  readiness: Type.Enum(['ready', 'needs_setup']),
+  endpoint_kind: Type.Enum(['builtin', 'http', 'worker']),
+  risk: Type.Enum(['low', 'medium', 'high', 'critical']),
+  annotations: Type.Object({
+    idempotent: Type.Boolean(),
+    destructive: Type.Boolean(),
+    read_only: Type.Boolean(),
+  }),
+  title: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  integration: Type.Optional(Type.String()),
+  readiness_reason: Type.Optional(
+    Type.Enum([
+      'not_configured',
+      'inactive',
+      'expired',
+      'provider_unavailable',
+      'permission_missing',
+      'not_implemented',
+    ]),
+  ),
+  input_schema: Type.Optional(JsonObject),
+  output_schema: Type.Optional(JsonObject),
+  endpoint_url: Type.Optional(Type.String()),
+  invocation_format: Type.Optional(Type.String()),
+  execution: Type.Optional(
+    Type.Object({
+      supported_locations: Type.Array(Type.Enum(['managed', 'worker', 'environment'])),
+      default_location: Type.String(),
+      required_worker_capabilities: Type.Optional(Type.Array(Type.String())),
+      queue: Type.Optional(Type.String()),
+    }),
+  ),
+})
+export type CatalogEntry = Static<typeof CatalogEntry>
+
+const P = '/projects/:project'
+const tag = 'actions'
+const mine = { kind: 'project' } as const
+const LIMIT = 131_072
+
+export const actions = {
+  'action.list': query(`GET ${P}/actions`, {
+    summary: 'Actions of the project, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed(paging),
+    reply: pageOf(Action),
+  }),
+  'action.create': command(`POST ${P}/actions`, {
+    summary: 'Define an action that an HTTP endpoint or a worker does',
+    tag,
+    permission: 'project.edit',
+    to: mine,
+    body: CreateAction,
+    check: checkCreate,
+    reply: Action,
+    status: 201,
+    limit: LIMIT,
+    errors: ['already_exists', 'conflict'],
+  }),
+  'action.get': query(`GET ${P}/actions/:action_name`, {
+    summary: 'One action',
+    tag,
+    permission: 'project.view',
+    reply: Action,
+    errors: ['not_found'],
+  }),
+  'action.update': command(`PATCH ${P}/actions/:action_name`, {
+    summary: 'Change an action; its name and kind stay',
+    tag,
+    permission: 'project.edit',
+    to: mine,
+    body: UpdateAction,
+    check: checkUpdate,
+    reply: Action,
+    limit: LIMIT,
+    errors: ['not_found'],
+  }),
+  'action.delete': command(`DELETE ${P}/actions/:action_name`, {
+    summary: 'Delete an action',
+    tag,
+    permission: 'project.edit',
+    to: mine,
+    status: 204,
+    errors: ['not_found', 'conflict'],
+  }),
+  'action.rotate_secret': command(`POST ${P}/actions/:action_name/secret/rotate`, {
+    summary: 'Replace the secret that signs calls of an action, from the next call on',
+    tag,
+    permission: 'project.admin',
+    to: mine,
+    body: Closed({}),
+    bodyOptional: true,
+    reply: SecretRotated,
+    errors: ['not_found'],
+  }),
+  'action.invoke': command(`POST ${P}/actions/:action_name/invoke`, {
+    summary: 'Call an action of the catalog and wait for its result',
+    tag,
+    permission: 'actions.execute.*',
+    to: { kind: 'run', mint: 'run' },
+    body: Invoke,
+    bodyOptional: true,
+    reply: InvokeResult,
+    status: 202,
+    alsoStatus: [200],
+    limit: 786_432,
+    errors: ['not_found', 'conflict'],
+  }),
+  'invocation.list': query(`GET ${P}/action-invocations`, {
+    summary: 'Calls of actions that have ended, newest first',
+    tag,
+    permission: 'project.view',
+    reply: pageOf(Invocation),
+    query: Closed({
+      run_id: Type.Optional(Id),
+      job_id: Type.Optional(Id),
+      environment_id: Type.Optional(Id),
+      action_name: Type.Optional(Id),
+      action_id: Type.Optional(Id),
+      definition_scope: Type.Optional(Type.Enum(['platform', 'project', 'organization'])),
+      secret_version: Type.Optional(Type.Integer({ minimum: 1 })),
+      delivery_id: Type.Optional(Id),
+      correlation_id: Type.Optional(Id),
+      status: Type.Optional(Id),
+      ...paging,
+    }),
+  }),
+  'catalog.actions': query(`GET ${P}/catalog/actions`, {
+    summary: 'Everything that can be called in the project, and whether it is ready',
+    tag,
+    permission: 'project.view',
+    query: Closed(cutting),
+    reply: listOf(CatalogEntry),
+  }),
+  'catalog.action': query(`GET ${P}/catalog/actions/:action_name`, {
+    summary: 'One entry of the catalog',
+    tag,
+    permission: 'project.view',
+    reply: CatalogEntry,
+    errors: ['not_found'],
+  }),
+} as const
+
+/** A secret as its owner keeps it: under the installation's key, never in clear. */
+export interface SealedSecret {
+  readonly sealed: string
+}
+/** What the edge adds to rows that make a secret. `returned`: the reply has the secret, sealed as it came; absent from a gateway of an older release. */
+export interface NewSecret extends SealedSecret {
+  readonly returned?: true
+}
+/** A project action with the secret that signs its calls; workers' actions have none. */
+export interface KeptAction extends UrlParts {
+  readonly action: Action
+  readonly secret?: SealedSecret & { readonly version: number }
+}
+/** An event of a project about its actions. */
+export type ActionEvent =
+  | (Event &
+      UrlParts & {
+        readonly type: 'action.created'
+        readonly id: string
+        readonly action: Action
+        readonly secret?: SealedSecret
+      })
+  | (Event &
+      ChangedUrlParts & {
+        readonly type: 'action.updated'
+        readonly id: string
+        readonly name: string
+        readonly action: Patch<Action>
+        readonly changes: Changes
+      })
+  | (Event & { readonly type: 'action.deleted'; readonly id: string; readonly name: string })
+  | (Event & {
+      readonly type: 'action.secret_rotated'
+      readonly id: string
+      readonly name: string
+      readonly version: number
+      readonly secret: SealedSecret
+    })

@@ -1,0 +1,37 @@
+/** The models that agents can use: those of the service, and those that workers bring. */
+import { Type } from 'typebox'
+import { CatalogProvider } from './models.ts'
+import { Closed, cutting, listOf } from '../common.ts'
+import { query } from '../contract.ts'
+
+export const WorkerModel = Type.Object({
+  provider: Type.String(),
+  model: Type.String(),
+  worker_count: Type.Integer({ minimum: 1 }),
+  route: Type.Object({
+    mode: Type.Enum(['worker']),
+    provider: Type.String(),
+    model: Type.String(),
+  }),
+})
+const P = '/projects/:project/catalog'
+const read = { tag: 'catalog', permission: 'project.view' } as const
+
+export const models = {
+  'catalog.models': query(`GET ${P}/models`, {
+    ...read,
+    summary: 'Models of the service by provider, and the default',
+    query: Closed(cutting),
+    reply: Type.Object({
+      default_model: Type.String(),
+      items: Type.Array(CatalogProvider),
+      reason: Type.Optional(Type.Enum(['platform_funding_denied', 'credentials_unavailable'])),
+    }),
+  }),
+  'catalog.worker_models': query(`GET ${P}/worker-models`, {
+    ...read,
+    summary: 'Models that workers offer which are online now',
+    query: Closed(cutting),
+    reply: listOf(WorkerModel),
+  }),
+} as const

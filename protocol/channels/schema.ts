@@ -1,0 +1,247 @@
+/**
+ * Channels as all sides know them: records, limits, the events of a channel, and what the edge looks up for its commands.
+ * A channel is one actor: it alone numbers its messages. Its name is another one of the same shard, so that a name is
+ * taken and given back in the commit that makes or deletes the channel.
+ */
+import { Type, type Static } from 'typebox'
+import { additions } from '../additions.ts'
+import type { ConfirmationEvent } from './confirmation.ts'
+import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
+import { JsonObject, Timestamp } from '../common.ts'
+import type { Event } from '../entry.ts'
+import type { FieldError } from '../errors.ts'
+import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
+
+/** Bounds of channels. `skew`: milliseconds that a time of archiving may lie in the future. */
+export const limits = {
+  content: 40_000,
+  metadata: 16_384,
+  members: 1000,
+  agents: 10,
+  initial: 500,
+  dm: { least: 2, most: 9 },
+  pinned: 100,
+  skew: 300_000,
+} as const
+
+export const Channel = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  display_name: Type.Optional(Type.String()),
+  topic: Type.Optional(Type.String()),
+  kind: Type.Enum(['channel', 'dm']),
+  private: Type.Boolean(),
+  archived_at: Type.Optional(Timestamp),
+  member_count: Type.Integer(),
+  message_seq: Type.Integer({ description: 'seq of the newest message; 0 when there is none' }),
+  last_message_at: Type.Optional(Timestamp),
+  unread_count: Type.Optional(
+    Type.Integer({
+      description:
+        'Messages after the read marker of the caller; absent when the caller is no member, and in answers to changes',
+    }),
+  ),
+  created_by: Type.String(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Channel = Static<typeof Channel>
+export const channelAdditions = additions({ unread_count: {} })
+/** What of a channel's record only its settings change. */
+export type ChannelSettings = Omit<
+  Channel,
+  'member_count' | 'message_seq' | 'last_message_at' | 'unread_count'
+>
+
+export const ChannelMember = Type.Object({
+  channel_id: Type.String(),
+  member_id: Type.String(),
+  kind: Type.Enum(['user', 'agent']),
+  role: Type.Enum(['admin', 'member']),
+  user_id: Type.Optional(Type.String()),
+  agent_id: Type.Optional(Type.String()),
+  added_by: Type.String(),
+  joined_at: Timestamp,
+  last_read_seq: Type.Integer({ description: 'The read marker: messages up to this seq are read' }),
+})
+export type ChannelMember = Static<typeof ChannelMember>
+
+export const ChannelMessage = Type.Object({
+  id: Type.String(),
+  channel_id: Type.String(),
+  seq: Type.Integer({
+    minimum: 1,
+    description: 'Place in the channel: 1, 2, 3… in the order of commit, without gaps',
+  }),
+  content: Type.String({ description: 'Markdown' }),
+  metadata: Type.Optional(JsonObject),
+  pinned: Type.Boolean(),
+  reply_to: Type.Optional(Type.String({ description: 'Root of the thread' })),
+  reply_count: Type.Optional(Type.Integer({ description: 'On roots of threads' })),
+  sender_id: Type.String(),
+  sender_type: Type.Enum(['user', 'agent']),
+  sender_agent_id: Type.Optional(Type.String()),
+  sender_session_id: Type.Optional(Type.String()),
+  sent_by: Type.Optional(Type.String()),
+  edited_at: Type.Optional(Timestamp),
+  created_at: Timestamp,
+})
+export type ChannelMessage = Static<typeof ChannelMessage>
+
+/** A frame of a channel's stream. `payload` holds the record that was added, changed or removed, under `message`, `member` or `channel`. */
+export const ChannelEventRecord = Type.Object({
+  id: Type.String({ description: '<channel_id>:evt:<sequence>' }),
+  channel_id: Type.String(),
+  sequence: Type.Integer({ description: 'The cursor: increasing, not gap-free' }),
+  event_type: Type.Enum([
+    'message.created',
+    'message.updated',
+    'member.added',
+    'member.removed',
+    'channel.updated',
+    'channel.deleted',
+  ]),
+  payload: JsonObject,
+  created_at: Timestamp,
+})
+export type ChannelEventRecord = Static<typeof ChannelEventRecord>
+/** The record of an event. @param cursor of the event. @param created_at of its entry. */
+export const channelEventRecord = (
+  channel_id: string,
+  cursor: number,
+  created_at: string,
+  event_type: ChannelEventRecord['event_type'],
+  payload: JsonObject,
+): ChannelEventRecord => ({
+  id: `${channel_id}:evt:${cursor}`,
+  channel_id,
+  sequence: cursor,
+  event_type,
+  payload,
+  created_at,
+})
+
+/** Who may be a member: a principal of the project, or an agent. */
+export interface Person {
+  readonly id: string
+  readonly kind: 'user' | 'agent'
+}
+/** What never changes about a message: as long as its channel exists, whatever a view once said of it stays true. */
+export interface MessageFacts {
+  readonly id: string
+  readonly seq: number
+  readonly sender_id: string
+  /** Root of its thread; absent when the message is no reply. */
+  readonly reply_to?: string
+}
+/** Whose question a view answers. `admin`: may administer the project. */
+export interface Viewer {
+  readonly id: string
+  readonly admin: boolean
+}
+
+/** Commands that no client sends. All are total: repeated or late, they change nothing. */
+export type ChannelCommands = ExchangeCommands & {
+  /** From the name, in the commit that takes it. */
+  'channel.open': {
+    input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
+    reply: undefined
+  }
+  /** From the name of a direct message that is opened again, with all of its members as they were to be. */
+  'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
+  /** From the edge, and from whoever does the project's errands: this member is no principal any more. `disabled`: it may become one again. */
+  'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
+}
+export type ChannelNameCommands = {
+  /** From the edge, to an actor that stands for an idempotency key: sent before the creation, so that the key is good for one request only. */
+  'name.key': { input: unknown; reply: undefined }
+  /** From the channel, in the commit that deletes it. */
+  'name.free': { input: { channel: string }; reply: undefined }
+}
+export type ChannelNameEvent =
+  | (Event & { readonly type: 'name.taken'; readonly channel: string })
+  | (Event & { readonly type: 'name.freed' })
+  | (Event & { readonly type: 'name.keyed' })
+
+/** What the audit log takes from a channel. `id` names the resource: the channel, or `<channel_id>:<member_id>`. */
+export type ChannelAuditEvent =
+  | (Event & {
+      readonly type: 'channel.created'
+      readonly id: string
+      readonly channel: ChannelSettings
+      readonly members: readonly ChannelMember[]
+      readonly holder: string
+    })
+  | (Event & {
+      readonly type: 'channel.updated'
+      readonly id: string
+      readonly channel: Patch<ChannelSettings>
+      readonly changes: Changes
+    })
+  | (Event & { readonly type: 'channel.deleted'; readonly id: string; readonly name: string })
+  | (Event & { readonly type: 'member.added'; readonly id: string; readonly member: ChannelMember })
+  | (Event & {
+      readonly type: 'member.removed'
+      readonly id: string
+      readonly member: ChannelMember
+    })
+export type ChannelEvent =
+  | ChannelAuditEvent
+  | ExchangeEvent
+  | ConfirmationEvent
+  | (Event & { readonly type: 'member.read'; readonly member_id: string; readonly seq: number })
+  /** `wakes`: agents that it wakes. */
+  | (Event & {
+      readonly type: 'message.created'
+      readonly message: ChannelMessage
+      readonly wakes?: readonly string[]
+    })
+  | (Event & {
+      readonly type: 'message.updated'
+      readonly id: string
+      readonly message: Patch<ChannelMessage>
+    })
+
+/** The name of a direct message. @param hash of its sorted member ids, hex. */
+export const dmName = (hash: string): string => `dm-${hash.slice(0, 16)}`
+const reserved = /^dm-[0-9a-f]{16}$/
+/** Faults of a name that a client chose. */
+export const nameFaults = (name: string | undefined): FieldError[] =>
+  name === undefined
+    ? [{ field: 'name', message: 'is required for a channel' }]
+    : reserved.test(name)
+      ? [
+          {
+            field: 'name',
+            message: 'has the form that names of direct messages have',
+            actual: name,
+          },
+        ]
+      : []
+
+/** Faults of the content and metadata of a message that a schema cannot describe. */
+export function messageFaults({
+  content,
+  metadata,
+}: {
+  readonly content?: string
+  readonly metadata?: JsonObject | null
+}): FieldError[] {
+  const size = metadata ? new TextEncoder().encode(JSON.stringify(metadata)).length : 0
+  return [
+    ...(content !== undefined && content.trim() === ''
+      ? [{ field: 'content', message: 'must not be only white space' }]
+      : []),
+    ...(size > limits.metadata
+      ? [
+          {
+            field: 'metadata',
+            message: `must have at most ${limits.metadata} bytes as JSON`,
+            expected: { maxBytes: limits.metadata },
+            actual: size,
+          },
+        ]
+      : []),
+  ]
+}

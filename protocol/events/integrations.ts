@@ -1,0 +1,73 @@
+/** Providers whose webhooks a project can receive, and what the catalog says of their events. */
+import type { EventCatalog } from './rows.ts'
+
+/** What is known of a provider. */
+interface Provider {
+  readonly display_name: string
+  /** Common event types with what they say. The provider may send others. */
+  readonly events: Readonly<Record<string, string>>
+}
+export const providers = {
+  github: {
+    display_name: 'GitHub',
+    events: {
+      'push.pushed': 'Commits were pushed to a branch or tag',
+      'pull_request.opened': 'A pull request was opened',
+      'pull_request.synchronize': 'Commits were pushed to the branch of a pull request',
+      'pull_request.closed': 'A pull request was closed; event.pull_request.merged says how',
+      'pull_request_review.submitted': 'A review of a pull request was submitted',
+      'issues.opened': 'An issue was opened',
+      'issues.closed': 'An issue was closed',
+      'issue_comment.created': 'Somebody commented on an issue or a pull request',
+      'release.published': 'A release was published',
+      'workflow_run.completed': 'A workflow of GitHub Actions has ended',
+    },
+  },
+  gitlab: {
+    display_name: 'GitLab',
+    events: {
+      'push.pushed': 'Commits were pushed to a branch',
+      'tag_push.pushed': 'A tag was pushed or deleted',
+      'merge_request.open': 'A merge request was opened',
+      'merge_request.update': 'A merge request was changed',
+      'merge_request.merge': 'A merge request was merged',
+      'merge_request.close': 'A merge request was closed without a merge',
+      'issue.open': 'An issue was opened',
+      'issue.close': 'An issue was closed',
+      'note.create': 'Somebody commented on an issue, a merge request, a commit or a snippet',
+      'pipeline.updated': 'The status of a pipeline has changed',
+    },
+  },
+} as const satisfies Readonly<Record<string, Provider>>
+export type ProviderName = keyof typeof providers
+
+export const isProvider = (name: string): name is ProviderName => Object.hasOwn(providers, name)
+/** The secret of a project that authenticates the webhooks of a provider. The receiver exists while it does. */
+export const integrationSecret = (provider: ProviderName): string => `integrations/${provider}`
+
+/** The providers whose webhooks a project receives. @param secrets names of the secrets of the project. */
+export const connectedBy = (secrets: readonly string[]): ProviderName[] =>
+  Object.keys(providers)
+    .filter(isProvider)
+    .filter((provider) => secrets.includes(integrationSecret(provider)))
+
+const string = { type: 'string' }
+/** The sources of the connected providers. */
+export const integrationSources = (connected: readonly ProviderName[]): EventCatalog['items'] =>
+  connected.map((prefix) => ({
+    prefix,
+    kind: 'integration',
+    display_name: providers[prefix].display_name,
+    description: 'The payload is the body that the provider sent. It may send other types, too.',
+    readiness: 'ready',
+    event_types: Object.entries(providers[prefix].events).map(([name, description]) => ({
+      name: `${prefix}.${name}`,
+      description,
+      event_schema: { type: 'object' },
+      meta_schema: {
+        type: 'object',
+        properties: { delivery_id: string, repository: string, sender: string, action: string },
+        required: ['delivery_id'],
+      },
+    })),
+  }))

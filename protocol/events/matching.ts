@@ -1,0 +1,44 @@
+/** Whether a source event is one that a trigger or a wait is for: one rule for the matcher, for runs and for tests. */
+import type { JsonObject } from '../common.ts'
+import { fitsType } from './types.ts'
+import { predicate } from '../rules/expressions/expression.ts'
+import { matches } from '../rules/expressions/template.ts'
+import type { Awaited, SourceEvent, Watch } from './sources.ts'
+
+/** Fields of `meta` that name what an event of this kind belongs to: an author may give one of them instead of the exact source. */
+const scopes: Readonly<Record<string, readonly string[]>> = {
+  table_row: ['table_id', 'table_name'],
+  loop_run: ['loop_id', 'definition_id'],
+  session: ['agent_id'],
+  email: ['agent_id'],
+  http_trigger: ['http_handle'],
+  artifact: ['loop_run_id'],
+}
+
+/** What an author may call the source of an event: what it comes from, and what it belongs to. */
+export function sourcesOf({
+  source_id,
+  source_kind,
+  meta,
+}: Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> & {
+  readonly meta: JsonObject
+}): ReadonlySet<unknown> {
+  const names =
+    source_kind !== undefined && Object.hasOwn(scopes, source_kind)
+      ? scopes[source_kind]
+      : undefined
+  return new Set([source_id, ...(names?.map((name) => meta[name]) ?? [])])
+}
+
+/** Whether an event fits, in every respect. @throws ExpressionError when the condition cannot be evaluated. */
+export const fits = (
+  wanted: Pick<Watch & Awaited, 'event_type'> &
+    Partial<Pick<Awaited, 'source_id' | 'match' | 'condition'>>,
+  event: Pick<SourceEvent, 'event_type' | 'event' | 'meta'> &
+    Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>>,
+): boolean =>
+  fitsType(wanted.event_type, event.event_type) &&
+  (wanted.source_id === undefined || sourcesOf(event).has(wanted.source_id)) &&
+  (!wanted.match || matches(wanted.match, event)) &&
+  (wanted.condition === undefined ||
+    predicate(wanted.condition, { event: event.event, meta: event.meta }))

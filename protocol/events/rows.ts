@@ -1,0 +1,184 @@
+/**
+ * Source events: what happened in a project and may start runs or resume waiting ones. What the contract leaves open and is
+ * decided here: a client publishes events of its own, one or many at once, and everybody who sees the project reads what was
+ * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger, a wait or a webhook listens to it.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { FieldError } from '../errors.ts'
+import { checkCustomType } from './types.ts'
+import type { Recalled } from './sources.ts'
+
+/** Ids that the edge gives to the events of a command, in their order: a repeat of the request gives the same. */
+export interface Named {
+  readonly ids: readonly string[]
+  /** What a view knows of their keys, when the actor was unsure. */
+  readonly recalled?: Recalled
+}
+
+export const SourceEventRecord = Type.Object({
+  id: Type.String(),
+  event_type: Type.String(),
+  source_kind: Type.String(),
+  source_id: Type.String(),
+  event: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description: 'The payload; `truncated: true` when large members were left out',
+    },
+  ),
+  meta: JsonObject,
+  occurred_at: Timestamp,
+  causation: Type.Optional(
+    Type.Object({
+      depth: Type.Integer({
+        description: 'Runs between this event and one that nothing in the project caused',
+      }),
+    }),
+  ),
+  fired_triggers: Type.Integer({ description: 'Triggers that it fitted when it was published' }),
+  resumed_waits: Type.Integer({
+    description: 'Waits of runs that it fitted when it was published',
+  }),
+})
+export type SourceEventRecord = Static<typeof SourceEventRecord>
+
+const CustomEvent = Closed({
+  event_type: Type.String({ minLength: 1, maxLength: 256 }),
+  event: Type.Optional(JsonObject),
+  meta: Type.Optional(JsonObject),
+  source_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'What it comes from; the caller when absent',
+    }),
+  ),
+  idempotency_key: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      description:
+        'A repeat with this key within a day publishes nothing and is answered the first id, whoever sends it',
+    }),
+  ),
+})
+export type CustomEvent = Static<typeof CustomEvent>
+const CustomEvents = Closed({
+  events: Type.Array(CustomEvent, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Published in this order, all or none',
+  }),
+})
+export const Accepted = Type.Object({
+  source_event_id: Type.String(),
+  deduped: Type.Optional(Type.Boolean()),
+})
+/** The answer to one published event, and to an accepted HTTP trigger. */
+export const EventAccepted = Type.Object({
+  ...Accepted.properties,
+  status: Type.Literal('accepted'),
+})
+export type EventAccepted = Static<typeof EventAccepted>
+
+const isRouting = (value: unknown): boolean =>
+  typeof value === 'string' ||
+  typeof value === 'number' ||
+  typeof value === 'boolean' ||
+  (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+function checkCustom({ event_type, meta = {} }: CustomEvent, path = ''): FieldError[] {
+  const odd = Object.keys(meta).filter((name) => !isRouting(meta[name]))
+  return [
+    ...checkCustomType(event_type, `${path}event_type`),
+    ...odd.map((name) => ({
+      field: `${path}meta.${name}`,
+      message: 'must be a text, a number, true or false, or a list of texts',
+    })),
+  ]
+}
+const checkMany = ({ events }: Static<typeof CustomEvents>): FieldError[] =>
+  events.flatMap((event, index) => checkCustom(event, `events[${index}].`))
+
+const Schema = Type.Optional(Type.Record(Type.String(), Type.Unknown()))
+const EventSource = Type.Object({
+  prefix: Type.String(),
+  kind: Type.Enum(['capability', 'integration']),
+  display_name: Type.String(),
+  description: Type.Optional(Type.String()),
+  readiness: Type.Enum(['ready', 'needs_setup']),
+  readiness_reason: Type.Optional(
+    Type.Enum([
+      'not_configured',
+      'inactive',
+      'expired',
+      'provider_unavailable',
+      'permission_missing',
+      'not_implemented',
+    ]),
+  ),
+  event_types: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      description: Type.Optional(Type.String()),
+      event_schema: Schema,
+      meta_schema: Schema,
+    }),
+  ),
+})
+export const EventCatalog = Type.Object({
+  items: Type.Array(EventSource),
+  reserved_prefixes: Type.Array(
+    Type.Object({ prefix: Type.String(), kind: Type.Enum(['capability', 'utility']) }),
+  ),
+})
+export type EventCatalog = Static<typeof EventCatalog>
+
+const P = '/projects/:project/events'
+const tag = 'events'
+const publish = { tag, permission: 'runs.operate', to: { kind: 'events' }, status: 202 } as const
+
+export const events = {
+  'event.publish': command(`POST ${P}`, {
+    ...publish,
+    summary: 'Publish an event of your own, for triggers and waiting runs',
+    body: CustomEvent,
+    check: checkCustom,
+    reply: EventAccepted,
+  }),
+  'event.publish_many': command(`POST ${P}/batch`, {
+    ...publish,
+    summary: 'Publish up to 100 events in order, as one change',
+    body: CustomEvents,
+    check: checkMany,
+    reply: Type.Object({ items: Type.Array(Accepted) }),
+    limit: 4_194_304,
+  }),
+  'event.list': query(`GET ${P}`, {
+    tag,
+    permission: 'project.view',
+    summary: 'Published events, newest first',
+    query: Closed({
+      event_type: Type.Optional(Type.String()),
+      source_kind: Type.Optional(Type.String()),
+      source_id: Type.Optional(Type.String()),
+      ...paging,
+    }),
+    reply: pageOf(SourceEventRecord),
+  }),
+  'event.get': query(`GET ${P}/:id`, {
+    tag,
+    permission: 'project.view',
+    summary: 'One published event',
+    reply: SourceEventRecord,
+    errors: ['not_found'],
+  }),
+  'catalog.events': query('GET /projects/:project/catalog/events', {
+    tag: 'catalog',
+    permission: 'project.view',
+    summary: 'Events that triggers and waits can name',
+    query: Closed(cutting),
+    reply: EventCatalog,
+  }),
+} as const

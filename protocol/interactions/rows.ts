@@ -1,0 +1,343 @@
+/** Interactions: approvals, answers and reviews asked of people. */
+import { Type, type Static } from 'typebox'
+import {
+  Closed,
+  Id,
+  JsonObject,
+  Tags,
+  Timestamp,
+  many,
+  orAbsent,
+  pageOf,
+  paging,
+  parseTimestamp,
+} from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { FieldError } from '../errors.ts'
+import { isId } from '../ids.ts'
+import { checkConsumer, checkPolicy, checkQuestion } from './check.ts'
+import {
+  Consumer,
+  ConsumerKind,
+  Delivery,
+  Interaction,
+  InteractionKind,
+  interactionStatuses,
+  Policy,
+  Question,
+  Reference,
+  Target,
+  Targets,
+  type Policy as PolicyRecord,
+} from './schema.ts'
+
+const CreateInteraction = Closed({
+  kind: InteractionKind,
+  title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  message: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 512, description: 'Former name of title' }),
+  ),
+  description: Type.Optional(orAbsent(Type.String({ maxLength: 16_384 }))),
+  target_user_ids: Type.Optional(Targets),
+  target: Type.Optional(
+    Closed(
+      {
+        user_ids: Type.Optional(Targets),
+        group_id: Type.Optional(Id),
+        target_group_id: Type.Optional(Id),
+      },
+      { description: 'Former form of target_user_ids; groups are refused' },
+    ),
+  ),
+  subject: Type.Optional(orAbsent(Reference)),
+  references: Type.Optional(Type.Array(Reference, { maxItems: 50 })),
+  context: Type.Optional(orAbsent(JsonObject)),
+  properties: Type.Optional(orAbsent(JsonObject)),
+  tags: Type.Optional(Tags),
+  spec: Type.Optional(Question),
+  require_all: Type.Optional(Type.Boolean({ description: 'Former form of the policy all_of' })),
+  resolution_policy: Type.Optional(orAbsent(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])]))),
+  consumer: Type.Optional(orAbsent(Type.Union([Consumer, ConsumerKind]))),
+  delivery: Type.Optional(orAbsent(Delivery)),
+  run_id: Type.Optional(orAbsent(Id)),
+  signal_name: Type.Optional(
+    orAbsent(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
+  ),
+  expires_at: Type.Optional(orAbsent(Timestamp)),
+})
+export type CreateInteraction = Static<typeof CreateInteraction>
+
+/** The targets of a creation, each once, whichever form it has. */
+export const targetsOf = ({ target_user_ids, target }: CreateInteraction): string[] => [
+  ...new Set(target_user_ids ?? target?.user_ids ?? []),
+]
+/** The policy of a creation, whichever form it has. */
+export const policyOf = ({
+  resolution_policy,
+  require_all,
+}: Pick<CreateInteraction, 'resolution_policy' | 'require_all'>): PolicyRecord =>
+  typeof resolution_policy === 'object'
+    ? resolution_policy
+    : { type: resolution_policy ?? (require_all ? 'all_of' : 'any_of') }
+/** The run that a creation is for, and the signal that will tell it the outcome. */
+export function runOf({
+  run_id,
+  signal_name,
+  consumer,
+}: CreateInteraction): { run_id: string; signal_name: string } | undefined {
+  if (run_id !== undefined && signal_name !== undefined) return { run_id, signal_name }
+  return typeof consumer === 'object' ? consumer.run : undefined
+}
+
+function checkReference(reference: Static<typeof Reference>, field: string): FieldError[] {
+  const needs =
+    reference.kind === 'external_url' ? (['url'] as const) : (['entity_type', 'entity_id'] as const)
+  return needs
+    .filter((name) => reference[name] === undefined)
+    .map((name) => ({ field: `${field}.${name}`, message: 'is required for this kind' }))
+}
+function checkRun(body: CreateInteraction): FieldError[] {
+  const { run_id, signal_name, consumer } = body
+  if ((run_id === undefined) !== (signal_name === undefined))
+    return [
+      {
+        field: run_id === undefined ? 'run_id' : 'signal_name',
+        message: 'give both run_id and signal_name, or neither',
+      },
+    ]
+  const kind = typeof consumer === 'object' ? consumer.kind : consumer
+  const run = runOf(body)
+  if (run && !isId(run.run_id, 'run'))
+    return [
+      {
+        field: run_id === undefined ? 'consumer.run.run_id' : 'run_id',
+        message: 'is not the id of a run',
+        actual: run.run_id,
+      },
+    ]
+  if (kind === 'run' && !run)
+    return [{ field: 'run_id', message: 'the consumer run needs run_id and signal_name' }]
+  return run && kind !== undefined && kind !== 'run'
+    ? [
+        {
+          field: 'consumer',
+          message: 'with run_id and signal_name the consumer is run',
+          expected: 'run',
+          actual: kind,
+        },
+      ]
+    : []
+}
+/** What a schema cannot say about a creation. Whether its people and its run exist is looked up by the edge. */
+function checkCreate(body: CreateInteraction): FieldError[] {
+  const {
+    kind,
+    title,
+    message,
+    target,
+    target_user_ids,
+    spec,
+    require_all,
+    resolution_policy,
+    consumer,
+    subject,
+    references,
+    expires_at,
+    delivery,
+  } = body
+  const faults: FieldError[] = []
+  if (title === undefined && message === undefined)
+    faults.push({ field: 'title', message: 'is required' })
+  for (const group of ['group_id', 'target_group_id'] as const)
+    if (target?.[group] !== undefined)
+      faults.push({
+        field: `target.${group}`,
+        message: 'groups cannot be targets; name principals or role:<name>',
+      })
+  if (targetsOf(body).length === 0)
+    faults.push({ field: 'target_user_ids', message: 'is required' })
+  if (target_user_ids && target?.user_ids)
+    faults.push({ field: 'target', message: 'give target_user_ids only' })
+  if (require_all !== undefined && resolution_policy !== undefined)
+    faults.push({
+      field: 'require_all',
+      message: 'give require_all or resolution_policy, not both',
+    })
+  if (expires_at !== undefined && parseTimestamp(expires_at) === undefined)
+    faults.push({ field: 'expires_at', message: 'must be an RFC 3339 time', actual: expires_at })
+  const bare =
+    typeof consumer === 'string' && (consumer === 'agent_tool' || consumer === 'http_subscriber')
+  return [
+    ...faults,
+    ...checkRun(body),
+    ...checkPolicy(policyOf(body), targetsOf(body), 'resolution_policy'),
+    ...(spec ? checkQuestion(spec, kind, 'spec') : []),
+    ...(bare ? [{ field: 'consumer', message: `give {kind, ${consumer}}` }] : []),
+    ...(typeof consumer === 'object' ? checkConsumer(consumer) : []),
+    ...(subject ? checkReference(subject, 'subject') : []),
+    ...(references ?? []).flatMap((reference, index) =>
+      checkReference(reference, `references[${index}]`),
+    ),
+    ...(delivery?.channels ?? []).flatMap((channel, index) =>
+      (channel.kind === 'email') === (channel.email !== undefined)
+        ? []
+        : [{ field: `delivery.channels[${index}].email`, message: 'goes with the kind email' }],
+    ),
+  ]
+}
+
+const Comment = Type.Optional(Type.String({ maxLength: 16_384 }))
+const Respond = Closed({
+  action: Type.Optional(Type.Enum(['submit'])),
+  value: Type.Unknown(),
+  comment: Comment,
+})
+const Review = Closed({ action: Type.Enum(['accept', 'request_changes']), comment: Comment })
+const checkReview = ({ action, comment }: Static<typeof Review>): FieldError[] =>
+  action === 'request_changes' && !comment?.trim()
+    ? [{ field: 'comment', message: 'say what should change' }]
+    : []
+const Cancel = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
+const CreateLinks = Closed({
+  target_user_ids: Type.Optional(
+    Type.Array(Target, {
+      minItems: 1,
+      maxItems: 100,
+      description: 'All targets that have not answered by default',
+    }),
+  ),
+})
+export const Links = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      target_user_id: Type.String(),
+      url: Type.String(),
+      expires_at: Type.Optional(Timestamp),
+    }),
+  ),
+})
+
+const P = '/projects/:project/interactions'
+const tag = 'interactions'
+const self = { kind: 'interaction', slot: 'id', prefix: 'interaction' } as const
+const LIMIT = 262_144
+
+export const interactions = {
+  'interaction.create': command(`POST ${P}`, {
+    summary: 'Ask people for an approval, an answer or a review',
+    tag,
+    permission: 'runs.operate',
+    to: { kind: 'interaction', mint: 'interaction', near: (body) => runOf(body)?.run_id },
+    body: CreateInteraction,
+    check: checkCreate,
+    reply: Interaction,
+    status: 201,
+    limit: LIMIT,
+    errors: ['not_found'],
+  }),
+  'interaction.list': query(`GET ${P}`, {
+    summary: 'List interactions, newest first',
+    tag,
+    permission: 'project.view',
+    reply: pageOf(Interaction),
+    query: Closed({
+      status: Type.Optional(many(Type.Enum([...interactionStatuses]))),
+      kind: Type.Optional(many(InteractionKind)),
+      run_id: Type.Optional(Id),
+      session_id: Type.Optional(Id),
+      target_user_id: Type.Optional(Target),
+      inbox: Type.Optional(
+        Type.Boolean({
+          description:
+            'Only what the caller is asked: as a target, through a role, or as a reviewer',
+        }),
+      ),
+      ...paging,
+    }),
+  }),
+  'interaction.get': query(`GET ${P}/:id`, {
+    summary: 'One interaction with its answers',
+    tag,
+    permission: 'project.view',
+    reply: Interaction,
+    errors: ['not_found'],
+  }),
+  'interaction.respond': command(`POST ${P}/:id/respond`, {
+    summary: 'Answer as one of the targets; nobody else can',
+    tag,
+    permission: 'project.view',
+    to: self,
+    body: Respond,
+    reply: Interaction,
+    limit: LIMIT,
+    errors: ['not_found', 'conflict'],
+  }),
+  'interaction.review': command(`POST ${P}/:id/review`, {
+    summary: 'Accept what was submitted, or ask for changes, as one of the reviewers',
+    tag,
+    permission: 'project.view',
+    to: self,
+    body: Review,
+    check: checkReview,
+    reply: Interaction,
+    errors: ['not_found', 'conflict'],
+  }),
+  'interaction.cancel': command(`POST ${P}/:id/cancel`, {
+    summary: 'Withdraw an open interaction',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: Cancel,
+    bodyOptional: true,
+    reply: Interaction,
+    errors: ['not_found', 'conflict'],
+  }),
+  'interaction.delete': command(`DELETE ${P}/:id`, {
+    summary: 'Take an ended interaction off the lists',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    status: 204,
+    errors: ['not_found'],
+  }),
+  'interaction.link': command(`POST ${P}/:id/links`, {
+    summary:
+      'Links with which targets answer once without signing in; whoever has a link answers as its target',
+    tag,
+    permission: 'project.admin',
+    to: self,
+    body: CreateLinks,
+    bodyOptional: true,
+    reply: Links,
+    status: 201,
+    errors: ['not_found', 'conflict'],
+  }),
+
+  'interaction.cancellations': command(`POST ${P}/:id/cancellations`, {
+    summary: 'Withdraw an open interaction',
+    tag: 'compat',
+    alias: 'interaction.cancel',
+    as: 'interaction.cancel',
+    permission: 'runs.operate',
+    to: self,
+    body: Cancel,
+    bodyOptional: true,
+    reply: Interaction,
+    errors: ['not_found', 'conflict'],
+  }),
+} as const
+
+/** What the edge adds: the roles that the caller holds, by id and name. */
+export interface CallerRoles {
+  readonly roles: readonly string[]
+  /** The permissions of the caller to execute actions; absent: none. */
+  readonly executes?: readonly string[]
+}
+/** The round that links are signed for. */
+export interface LinkedRound {
+  readonly round: number
+}
+/** An answer that came by a link: for whom the link was made, and in which round. */
+export interface ByLink {
+  readonly link?: { readonly round: number }
+}

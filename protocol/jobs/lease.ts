@@ -1,0 +1,29 @@
+/**
+ * Lease tokens. A token is a secret that names its queue, because heartbeats, reports and uploads carry nothing but a
+ * job id and a token: the id gives the shard, the token the queue. Only letters, digits, `_`, `-`, `=` and `.` occur in
+ * it, so it is legal in an HTTP header. Naming a queue proves nothing; the queue compares the whole token.
+ */
+import { prefixes } from '../ids.ts'
+import { token } from '../subjects.ts'
+
+const SHAPE = new RegExp(`^${prefixes.lease}_[A-Za-z0-9]+\\.(=|(?:[A-Za-z0-9_-]|=[0-9a-f]{2})+)$`)
+
+/** The token of a new lease. @param secret unguessable letters and digits. */
+export const leaseToken = (secret: string, queue: string): string =>
+  `${prefixes.lease}_${secret}.${token(queue)}`
+
+/** The queue that a token names, or undefined when the text is no token of ours. */
+export function queueOfLease(text: string): string | undefined {
+  const encoded = text.length > 2048 ? undefined : SHAPE.exec(text)?.[1]
+  if (encoded === undefined || encoded === '=') return encoded && ''
+  const bytes: number[] = []
+  for (let i = 0; i < encoded.length; i++) {
+    if (encoded[i] !== '=') bytes.push(encoded.charCodeAt(i))
+    else {
+      bytes.push(Number.parseInt(encoded.slice(i + 1, i + 3), 16))
+      i += 2
+    }
+  }
+  const queue = new TextDecoder().decode(new Uint8Array(bytes))
+  return token(queue) === encoded ? queue : undefined
+}

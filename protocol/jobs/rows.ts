@@ -1,0 +1,180 @@
+/** Jobs: pieces of work under a lease, and the log of actions they call. */
+import { Type, type Static } from 'typebox'
+import { additions } from '../additions.ts'
+import type { InvocationFacts } from '../actions/invocation.ts'
+import { JsonObject, Timestamp } from '../common.ts'
+import type { Event, Kind } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import { WaitingOn } from '../runs/waiting.ts'
+
+const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
+
+/** The additions of a job; see `Job`. */
+export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
+/** A job. */
+export const Job = Type.Object({
+  id: Type.String(),
+  kind: Type.Enum(['action_execution', 'llm_generation']),
+  origin: Type.Enum([
+    'loop_action_step',
+    'agent_tool_call',
+    'agent_llm_call',
+    'conversation_tool_call',
+    'conversation_llm_call',
+    'direct_action_invoke',
+    'server_internal',
+  ]),
+  executor_kind: Type.Enum(['customer_worker', 'server_worker']),
+  queue: Type.String(),
+  status: Type.Enum([...jobStatuses]),
+  action_name: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.String()),
+  model: Type.Optional(Type.String()),
+  environment_id: Type.Optional(Type.String()),
+  run_id: Type.Optional(Type.String()),
+  step_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  agent_turn_id: Type.Optional(Type.String()),
+  session_id: Type.Optional(Type.String()),
+  tool_call_id: Type.Optional(Type.String()),
+  priority: Type.Optional(Type.Integer()),
+  fairness_key: Type.Optional(Type.String()),
+  claim_attempt: Type.Integer({ description: '0 before the first claim' }),
+  max_attempts: Type.Integer(),
+  worker_instance_id: Type.Optional(Type.String()),
+  lease_expires_at: Type.Optional(Timestamp),
+  last_heartbeat_at: Type.Optional(Timestamp),
+  cancel_requested: Type.Boolean(),
+  result: Type.Optional(JsonObject),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  waiting_on: Type.Optional(WaitingOn),
+  created_at: Timestamp,
+  claimed_at: Type.Optional(Timestamp),
+  completed_at: Type.Optional(Timestamp),
+  updated_at: Timestamp,
+})
+export type Job = Static<typeof Job>
+
+export const ActionLogEntry = Type.Object({
+  id: Type.String(),
+  run_id: Type.String(),
+  seq: Type.Integer(),
+  job_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  action_name: Type.String(),
+  status: Type.Enum(['called', 'completed', 'failed', 'retried']),
+  attempt: Type.Integer(),
+  parameters: Type.Optional(JsonObject),
+  result: Type.Optional(JsonObject),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  worker_instance_id: Type.Optional(Type.String()),
+  created_at: Timestamp,
+})
+export type ActionLogEntry = Static<typeof ActionLogEntry>
+
+/** Who wants a job done: the actor that keeps its parameters and hears of its end. */
+export const ownerOf = ({
+  owner,
+  delivery_id,
+  run_id,
+}: JobHeader): { readonly kind: Kind; readonly id: string } | undefined =>
+  owner ??
+  (delivery_id !== undefined
+    ? { kind: 'delivery', id: delivery_id }
+    : run_id === undefined
+      ? undefined
+      : { kind: 'run', id: run_id })
+
+/**
+ * What the service does by itself and shows on no list of jobs. `delivery`: an attempt of a signed delivery; `opening`: looking
+ * up what a turn of a run runs with; `errand`: see protocol/errand.ts.
+ */
+export type Unlisted = 'delivery' | 'opening' | 'errand'
+const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 'errand'])
+export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
+
+/** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
+export interface JobHeader {
+  readonly id: string
+  readonly kind: Job['kind'] | Unlisted
+  readonly delivery_id?: string
+  readonly origin: Job['origin']
+  readonly executor_kind: Job['executor_kind']
+  readonly action_name?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly environment_id?: string
+  readonly run_id?: string
+  readonly step_id?: string
+  readonly step_key?: string
+  readonly session_id?: string
+  readonly agent_turn_id?: string
+  readonly tool_call_id?: string
+  /** The actor of the same shard that wants it, keeps its parameters and is told how it ends; absent: the run. */
+  readonly owner?: { readonly kind: Kind; readonly id: string }
+  readonly priority: number
+  readonly fairness_key: string
+  /** Unix milliseconds; retries keep it. */
+  readonly enqueued_at: number
+  /** Reported failures that are allowed, and lost leases that are allowed (wire default: both from the step's retry). */
+  readonly max_attempts: number
+  readonly max_losses: number
+  /** Only a worker may do it, also where the service could. */
+  readonly workers_only?: true
+  /** The author said how many attempts there are: what is known of the action allows no further loss. */
+  readonly strict?: true
+}
+
+/** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */
+export type QueueEvent =
+  | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
+  | (JobEvent & {
+      readonly type: 'job.claimed'
+      readonly header: JobHeader
+      readonly lease: LeaseGrant
+    })
+  | (JobEvent & {
+      readonly type: 'job.requeued'
+      readonly reason: string
+      readonly counted:
+        | 'failure'
+        | 'loss'
+        | 'release'
+        | 'none' /** Not handed out before, Unix milliseconds. */
+      readonly not_before?: number
+    })
+  /** The pause before the next attempt is over. */
+  | (JobEvent & { readonly type: 'job.rested' })
+  | (JobEvent & {
+      readonly type: 'job.cancel_requested'
+      readonly reason?: string
+      readonly at: number
+      readonly gateway: string
+      readonly session: string
+    })
+  | (JobEvent & {
+      readonly type: 'job.completed' | 'job.failed' | 'job.cancelled'
+      readonly lease_token?: string
+      readonly invocation?: InvocationFacts
+    })
+  | {
+      readonly type: 'lease.renewed'
+      readonly id: string
+      readonly expires_at: number
+      readonly gateway: string
+    }
+interface JobEvent extends Event {
+  readonly id: string
+  readonly job: Patch<Job>
+}
+export interface LeaseGrant {
+  readonly token: string
+  readonly attempt: number
+  /** Worker session that holds it, its instance name, and the gateway the session was connected to. */
+  readonly session: string
+  readonly instance: string
+  readonly gateway: string
+  readonly expires_at: number
+}

@@ -1,0 +1,90 @@
+/** What schemas cannot say about a loop, and about what its triggers say. Every fault carries its exact path. */
+import type { FieldError } from '../errors.ts'
+import { checkEventType } from '../events/types.ts'
+import { checkDuration } from '../rules/workflow-check/bounds.ts'
+import { checkSpec } from '../rules/workflow-check/check.ts'
+import { below } from '../rules/workflow-check/path.ts'
+import { EVENT_ROOTS } from '../rules/expressions/scope.ts'
+import { checkExpression } from '../rules/expressions/template.ts'
+import { scheduleFault } from '../rules/schedule.ts'
+import { specOf, triggerKey, type Authored, type Trigger } from './schema.ts'
+
+function checkTrigger(trigger: Trigger, path: string): FieldError[] {
+  const config = below(path, 'config')
+  if (trigger.kind === 'schedule') {
+    const fault = scheduleFault(trigger.config)
+    return fault
+      ? [
+          {
+            field: below(config, fault.field),
+            message: fault.message,
+            actual: trigger.config[fault.field],
+          },
+        ]
+      : checkDuration(trigger.config.interval, below(config, 'interval'))
+  }
+  if (trigger.kind !== 'event') return []
+  const { event_type, condition } = trigger.config
+  return [
+    ...checkEventType(event_type, below(config, 'event_type'), 'trigger'),
+    ...(condition === undefined
+      ? []
+      : checkExpression(condition, EVENT_ROOTS, below(config, 'condition'))),
+  ]
+}
+
+function checkTriggers(triggers: readonly Trigger[]): FieldError[] {
+  const keys = triggers.map(triggerKey)
+  const handles = triggers.map((trigger) =>
+    trigger.kind === 'http' ? trigger.config?.http_handle : undefined,
+  )
+  return triggers.flatMap((trigger, index) => {
+    const at = below('triggers', index)
+    const handle = handles[index]
+    return [
+      ...(keys.indexOf(keys[index] ?? '') < index
+        ? [
+            {
+              field: below(at, 'key'),
+              message: `is already the key of trigger ${keys.indexOf(keys[index] ?? '')}`,
+              actual: trigger.key,
+            },
+          ]
+        : []),
+      ...(handle !== undefined && handles.indexOf(handle) < index
+        ? [
+            {
+              field: below(below(at, 'config'), 'http_handle'),
+              message: `is already that of trigger ${handles.indexOf(handle)}`,
+              actual: handle,
+            },
+          ]
+        : []),
+      ...checkTrigger(trigger, at),
+    ]
+  })
+}
+
+function checkRepositories({ repositories = [], triggers = [] }: Authored): FieldError[] {
+  return repositories.flatMap(({ source = 'static', full_name }, index) => {
+    const at = below('repositories', index)
+    return [
+      ...(source === 'static' && full_name === undefined
+        ? [{ field: below(at, 'full_name'), message: 'is required' }]
+        : []),
+      ...(source === 'match' && !triggers.some(({ kind }) => kind === 'event')
+        ? [{ field: below(at, 'source'), message: 'match needs a trigger of kind event' }]
+        : []),
+    ]
+  })
+}
+
+/** Check what a loop consists of, as a whole. */
+export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>
+  [
+    ...checkSpec(specOf(authored), '', 'event', authored.agent_id).map((fault) =>
+      fault.field === '' ? { ...fault, field: 'body' } : fault,
+    ),
+    ...checkTriggers(authored.triggers ?? []),
+    ...checkRepositories(authored),
+  ].slice(0, 50)

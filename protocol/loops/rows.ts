@@ -1,0 +1,210 @@
+/** Loops: workflows with what starts them, and how many of their runs may be under way. */
+import { Type, type Static } from 'typebox'
+import { Closed, cutting, listOf, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { command, query } from '../contract.ts'
+import { checkBudget } from './credits.ts'
+import { checkLoop } from './check.ts'
+import { LoopRun, RunSource } from './run.ts'
+import { savedAdditions } from '../workflows/saved-warnings.ts'
+import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
+
+const name = Type.String({ minLength: 1, maxLength: 160 })
+const CreateLoop = Closed({
+  name,
+  status: Type.Optional(Type.Enum([...loopStatuses])),
+  ...metadata,
+  ...authoring,
+})
+export type CreateLoop = Static<typeof CreateLoop>
+const UpdateLoop = Closed({
+  name: Type.Optional(name),
+  status: Type.Optional(Type.Enum([...loopStatuses, 'deleted'])),
+  ...metadata,
+  ...authoring,
+})
+export type UpdateLoop = Static<typeof UpdateLoop>
+
+const checkUpdate = ({ status, ...besides }: UpdateLoop) =>
+  status === 'deleted' && Object.keys(besides).length > 0
+    ? [
+        {
+          field: 'status',
+          message: 'deletes the loop, as DELETE does; give nothing besides',
+          actual: status,
+        },
+      ]
+    : []
+
+const KEY = { maxLength: 255 }
+const { trigger_id: _, ...sourceFields } = RunSource.properties
+const StartLoopRun = Closed({
+  event: Type.Optional(JsonObject),
+  meta: Type.Optional(JsonObject),
+  config: Type.Optional(JsonObject),
+  source: Type.Optional(Closed(sourceFields)),
+  idempotency_key: Type.Optional(
+    Type.String({
+      ...KEY,
+      description:
+        'A second start in this project with this key answers the same run while it is active, 409 afterwards',
+    }),
+  ),
+  external_id: Type.Optional(
+    Type.String({ ...KEY, description: 'An older name of idempotency_key' }),
+  ),
+  budget_usd: Type.Optional(Type.Number({ minimum: 0 })),
+  credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
+})
+export type StartLoopRun = Static<typeof StartLoopRun>
+/** The key of a start, by either name; blank is none. */
+export const startKeyOf = ({
+  idempotency_key,
+  external_id,
+}: Pick<StartLoopRun, 'idempotency_key' | 'external_id'>): string | undefined =>
+  idempotency_key?.trim() || external_id?.trim() || undefined
+const checkStart = (body: StartLoopRun) => [
+  ...checkBudget(body),
+  ...(body.idempotency_key?.trim() &&
+  body.external_id?.trim() &&
+  body.idempotency_key.trim() !== body.external_id.trim()
+    ? [{ field: 'external_id', message: 'is an older name of idempotency_key; give one of them' }]
+    : []),
+]
+
+export const TriggerStanding = Type.Object({
+  id: Type.String(),
+  key: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  kind: Type.Enum(['http', 'schedule', 'event', 'manual']),
+  enabled: Type.Boolean(),
+  next_fire_at: Type.Optional(Timestamp),
+  condition_faults: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'How often its condition could not be evaluated since it was saved; such an event starts no run',
+    }),
+  ),
+  last_condition_fault: Type.Optional(
+    Type.Object({ source_event_id: Type.String(), at: Timestamp, message: Type.String() }),
+  ),
+  skipped_starts: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: "How often it fired and no run came of it since the loop's latest version",
+    }),
+  ),
+  last_skipped_start: Type.Optional(
+    Type.Object({
+      at: Timestamp,
+      reason: Type.String(),
+      source_event_id: Type.Optional(Type.String()),
+    }),
+  ),
+})
+const P = '/projects/:project/loops'
+const tag = 'loops'
+/** A name that only one loop of the project has does as well as an id. */
+const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
+const LIMIT = 1_048_576
+
+export const loops = {
+  'loop.list': query(`GET ${P}`, {
+    summary: 'List loops, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed({
+      status: Type.Optional(Type.Enum([...loopStatuses])),
+      agent_id: Type.Optional(Type.String()),
+      ...paging,
+      include: savedAdditions.include,
+    }),
+    additions: savedAdditions.additions,
+    reply: pageOf(Loop),
+  }),
+  'loop.create': command(`POST ${P}`, {
+    summary: 'Create a loop; with steps it is active at once',
+    tag,
+    permission: 'project.edit',
+    to: { kind: 'loop', mint: 'loop' },
+    body: CreateLoop,
+    check: checkLoop,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
+    reply: Loop,
+    status: 201,
+    limit: LIMIT,
+    errors: ['already_exists'],
+  }),
+  'loop.get': query(`GET ${P}/:id`, {
+    summary: 'One loop',
+    tag,
+    permission: 'project.view',
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
+    reply: Loop,
+    errors: ['not_found'],
+  }),
+  'loop.update': command(`PATCH ${P}/:id`, {
+    summary: 'Change a loop, member by member; a change of what it does makes its next version',
+    tag,
+    permission: 'project.edit',
+    to: self,
+    body: UpdateLoop,
+    check: checkUpdate,
+    query: Closed({ include: savedAdditions.include }),
+    additions: savedAdditions.additions,
+    reply: Loop,
+    limit: LIMIT,
+    errors: ['not_found', 'conflict', 'already_exists'],
+  }),
+  'loop.delete': command(`DELETE ${P}/:id`, {
+    summary: 'Delete a loop; its runs go on and stay readable',
+    tag,
+    permission: 'project.edit',
+    to: self,
+    status: 204,
+    errors: ['not_found', 'conflict'],
+  }),
+  'loop.triggers': query(`GET ${P}/:id/triggers`, {
+    summary:
+      'Triggers of a loop: when they fire next, what was wrong with their conditions, and starts that came to nothing',
+    tag,
+    permission: 'project.view',
+    query: Closed(cutting),
+    reply: listOf(TriggerStanding),
+    errors: ['not_found'],
+  }),
+  'loop.start': command(`POST ${P}/:id/runs`, {
+    summary: 'Start a run of a loop',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: StartLoopRun,
+    check: checkStart,
+    key: startKeyOf,
+    bodyOptional: true,
+    reply: LoopRun,
+    status: 202,
+    limit: LIMIT,
+    errors: [
+      'not_found',
+      'conflict',
+      'loop_paused',
+      'loop_not_runnable',
+      'budget_exhausted',
+      'idempotency_key_conflict',
+    ],
+  }),
+} as const
+
+/** What a loop itself knows of its triggers. */
+export type TriggerStanding = Static<typeof TriggerStanding>
+
+/** What the edge must know of a trigger to let a request fire it. */
+export interface TriggerFacts {
+  readonly status: string
+  readonly enabled: boolean
+  readonly key: string
+  readonly secret?: string
+}

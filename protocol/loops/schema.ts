@@ -1,0 +1,147 @@
+/**
+ * Loops as clients write and read them. What a loop does is the authoring form of workflows (`../spec.ts`), with `event` for
+ * `input`; around it stand what starts its runs and how many of them may be under way.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
+import { SavedWarnings } from '../workflows/saved-warnings.ts'
+import { Spec } from '../workflows/spec.ts'
+
+export const loopStatuses = ['draft', 'active', 'paused'] as const
+const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
+  description:
+    'What a start does while a run is under way: both run, it waits its turn, it is left out, or the run under way is cancelled. allow by default',
+})
+/** What a start does while a run is under way. */
+export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
+
+const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
+const HttpConfig = Closed({
+  http_handle: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$',
+      description: 'Unique in the whole installation; an unguessable one by default',
+    }),
+  ),
+})
+const ScheduleConfig = Closed({
+  cron: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Five fields, or a descriptor such as @hourly',
+    }),
+  ),
+  interval: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 32, description: 'A duration of at least 10s' }),
+  ),
+  timezone: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'IANA name, with cron; UTC by default',
+    }),
+  ),
+})
+const EventConfig = Closed({
+  event_type: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'A type, or a beginning followed by .*',
+  }),
+  source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  condition: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 4096, description: 'A predicate over event and meta' }),
+  ),
+})
+const trigger = {
+  key: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$' })),
+  name: text(160),
+  enabled: Type.Optional(Type.Boolean()),
+  concurrency_policy: Type.Optional(ConcurrencyPolicy),
+  max_concurrent_runs: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+}
+export const Trigger = Type.Union([
+  Closed({ kind: Type.Literal('http'), ...trigger, config: Type.Optional(HttpConfig) }),
+  Closed({ kind: Type.Literal('schedule'), ...trigger, config: ScheduleConfig }),
+  Closed({ kind: Type.Literal('event'), ...trigger, config: EventConfig }),
+  Closed({ kind: Type.Literal('manual'), ...trigger, config: Type.Optional(Closed({})) }),
+])
+export type Trigger = Static<typeof Trigger>
+
+export const Repository = Closed({
+  source: Type.Optional(Type.Enum(['static', 'match'])),
+  provider: Type.Optional(Type.Enum(['github'])),
+  id: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
+  full_name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  ref: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  private: Type.Optional(Type.Boolean()),
+  push: Type.Optional(Type.Boolean()),
+})
+
+const { steps, input: event, config, output, cleanup, limits, defaults, run_name } = Spec.properties
+/** What a version of a loop consists of: a change of any of these makes the next one. */
+export const authoring = {
+  schema_version: Type.Optional(Type.Literal('1')),
+  event,
+  config,
+  concurrency: Type.Optional(ConcurrencyPolicy),
+  triggers: Type.Optional(Type.Array(Trigger, { maxItems: 50 })),
+  repositories: Type.Optional(Type.Array(Repository, { maxItems: 20 })),
+  steps: Type.Optional(Type.Array(steps.items, { maxItems: 200 })),
+  output,
+  cleanup,
+  limits,
+  defaults,
+  run_name,
+}
+/** Everything else that an author may say. */
+export const metadata = {
+  description: Type.Optional(Type.String({ maxLength: 4096 })),
+  agent_id: Type.Optional(Type.String({ maxLength: 128 })),
+  settings: Type.Optional(JsonObject),
+  default_config: Type.Optional(JsonObject),
+  tags: Type.Optional(Tags),
+}
+
+export const Loop = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  status: Type.Enum([...loopStatuses, 'deleted'], {
+    description: 'deleted only in the answer to the change that deletes it',
+  }),
+  ...metadata,
+  ...authoring,
+  owner: Type.Optional(Type.String()),
+  last_run_at: Type.Optional(Timestamp),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  warnings: Type.Optional(SavedWarnings),
+})
+export type Loop = Static<typeof Loop>
+/** What a version of a loop consists of. */
+export type Authored = Pick<Loop, keyof typeof authoring>
+
+/** The workflow that the steps of a loop make up. */
+export const specOf = ({
+  steps = [],
+  event,
+  config,
+  output,
+  cleanup,
+  limits,
+  defaults,
+  run_name,
+}: Authored): Spec => ({
+  steps: [...steps],
+  ...(event && { input: event }),
+  ...(config && { config }),
+  ...(output && { output }),
+  ...(cleanup && { cleanup }),
+  ...(limits && { limits }),
+  ...(defaults && { defaults }),
+  ...(run_name && { run_name }),
+})
+/** What a trigger is known by in its loop: its key, else its place in the list. */
+export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
+  key ?? `#${index}`

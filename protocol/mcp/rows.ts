@@ -1,0 +1,32 @@
+/** The tools of a project over the Model Context Protocol: published workflows, actions, and looking at runs. */
+import { command, stream } from '../contract.ts'
+import { checkMessage, McpAnswer, McpMessage, McpNotice } from './messages.ts'
+
+const P = '/projects/:project/mcp'
+const tag = 'mcp'
+
+export const mcp = {
+  'mcp.send': command(`POST ${P}`, {
+    summary:
+      'One message of a client of the Model Context Protocol; each tool asks for the permission of the row that does it',
+    tag,
+    permission: 'authenticated',
+    relays: ['workflow.run', 'action.invoke', 'run.get', 'run.cancel'],
+    body: McpMessage,
+    check: checkMessage,
+    reply: McpAnswer,
+    bare: 202,
+    stream: 'accept',
+    limit: 786_432,
+  }),
+  'mcp.listen': stream(`GET ${P}`, {
+    summary:
+      'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke',
+    tag,
+    permission: 'authenticated',
+    relays: ['workflow.run', 'action.invoke'],
+    stream: 'sse',
+    reply: McpNotice,
+    errors: ['not_found'],
+  }),
+} as const

@@ -1,0 +1,77 @@
+/** The memory of agents. */
+import { Type } from 'typebox'
+import { Closed, pageOf, paging } from '../common.ts'
+import { command, query } from '../contract.ts'
+import {
+  AgentMemory,
+  checkSaveMemory,
+  MemoryChange,
+  MemoryEntry,
+  MemoryKind,
+  SaveMemory,
+} from './schema.ts'
+
+const P = '/projects/:project/agents/:id/memory'
+const read = { tag: 'memory', permission: 'project.view' } as const
+const write = {
+  tag: 'memory',
+  permission: 'project.edit',
+  to: { kind: 'memory', slot: 'id', prefix: 'agent' },
+} as const
+const Coverage = Type.Object({
+  indexed_entries: Type.Integer(),
+  total_entries: Type.Integer(),
+  complete: Type.Boolean(),
+})
+
+export const memory = {
+  'memory.get': query(`GET ${P}`, {
+    ...read,
+    summary: 'How much an agent remembers',
+    reply: AgentMemory,
+    errors: ['not_found'],
+  }),
+  'memory.entries': query(`GET ${P}/entries`, {
+    ...read,
+    summary:
+      'What an agent remembers: pinned first, then by importance; `query` finds entries with all of its words',
+    query: Closed({
+      query: Type.Optional(Type.String({ maxLength: 256 })),
+      search_mode: Type.Optional(Type.Enum(['keyword', 'semantic', 'hybrid'])),
+      kind: Type.Optional(MemoryKind),
+      ...paging,
+    }),
+    reply: Type.Object({
+      ...pageOf(MemoryEntry).properties,
+      search_coverage: Type.Optional(Coverage),
+    }),
+    errors: ['not_found', 'memory_semantic_search_unavailable'],
+  }),
+  'memory.changes': query(`GET ${P}/changes`, {
+    ...read,
+    summary:
+      'What happened to the memory, oldest first; `next_cursor` goes on from there, also from an empty page',
+    query: Closed({ after: Type.Optional(paging.cursor), limit: paging.limit }),
+    reply: Type.Object({
+      items: Type.Array(MemoryChange),
+      has_more: Type.Boolean(),
+      next_cursor: Type.String(),
+    }),
+    errors: ['not_found', 'memory_cursor_expired'],
+  }),
+  'memory.save': command(`PUT ${P}/entries/:memory_key`, {
+    ...write,
+    summary: 'Remember something under a key, in place of what was there',
+    body: SaveMemory,
+    check: checkSaveMemory,
+    reply: MemoryEntry,
+    alsoStatus: [201],
+    errors: ['not_found', 'conflict'],
+  }),
+  'memory.forget': command(`DELETE ${P}/entries/:memory_key`, {
+    ...write,
+    summary: 'Forget what is under a key, if anything is',
+    status: 204,
+    errors: ['not_found'],
+  }),
+} as const

@@ -1,0 +1,107 @@
+/**
+ * The memory of an agent: entries by key, and the feed of what happened to them, which never carries content. What people
+ * save over HTTP and what the agent remembers itself are one operation.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, JsonObject, Timestamp } from '../common.ts'
+import type { Event } from '../entry.ts'
+
+/** Bounds of a memory. Lengths are in characters; `entries` bounds what is not pinned, `pinned` what is. */
+export const memoryLimits = {
+  key: 256,
+  content: 16_384,
+  summary: 140,
+  metadata: 16_384,
+  entries: 1000,
+  pinned: 1000,
+} as const
+/** Milliseconds for which changes are kept. */
+export const MEMORY_RETENTION = 30 * 86_400_000
+
+export const MemoryKind = Type.Enum(['fact', 'preference', 'episode', 'summary'])
+export type MemoryKind = Static<typeof MemoryKind>
+const KEY = /^[A-Za-z0-9._:-]{1,256}$/
+/** Whether a text can be the key of an entry. */
+export const isMemoryKey = (text: string): boolean => KEY.test(text)
+
+export const AgentMemory = Type.Object({
+  agent_id: Type.String(),
+  entry_count: Type.Integer(),
+  counts_by_kind: Type.Record(Type.String(), Type.Integer()),
+  updated_at: Type.Optional(Timestamp),
+})
+export type AgentMemory = Static<typeof AgentMemory>
+export const MemoryEntry = Type.Object({
+  key: Type.String(),
+  kind: MemoryKind,
+  entry_id: Type.String(),
+  importance: Type.Integer({ minimum: 0, maximum: 100 }),
+  pinned: Type.Boolean(),
+  version: Type.Integer({ minimum: 1 }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  summary: Type.Optional(Type.String()),
+  content: Type.Optional(Type.String()),
+  metadata: Type.Optional(JsonObject),
+  source_run_id: Type.Optional(Type.String()),
+})
+export type MemoryEntry = Static<typeof MemoryEntry>
+export const MemoryChange = Type.Object({
+  id: Type.String(),
+  agent_id: Type.String(),
+  memory_entry_id: Type.String(),
+  memory_key: Type.String(),
+  operation: Type.Enum(['created', 'updated', 'deleted']),
+  version: Type.Integer({ minimum: 1 }),
+  reason: Type.Enum(['remembered', 'api', 'soft_cap']),
+  created_at: Timestamp,
+  source_run_id: Type.Optional(Type.String()),
+  actor_id: Type.Optional(Type.String()),
+})
+export type MemoryChange = Static<typeof MemoryChange>
+export const SaveMemory = Closed({
+  content: Type.String({ minLength: 1, maxLength: memoryLimits.content }),
+  summary: Type.Optional(Type.String({ maxLength: memoryLimits.summary })),
+  kind: Type.Optional(MemoryKind),
+  metadata: Type.Optional(JsonObject),
+  importance: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  pinned: Type.Optional(Type.Boolean()),
+})
+export type SaveMemory = Static<typeof SaveMemory>
+/** What schemas cannot say about an entry. */
+export const checkSaveMemory = ({ metadata }: SaveMemory) =>
+  metadata && JSON.stringify(metadata).length > memoryLimits.metadata
+    ? [
+        {
+          field: 'metadata',
+          message: `must have at most ${memoryLimits.metadata} characters as JSON`,
+        },
+      ]
+    : []
+
+/** Events of a memory. Every change of an entry is one of the feed. */
+export type MemoryEvent =
+  | (Event & {
+      readonly type: 'memory.saved'
+      readonly entry: MemoryEntry
+      readonly change: MemoryChange
+    })
+  | (Event & { readonly type: 'memory.forgotten'; readonly change: MemoryChange })
+  /** The agent is gone, and all of this with it. */
+  | (Event & { readonly type: 'memory.cleared' })
+
+/** Commands that no client sends. `source_run_id`: the run in which the agent wants it. */
+export type MemoryCommands = {
+  /** From the agent itself: what saving is over HTTP. */
+  'memory.remember': {
+    input: SaveMemory & { readonly memory_key: string; readonly source_run_id?: string }
+    reply: MemoryEntry
+  }
+  /** From the agent itself: what deleting is over HTTP. */
+  'memory.discard': {
+    input: { readonly memory_key: string; readonly source_run_id?: string }
+    reply: { readonly forgotten: boolean }
+  }
+  /** From the project: the agent was deleted. */
+  'memory.clear': { input: unknown; reply: undefined }
+}

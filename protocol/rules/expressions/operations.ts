@@ -1,0 +1,141 @@
+/** The operators and functions of expressions over values. Each says, in its error, which types it cannot work on. */
+import { test } from '../regex/automaton.ts'
+import { compilePattern, type Pattern } from '../regex/pattern.ts'
+import { bounded, equal, fail, isObject, spend, textOf, typeName, type Budget } from './values.ts'
+
+const finite = (result: number, operator: string): number =>
+  Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
+
+/** `+` of numbers, of lists, or of a text and anything. */
+export function add(a: unknown, b: unknown, budget: Budget): unknown {
+  if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
+  if (typeof a === 'string' || typeof b === 'string')
+    return bounded(textOf(a, budget) + textOf(b, budget), budget)
+  if (!Array.isArray(a) || !Array.isArray(b))
+    return fail(`cannot add ${typeName(a)} and ${typeName(b)}`)
+  spend(budget, a.length + b.length)
+  return [...a, ...b]
+}
+
+/** `- * / %` of numbers. Division is that of real numbers; `%` has the sign of its left operand. */
+export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unknown): number {
+  if (typeof a !== 'number' || typeof b !== 'number')
+    return fail(`cannot compute ${typeName(a)} ${operator} ${typeName(b)}`)
+  if (b === 0 && (operator === '/' || operator === '%')) return fail('division by zero')
+  return finite(
+    operator === '-' ? a - b : operator === '*' ? a * b : operator === '/' ? a / b : a % b,
+    operator,
+  )
+}
+
+export const negate = (value: unknown): number =>
+  typeof value === 'number' ? 0 - value : fail(`cannot negate ${typeName(value)}`)
+
+/** The truth of a value where a condition is wanted: null is false. */
+export const truth = (value: unknown): boolean =>
+  typeof value === 'boolean'
+    ? value
+    : (value ?? null) === null
+      ? false
+      : fail(`expected true or false, got ${typeName(value)}`)
+
+/** `a in b`: element of a list, name of an object, part of a text. Nothing is in null. */
+export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
+  if ((container ?? null) === null) return false
+  if (Array.isArray(container)) return container.some((element) => equal(element, item, budget))
+  if (isObject(container)) return typeof item === 'string' && Object.hasOwn(container, item)
+  return typeof container === 'string'
+    ? contains(container, item, budget)
+    : fail(`cannot look inside ${typeName(container)}`)
+}
+
+/** `a contains b`: part of a text, or element of a list. */
+function contains(whole: unknown, part: unknown, budget: Budget): boolean {
+  if (Array.isArray(whole)) return isIn(part, whole, budget)
+  return texts('contains', whole, part, budget, (a, b) => a.includes(b))
+}
+function texts(
+  name: string,
+  a: unknown,
+  b: unknown,
+  budget: Budget,
+  compare: (a: string, b: string) => boolean,
+): boolean {
+  if ((a ?? null) === null || (b ?? null) === null) return false
+  if (typeof a !== 'string' || typeof b !== 'string')
+    return fail(`${name} needs two texts, got ${typeName(a)} and ${typeName(b)}`)
+  spend(budget, 1 + ((a.length + b.length) >> 4))
+  return compare(a, b)
+}
+
+/** `a matches b` with the pattern compiled beforehand when it is a literal. */
+export const matchesPattern = (
+  text: unknown,
+  pattern: unknown,
+  budget: Budget,
+  compiled?: Pattern,
+): boolean =>
+  texts('matches', text, pattern, budget, (a, b) => {
+    if (compiled) return test(compiled, a, budget)
+    spend(budget, 50 * b.length)
+    return test(compilePattern(b), a, budget)
+  })
+
+function cased(
+  name: string,
+  value: unknown,
+  budget: Budget,
+  change: (text: string) => string,
+): string | null {
+  if ((value ?? null) === null) return null
+  if (typeof value !== 'string') return fail(`${name} needs a text, got ${typeName(value)}`)
+  spend(budget, value.length >> 4)
+  return bounded(change(value), budget)
+}
+
+/** Characters of a text (code points), elements of a list, members of an object; 0 for null. */
+function length(value: unknown, budget: Budget): number {
+  if (Array.isArray(value)) return value.length
+  if ((value ?? null) === null) return 0
+  if (isObject(value)) {
+    const count = Object.keys(value).length
+    spend(budget, count)
+    return count
+  }
+  if (typeof value !== 'string')
+    return fail(`len needs a text, a list or an object, got ${typeName(value)}`)
+  spend(budget, value.length >> 2)
+  let pairs = 0
+  for (let i = 0; i < value.length; i++) if ((value.codePointAt(i) ?? 0) > 0xffff) pairs++
+  return value.length - pairs
+}
+
+/** Functions by name. Each can be called as `name(a, b)` and as `a.name(b)`; those of two operands also as `a name b`. */
+export const functions: Readonly<
+  Record<
+    string,
+    { readonly operands: 1 | 2; readonly run: (a: unknown, b: unknown, budget: Budget) => unknown }
+  >
+> = {
+  contains: { operands: 2, run: contains },
+  startsWith: {
+    operands: 2,
+    run: (a, b, budget) =>
+      texts('startsWith', a, b, budget, (text, start) => text.startsWith(start)),
+  },
+  endsWith: {
+    operands: 2,
+    run: (a, b, budget) => texts('endsWith', a, b, budget, (text, end) => text.endsWith(end)),
+  },
+  matches: { operands: 2, run: matchesPattern },
+  len: { operands: 1, run: (a, _, budget) => length(a, budget) },
+  size: { operands: 1, run: (a, _, budget) => length(a, budget) },
+  lower: {
+    operands: 1,
+    run: (a, _, budget) => cased('lower', a, budget, (text) => text.toLowerCase()),
+  },
+  upper: {
+    operands: 1,
+    run: (a, _, budget) => cased('upper', a, budget, (text) => text.toUpperCase()),
+  },
+}

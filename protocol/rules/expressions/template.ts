@@ -1,0 +1,172 @@
+/**
+ * Templates: JSON documents whose texts contain `${{ expression }}`. Names of members are never interpolated, and a text
+ * that an interpolation produced is never read again as a template.
+ */
+import type { FieldError } from '../../errors.ts'
+import { analyse, ExpressionError, run, scopeOf, type Roots } from './expression.ts'
+import { below } from '../workflow-check/path.ts'
+import type { Reference, Scope } from './program.ts'
+import { closingBraces } from './tokens.ts'
+import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
+
+/** A text in parts: literal text, and expressions with their offset. */
+type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
+const OPEN = '${{'
+
+/** Whether a text contains an interpolation. */
+export const hasTemplate = (text: string): boolean => text.includes(OPEN)
+
+/** How many interpolations a document has; it must not be nested without bound. */
+export function interpolationsIn(value: unknown): number {
+  if (typeof value === 'string') return value.split(OPEN).length - 1
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  for (const item of Object.values(value)) count += interpolationsIn(item)
+  return count
+}
+
+function partsOf(text: string): Part[] | undefined {
+  const parts: Part[] = []
+  for (let at = 0; at < text.length; ) {
+    const open = text.indexOf(OPEN, at)
+    const literal = open < 0 ? text.slice(at) : text.slice(at, open)
+    if (literal !== '') parts.push({ text: literal })
+    if (open < 0) break
+    const close = closingBraces(text, open + OPEN.length)
+    if (close === undefined) return undefined
+    parts.push({ expression: text.slice(open + OPEN.length, close), offset: open + OPEN.length })
+    at = close + 2
+  }
+  return parts
+}
+const UNCLOSED = 'an interpolation that begins with ${{ is not closed by }}'
+
+interface Rendering {
+  readonly scope: Scope
+  readonly native: boolean
+  /** Size the document may still gain. */
+  readonly room: Budget
+}
+function renderLeaf(text: string, { scope, native, room }: Rendering): unknown {
+  if (!hasTemplate(text)) return text
+  const parts = partsOf(text) ?? fail(UNCLOSED)
+  const only = parts.length === 1 ? parts[0] : undefined
+  if (native && only && 'expression' in only) return weigh(run(only.expression, scope), room)
+  return parts
+    .map((part) =>
+      'text' in part
+        ? part.text
+        : (weigh(textOf(run(part.expression, scope), scope), room) as string),
+    )
+    .join('')
+}
+function render(value: unknown, rendering: Rendering, depth = 0): unknown {
+  if (typeof value === 'string') return renderLeaf(value, rendering)
+  if (typeof value !== 'object' || value === null) return value ?? null
+  if (depth >= MAX_DEPTH) fail(`the template is nested deeper than ${MAX_DEPTH} levels`)
+  if (Array.isArray(value)) return value.map((item) => render(item, rendering, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, render(item, rendering, depth + 1)]),
+  )
+}
+
+/**
+ * Render a document for an action: every interpolation becomes text (null: empty, lists and objects: compact JSON);
+ * leaves that are no texts keep their type.
+ * @throws ExpressionError
+ */
+export const renderText = (value: unknown, roots: Roots): unknown =>
+  render(value, { scope: scopeOf(roots), native: false, room: { left: ROOM } })
+
+/** Render an output or inputs: as `renderText`, but a leaf that is exactly one interpolation keeps the type of its value. @throws ExpressionError */
+export const renderNative = (value: unknown, roots: Roots): unknown =>
+  render(value, { scope: scopeOf(roots), native: true, room: { left: ROOM } })
+
+/** A rule on the literal step references of an expression: why one is refused, or undefined. */
+export type StepRule = (step: Reference) => string | undefined
+
+/** Check one expression at a path. @param offset of the expression in the text that is shown to the author. */
+export function checkExpression(
+  source: string,
+  roots: readonly string[],
+  path: string,
+  rule?: StepRule,
+  offset = 0,
+): FieldError[] {
+  const result = analyse(source, roots)
+  const place = (position: number) =>
+    position + offset > 0 ? ` (at character ${position + offset + 1})` : ''
+  if ('message' in result)
+    return [
+      {
+        field: path,
+        message: `${result.message}${result.position === undefined ? '' : place(result.position)}`,
+        actual: source.slice(0, 200),
+      },
+    ]
+  return result.steps.flatMap((step) => {
+    const why = rule?.(step)
+    return why === undefined
+      ? []
+      : [{ field: path, message: `${why}${place(step.position)}`, actual: source.slice(0, 200) }]
+  })
+}
+
+/**
+ * Check every interpolation of a document when it is authored.
+ * @param roots the names that its expressions may read.
+ * @param path of the document in the request; faults are reported at the exact leaf.
+ */
+export function checkTemplate(
+  value: unknown,
+  roots: readonly string[],
+  path: string,
+  rule?: StepRule,
+  depth = 0,
+): FieldError[] {
+  if (typeof value === 'string') {
+    if (!hasTemplate(value)) return []
+    const parts = partsOf(value)
+    if (!parts) return [{ field: path, message: UNCLOSED, actual: value.slice(0, 200) }]
+    return parts.flatMap((part) =>
+      'expression' in part ? checkExpression(part.expression, roots, path, rule, part.offset) : [],
+    )
+  }
+  if (typeof value !== 'object' || value === null) return []
+  if (depth >= MAX_DEPTH)
+    return [{ field: path, message: `is nested deeper than ${MAX_DEPTH} levels` }]
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => checkTemplate(item, roots, below(path, i), rule, depth + 1))
+  return Object.entries(value).flatMap(([name, item]) =>
+    checkTemplate(item, roots, below(path, name), rule, depth + 1),
+  )
+}
+
+const lookUp = (document: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>(member, document)
+/** What an event has at a path of a `match`; null: nothing. */
+export function valueAt(document: unknown, path: string): unknown {
+  const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
+  if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))
+  return lookUp(member(document, 'event'), path) ?? lookUp(member(document, 'meta'), path)
+}
+/**
+ * Whether an event satisfies the `match` of a wait: every key is a dotted path below `event.` or `meta.`, or without such a
+ * beginning below the event and, when that has no such value, below meta. The value there must deeply equal the wanted one;
+ * a wanted list also accepts any of its elements. A missing value is null. Values beyond comparing do not match.
+ */
+export function matches(match: object, document: unknown): boolean {
+  const scope = scopeOf({})
+  try {
+    return Object.entries(match).every(([path, wanted]: [string, unknown]) => {
+      const actual = valueAt(document, path)
+      return (
+        equal(actual, wanted, scope) ||
+        (Array.isArray(wanted) && wanted.some((one) => equal(actual, one, scope)))
+      )
+    })
+  } catch (error) {
+    if (error instanceof ExpressionError) return false
+    throw error
+  }
+}

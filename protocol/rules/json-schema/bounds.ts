@@ -1,0 +1,109 @@
+/** Bounds of JSON Schema: how large numbers are, and how much texts, lists and objects hold. */
+import { isObject, spend, type Budget } from '../expressions/values.ts'
+import type { Check, Keyword } from './check.ts'
+
+/** How much a value holds, by what is counted; undefined for values of another type. */
+const sizes = {
+  items: (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined),
+  members: (value: unknown, budget: Budget): number | undefined => {
+    if (!isObject(value)) return undefined
+    const count = Object.keys(value).length
+    spend(budget, count)
+    return count
+  },
+  characters: (value: unknown, budget: Budget): number | undefined => {
+    if (typeof value !== 'string') return undefined
+    spend(budget, value.length >> 2)
+    let count = 0
+    for (const _ of value) count++
+    return count
+  },
+}
+function sized(what: keyof typeof sizes, name: string, least: boolean): Keyword {
+  return ({ value, budget, fail }, given) => {
+    if (typeof given !== 'number') return true
+    const size = sizes[what](value, budget)
+    if (size === undefined || (least ? size >= given : size <= given)) return true
+    return fail(`must have at ${least ? 'least' : 'most'} ${given} ${what}`, {
+      expected: { [name]: given },
+      actual: size,
+    })
+  }
+}
+function compared(words: string, holds: (value: number, given: number) => boolean): Keyword {
+  return ({ value, fail }, given) =>
+    typeof value !== 'number' ||
+    typeof given !== 'number' ||
+    holds(value, given) ||
+    fail(`must be ${words} ${given}`, { actual: value })
+}
+/** A flag beside `minimum` or `maximum`, as OpenAPI 3.0 has it. */
+const isExclusive = ({ schema }: Check, name: string): boolean => schema[name] === true
+
+const above = compared('more than', (value, given) => value > given)
+const underneath = compared('less than', (value, given) => value < given)
+const least = compared('at least', (value, given) => value >= given)
+const most = compared('at most', (value, given) => value <= given)
+
+export const bounds: Readonly<Record<string, Keyword>> = {
+  minimum: (check, given) => (isExclusive(check, 'exclusiveMinimum') ? above : least)(check, given),
+  maximum: (check, given) =>
+    (isExclusive(check, 'exclusiveMaximum') ? underneath : most)(check, given),
+  exclusiveMinimum: above,
+  exclusiveMaximum: underneath,
+  multipleOf: ({ value, budget, fail }, given) => {
+    if (typeof value !== 'number' || typeof given !== 'number' || given <= 0) return true
+    spend(budget, 20)
+    return isMultiple(value, given) || fail(`must be a multiple of ${given}`, { actual: value })
+  },
+  minLength: sized('characters', 'minLength', true),
+  maxLength: sized('characters', 'maxLength', false),
+  minItems: sized('items', 'minItems', true),
+  maxItems: sized('items', 'maxItems', false),
+  minProperties: sized('members', 'minProperties', true),
+  maxProperties: sized('members', 'maxProperties', false),
+  uniqueItems: ({ value, budget, fail }, given) => {
+    if (given !== true || !Array.isArray(value)) return true
+    const known = new Set<string>()
+    for (const [index, item] of value.entries()) {
+      const text = canonical(item, budget, 0)
+      if (known.has(text)) return fail('repeats an earlier item', {}, index)
+      known.add(text)
+    }
+    return true
+  },
+}
+
+/** Whether a number is a multiple of another, exactly: in decimal, as both are written. */
+function isMultiple(value: number, of: number): boolean {
+  const [a, b] = [decimal(value), decimal(of)]
+  const exponent = Math.min(a.exponent, b.exponent)
+  const whole = ({ digits, exponent: own }: typeof a) => digits * 10n ** BigInt(own - exponent)
+  return whole(a) % whole(b) === 0n
+}
+function decimal(value: number): { digits: bigint; exponent: number } {
+  const [, whole = '0', fraction = '', power = '0'] =
+    /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(Math.abs(value))) ?? []
+  return { digits: BigInt(whole + fraction), exponent: Number(power) - fraction.length }
+}
+
+/** JSON with members in order, so that equal values have equal texts; every part is paid for. */
+function canonical(value: unknown, budget: Budget, depth: number): string {
+  if (depth > MAX_NESTING) spend(budget, Number.POSITIVE_INFINITY)
+  const parts = (texts: string[]): string => {
+    const text = texts.join()
+    spend(budget, text.length >> 2)
+    return text
+  }
+  if (Array.isArray(value))
+    return `[${parts(value.map((item) => canonical(item, budget, depth + 1)))}]`
+  if (!isObject(value)) {
+    spend(budget, typeof value === 'string' ? 1 + (value.length >> 2) : 1)
+    return JSON.stringify(value) ?? 'null'
+  }
+  const names = Object.keys(value).sort()
+  spend(budget, 4 * names.length)
+  return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
+}
+/** Nesting of items that are compared. */
+const MAX_NESTING = 64

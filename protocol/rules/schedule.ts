@@ -1,0 +1,91 @@
+/**
+ * When schedules fire. A schedule is a cron pattern in a time zone, or an interval that is counted from a fixed time. All times
+ * are Unix milliseconds; nothing here reads a clock.
+ *
+ * Daylight saving: a pattern with one time of day fires once on every day it names. A time that a day lacks counts as the first
+ * moment after the gap, a time that a day has twice as the first of the two. Patterns with several times, such as every quarter of
+ * an hour, fire whenever the clock on the wall shows one of them.
+ */
+import { Cron } from 'croner'
+import { parseDuration } from '../common.ts'
+
+/** A schedule as authors write it: exactly one of `cron` and `interval`; `timezone` goes with `cron` and is UTC by default. */
+export interface Schedule {
+  readonly cron?: string
+  readonly interval?: string
+  readonly timezone?: string
+}
+
+/** The shortest time between two fires, in milliseconds. */
+export const SHORTEST = 10_000
+const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
+const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
+/** A year with every kind of day in it: a pattern that never fires after its beginning never fires. */
+const SOME_TIME = 946_684_800_000
+
+const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron =>
+  new Cron(cron, { timezone, mode: '5-part' })
+
+/** Why a schedule cannot be kept, with the field that is wrong, or undefined. */
+export function scheduleFault(
+  schedule: Schedule,
+): { readonly field: keyof Schedule; readonly message: string } | undefined {
+  const { cron, interval, timezone } = schedule
+  if ((cron === undefined) === (interval === undefined))
+    return { field: 'cron', message: 'give exactly one of cron and interval' }
+  if (interval !== undefined) {
+    const length = parseDuration(interval)
+    if (timezone !== undefined) return { field: 'timezone', message: 'goes with cron only' }
+    return length !== undefined && length >= SHORTEST && Number.isInteger(length)
+      ? undefined
+      : {
+          field: 'interval',
+          message: 'must be a duration of at least 10s, in whole milliseconds, such as 15m',
+        }
+  }
+  if (timezone !== undefined && !isZone(timezone))
+    return { field: 'timezone', message: 'is not a time zone such as Europe/Berlin' }
+  if (cron?.startsWith('@') && !DESCRIPTORS.test(cron))
+    return { field: 'cron', message: 'is not a descriptor such as @hourly, @daily or @weekly' }
+  try {
+    return patternOf(schedule).nextRun(new Date(SOME_TIME)) === null
+      ? { field: 'cron', message: 'names a day that never comes' }
+      : undefined
+  } catch (error) {
+    return {
+      field: 'cron',
+      message: `is not a cron pattern of five fields: ${(error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160)}`,
+    }
+  }
+}
+function isZone(name: string): boolean {
+  if (!ZONE.test(name)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** The first fire after a time, or undefined when there is none. @param anchor from which intervals are counted. */
+export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
+  if (schedule.interval === undefined)
+    return patternOf(schedule).nextRun(new Date(after))?.getTime()
+  const length = parseDuration(schedule.interval) ?? SHORTEST
+  return anchor + length * Math.max(1, Math.floor((after - anchor) / length) + 1)
+}
+
+/** The last fire up to `now`, given one that is not later than `now`. A long time without a look costs hardly more than a short one. */
+export function latestFire(schedule: Schedule, known: number, now: number, anchor: number): number {
+  const next = (after: number): number => nextFire(schedule, after, anchor) ?? Infinity
+  if (next(known) > now) return known
+  // After `low` there is a fire up to now, after `high` there is none.
+  let low = known
+  let high = now
+  while (high - low > 1000) {
+    const middle = Math.floor((low + high) / 2)
+    if (next(middle) <= now) low = middle
+    else high = middle
+  }
+  return next(low)
+}

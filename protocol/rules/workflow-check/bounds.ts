@@ -1,0 +1,72 @@
+/** Bounds on what authors write: the size of a document, and durations and times that can be reached. */
+import { parseDuration, parseTimestamp } from '../../common.ts'
+import type { FieldError } from '../../errors.ts'
+import { below } from './path.ts'
+import { interpolationsIn } from '../expressions/template.ts'
+
+/** Ten years, in milliseconds. */
+const MAX_DURATION_MS = 10 * 366 * 86_400_000
+const MAX_DEPTH = 48
+const MAX_VALUES = 20_000
+/** Each is compiled before the request is answered, and nothing else can be answered meanwhile. */
+const MAX_INTERPOLATIONS = 4000
+
+/** Counts the values of a document up to one more than allowed; too deep a nesting counts as too many. */
+function valuesIn(value: unknown, depth: number, before: number): number {
+  let values = before + 1
+  if (typeof value !== 'object' || value === null) return values
+  if (depth >= MAX_DEPTH) return MAX_VALUES + 1
+  for (const name in value) {
+    if (values > MAX_VALUES) break
+    if (Object.hasOwn(value, name))
+      values = valuesIn((value as Readonly<Record<string, unknown>>)[name], depth + 1, values)
+  }
+  return values
+}
+
+/** Where a document exceeds the bounds on nesting and on the number of values, found without recursion. */
+function placesOf(document: unknown, path: string): FieldError[] {
+  const todo: [value: unknown, path: string, depth: number][] = [[document, path, 0]]
+  let values = 0
+  for (let next = todo.pop(); next; next = todo.pop()) {
+    const [value, field, depth] = next
+    if (++values > MAX_VALUES)
+      return [{ field: path, message: `has more than ${MAX_VALUES} values` }]
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= MAX_DEPTH) return [{ field, message: `is nested deeper than ${MAX_DEPTH} levels` }]
+    if (Array.isArray(value))
+      value.forEach((item: unknown, i) => {
+        todo.push([item, below(field, i), depth + 1])
+      })
+    else
+      for (const [name, item] of Object.entries(value))
+        todo.push([item, below(field, name), depth + 1])
+  }
+  return []
+}
+
+/** Faults of a document that is too large to be looked at. Almost every one is within the bounds: faults need paths, finding that there is none does not. */
+export function checkSize(document: unknown, path: string): FieldError[] {
+  const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []
+  if (faults.length > 0) return faults
+  return interpolationsIn(document) > MAX_INTERPOLATIONS
+    ? [{ field: path, message: `has more than ${MAX_INTERPOLATIONS} interpolations` }]
+    : []
+}
+
+export function checkDuration(text: string | undefined, field: string): FieldError[] {
+  if (text === undefined) return []
+  const length = parseDuration(text)
+  if (length === undefined)
+    return [
+      { field, message: 'is not a duration; write for example 90s, 15m or 1h30m', actual: text },
+    ]
+  return length > MAX_DURATION_MS
+    ? [{ field, message: 'is longer than ten years', actual: text }]
+    : []
+}
+
+export const checkTime = (text: string | undefined, field: string): FieldError[] =>
+  text === undefined || parseTimestamp(text) !== undefined
+    ? []
+    : [{ field, message: 'is not an RFC 3339 time such as 2030-01-31T12:00:00.000Z', actual: text }]

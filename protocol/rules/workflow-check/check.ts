@@ -1,0 +1,151 @@
+/**
+ * What a schema cannot say about a workflow: that ids are unique, expressions compile against what is visible where they
+ * stand, steps read only steps before them, durations and times are within reach. Every fault carries its exact path.
+ */
+import type { FieldError } from '../../errors.ts'
+import type { Spec } from '../../workflows/spec.ts'
+import type { Step } from '../../workflows/steps.ts'
+import { checkAgentless, checkSessionPolicy } from './agents.ts'
+import { checkDuration, checkSize } from './bounds.ts'
+import { checkDeclared } from './declared.ts'
+import { checkConfig } from './kinds.ts'
+import { below } from './path.ts'
+import { idOf, ITEM_ROOTS, NAME_ROOTS, ROOTS, scopeAt, type Scope } from '../expressions/scope.ts'
+import { checkExpression, checkTemplate } from '../expressions/template.ts'
+
+const MAX_FAULTS = 50
+/** What the ids of steps begin with that prepare repositories. */
+const RESERVED = 'prepare_repository'
+
+/** Check a list of steps at a path. @param outer the scope of the step that holds the list. */
+function checkSteps(
+  steps: readonly Step[],
+  path: string,
+  roots: readonly string[],
+  outer?: Scope,
+): FieldError[] {
+  const firsts = new Map(
+    steps.map((step, index): [string, number] => [idOf(step, index), index]).reverse(),
+  )
+  return steps.flatMap((step, index) => {
+    const at = below(path, index)
+    const id = idOf(step, index)
+    const first = firsts.get(id) ?? index
+    const scope = scopeAt(steps, index, roots, outer)
+    return [
+      ...(first < index
+        ? [
+            {
+              field: below(at, 'id'),
+              message: `the id ${id} is already that of step ${first}`,
+              actual: id,
+            },
+          ]
+        : []),
+      ...(step.id?.startsWith(RESERVED)
+        ? [
+            {
+              field: below(at, 'id'),
+              message: `ids that begin with ${RESERVED} are reserved`,
+              actual: id,
+            },
+          ]
+        : []),
+      ...(first === index && step.id !== undefined && outer?.knows(id)
+        ? [
+            {
+              field: below(at, 'id'),
+              message: `the id ${id} is already that of a step before this list`,
+              actual: id,
+            },
+          ]
+        : []),
+      ...(step.if === undefined
+        ? []
+        : checkExpression(step.if, scope.roots, below(at, 'if'), scope.rule)),
+      ...checkDuration(step.retry?.delay, below(below(at, 'retry'), 'delay')),
+      ...checkDuration(step.timeout?.duration, below(below(at, 'timeout'), 'duration')),
+      ...checkConfig(step, below(at, 'config'), scope),
+      ...checkNested(step, below(at, 'config'), scope),
+    ]
+  })
+}
+
+/** Check the lists of steps that a step holds. */
+function checkNested(step: Step, path: string, scope: Scope): FieldError[] {
+  if (step.kind === 'for_each')
+    return checkList(step.config, path, [...scope.roots, ...ITEM_ROOTS], scope)
+  return step.kind === 'parallel'
+    ? step.config.branches.flatMap((branch, index) =>
+        checkList(branch, below(below(path, 'branches'), index), scope.roots, scope),
+      )
+    : []
+}
+const checkList = (
+  { steps, output }: { readonly steps: readonly Step[]; readonly output?: object },
+  path: string,
+  roots: readonly string[],
+  outer: Scope,
+): FieldError[] => [
+  ...checkSteps(steps, below(path, 'steps'), roots, outer),
+  ...checkTemplate(
+    output,
+    roots,
+    below(path, 'output'),
+    scopeAt(steps, steps.length, roots, outer).rule,
+  ),
+]
+
+function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldError[] {
+  const both = (
+    a: 'budget_usd' | 'daily_budget_usd',
+    b: 'credit_budget' | 'daily_credit_budget',
+  ) =>
+    limits[a] !== undefined && limits[b] !== undefined
+      ? [{ field: below(path, b), message: `give ${a} or ${b}, not both` }]
+      : []
+  const finer = (['budget_usd', 'daily_budget_usd'] as const).filter(
+    (name) => Math.abs((limits[name] ?? 0) * 1e5 - Math.round((limits[name] ?? 0) * 1e5)) > 1e-6,
+  )
+  return [
+    ...checkDuration(limits.wall_clock_timeout, below(path, 'wall_clock_timeout')),
+    ...both('budget_usd', 'credit_budget'),
+    ...both('daily_budget_usd', 'daily_credit_budget'),
+    ...finer.map((name) => ({
+      field: below(path, name),
+      message: 'is finer than 0.00001',
+      actual: limits[name],
+    })),
+  ]
+}
+
+/**
+ * Check a workflow that satisfies the schema.
+ * @param path of the spec in the request, such as `spec`.
+ * @param input what the declared inputs are called there.
+ * @param agent the one that is asked by steps that name none.
+ * @returns every fault, at most 50; none means that the spec can run.
+ */
+export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
+  const size = checkSize(spec, path)
+  if (size.length > 0) return size
+  const { steps, cleanup = [], limits, defaults, run_name } = spec
+  const after = scopeAt(steps, steps.length, ROOTS)
+  return [
+    ...checkSteps(steps, below(path, 'steps'), ROOTS),
+    ...checkSteps(cleanup, below(path, 'cleanup'), ROOTS, after),
+    ...checkDeclared(spec.input, below(path, input)),
+    ...checkDeclared(spec.config, below(path, 'config')),
+    ...checkTemplate(spec.output, ROOTS, below(path, 'output'), after.rule),
+    ...(limits ? checkLimits(limits, below(path, 'limits')) : []),
+    ...(agent === undefined || agent === '' ? checkAgentless(steps, below(path, 'steps')) : []),
+    ...(defaults?.agent_session
+      ? checkSessionPolicy(
+          defaults.agent_session,
+          below(below(path, 'defaults'), 'agent_session'),
+          after,
+        )
+      : []),
+    ...checkTemplate(run_name, NAME_ROOTS, below(path, 'run_name')),
+  ].slice(0, MAX_FAULTS)
+}

@@ -1,0 +1,69 @@
+/** Declared inputs and configuration of a workflow: what a start may leave out, and what it must look like. */
+import type { FieldError } from '../../errors.ts'
+import { below } from './path.ts'
+import { isObject, typeName } from '../expressions/values.ts'
+
+/** Declarations by name, as a spec's `input` and `config` have them. */
+export type Declarations = Readonly<
+  Record<
+    string,
+    { readonly type?: string; readonly required?: boolean; readonly default?: unknown }
+  >
+>
+
+const types: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  object: isObject,
+  array: Array.isArray,
+}
+/** Why a value does not fit a declared type; the service checks six types and leaves any other word to the author. */
+function mismatch(type: string | undefined, value: unknown, field: string): FieldError[] {
+  const fits = type !== undefined && Object.hasOwn(types, type) ? types[type] : undefined
+  return !fits || fits(value)
+    ? []
+    : [
+        {
+          field,
+          message: `must be of type ${type}, not ${typeName(value)}`,
+          expected: type,
+          actual: value,
+        },
+      ]
+}
+
+/**
+ * Complete the values of a start. Names that are not declared pass through; null counts as not given where a value is
+ * required, and is otherwise accepted.
+ * @param path of the values in the request, such as `input`.
+ */
+export function applyDefaults(
+  declared: Declarations | undefined,
+  given: Readonly<Record<string, unknown>> | undefined,
+  path: string,
+): { readonly values: Record<string, unknown> } | { readonly faults: FieldError[] } {
+  const values = given ?? {}
+  const missing = (name: string) => !Object.hasOwn(values, name) || values[name] === undefined
+  const entries = Object.entries(declared ?? {})
+  const faults = entries.flatMap(([name, rule]): FieldError[] => {
+    const field = below(path, name)
+    const value = missing(name) ? rule.default : values[name]
+    if ((value ?? null) === null) return rule.required ? [{ field, message: 'is required' }] : []
+    return missing(name) ? [] : mismatch(rule.type, value, field)
+  })
+  if (faults.length > 0) return { faults }
+  const defaults = entries
+    .filter(([name, rule]) => missing(name) && rule.default !== undefined)
+    .map(([name, rule]): [string, unknown] => [name, rule.default])
+  return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
+}
+
+/** Check declarations when they are authored: a default must be of the declared type. */
+export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
+  Object.entries(declared ?? {}).flatMap(([name, rule]) =>
+    (rule.default ?? null) === null
+      ? []
+      : mismatch(rule.type, rule.default, below(below(path, name), 'default')),
+  )

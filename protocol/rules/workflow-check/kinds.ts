@@ -1,0 +1,216 @@
+/** What a schema cannot say about each kind of step: one arm for each, every fault with its exact path. */
+import type { FieldError } from '../../errors.ts'
+import { parseDuration } from '../../common.ts'
+import { isId } from '../../ids.ts'
+import { checkEventType } from '../../events/types.ts'
+import { checkPolicy, checkQuestion } from '../../interactions/check.ts'
+import type { Step } from '../../workflows/steps.ts'
+import { checkAgentConfig, checkJudge } from './agents.ts'
+import { checkDuration, checkTime } from './bounds.ts'
+import { below } from './path.ts'
+import { EVENT_ROOTS, MAPPING_ROOTS, type Scope } from '../expressions/scope.ts'
+import { checkExpression, checkTemplate, hasTemplate } from '../expressions/template.ts'
+
+type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
+type Check<K extends Step['kind']> = (config: Of<K>, path: string, scope: Scope) => FieldError[]
+
+const templates = (
+  values: Readonly<Record<string, unknown>>,
+  path: string,
+  { roots, rule }: Scope,
+): FieldError[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    checkTemplate(value, roots, below(path, name), rule),
+  )
+
+const checkMatch = (match: object, path: string): FieldError[] =>
+  Object.keys(match)
+    .filter((key) => key.split('.').includes(''))
+    .map((key) => ({
+      field: below(path, key),
+      message: 'is not a dotted path such as event.order.id',
+    }))
+
+const waits: Check<'wait_for_event'> = (
+  { event_type, match, condition, payload_mapping, source_id },
+  path,
+  scope,
+) => [
+  ...checkEventType(event_type, below(path, 'event_type'), 'wait'),
+  ...(match ? checkMatch(match, below(path, 'match')) : []),
+  ...templates({ match, source_id }, path, scope),
+  ...(condition === undefined
+    ? []
+    : checkExpression(condition, EVENT_ROOTS, below(path, 'condition'))),
+  ...Object.entries(payload_mapping ?? {}).flatMap(([name, source]) =>
+    checkExpression(source, MAPPING_ROOTS, below(below(path, 'payload_mapping'), name)),
+  ),
+]
+
+/** What an interaction step asks, as far as it can be known before the run. */
+const asks: Check<'interaction'> = (config, path, scope) => {
+  const {
+    protocol,
+    targets,
+    resolution_policy,
+    spec,
+    expires_in,
+    expires_at,
+    prompt,
+    title,
+    description,
+    context,
+  } = config
+  const policy =
+    typeof resolution_policy === 'object'
+      ? resolution_policy
+      : { type: resolution_policy ?? ('any_of' as const) }
+  return [
+    ...checkPolicy(
+      policy,
+      targets,
+      below(path, 'resolution_policy'),
+      below(path, 'targets'),
+      !targets.some(hasTemplate),
+    ),
+    ...(policy.review && !policy.review.reviewer_user_ids?.length
+      ? [
+          {
+            field: below(below(below(path, 'resolution_policy'), 'review'), 'reviewer_user_ids'),
+            message: 'name reviewers: a step has no creator who could review',
+          },
+        ]
+      : []),
+    ...(spec ? checkQuestion(spec, protocol, below(path, 'spec'), hasTemplate) : []),
+    ...(expires_in !== undefined && expires_at !== undefined
+      ? [{ field: below(path, 'expires_at'), message: 'give expires_in or expires_at, not both' }]
+      : []),
+    ...checkDuration(expires_in, below(path, 'expires_in')),
+    ...(expires_in !== undefined && parseDuration(expires_in) === 0
+      ? [
+          {
+            field: below(path, 'expires_in'),
+            message: 'must be longer than nothing',
+            actual: expires_in,
+          },
+        ]
+      : []),
+    ...checkTime(expires_at, below(path, 'expires_at')),
+    ...templates(
+      { targets, resolution_policy, prompt, title, description, spec, context },
+      path,
+      scope,
+    ),
+  ]
+}
+
+const checks: Check<'check'> = ({ checks: assertions, on_fail, gate }, path, scope) => [
+  ...assertions.flatMap((assertion, index) => {
+    const at = below(below(path, 'checks'), index)
+    const first = assertions.findIndex(({ name }) => name === assertion.name)
+    return [
+      ...(first < index
+        ? [
+            {
+              field: below(at, 'name'),
+              message: `is already the name of check ${first}`,
+              actual: assertion.name,
+            },
+          ]
+        : []),
+      ...(assertion.kind === 'agent'
+        ? checkJudge(assertion, at, scope)
+        : assertion.expr === undefined
+          ? [{ field: below(at, 'expr'), message: 'is required for a check by expression' }]
+          : checkExpression(assertion.expr, scope.roots, below(at, 'expr'), scope.rule)),
+      ...(assertion.evidence ?? []).flatMap((id, i) =>
+        scope.knows(id)
+          ? []
+          : [
+              {
+                field: below(below(at, 'evidence'), i),
+                message: `there is no earlier step ${id}`,
+                actual: id,
+              },
+            ],
+      ),
+    ]
+  }),
+  ...(on_fail === 'gate' && !gate
+    ? [{ field: below(path, 'gate'), message: 'is required when on_fail is gate' }]
+    : []),
+  ...(on_fail !== 'gate' && gate
+    ? [{ field: below(path, 'gate'), message: 'belongs to on_fail: gate' }]
+    : []),
+  ...(gate
+    ? templates({ targets: gate.targets, prompt: gate.prompt }, below(path, 'gate'), scope)
+    : []),
+]
+
+const starts: Check<'loop'> = ({ loop_id, workflow_id, event, config, wait }, path, scope) => [
+  ...((loop_id === undefined) === (workflow_id === undefined)
+    ? [{ field: path, message: 'give exactly one of workflow_id and loop_id' }]
+    : []),
+  ...(loop_id === undefined || isId(loop_id, 'loop')
+    ? []
+    : [{ field: below(path, 'loop_id'), message: 'is not the id of a loop', actual: loop_id }]),
+  ...(loop_id !== undefined && wait
+    ? [
+        {
+          field: below(path, 'wait'),
+          message:
+            'a step waits only for a workflow: the runs of a loop may have to wait their turn',
+        },
+      ]
+    : []),
+  ...templates({ event, config }, path, scope),
+]
+
+const sleeps: Check<'sleep'> = ({ duration, until }, path) => {
+  if ((duration === undefined) === (until === undefined))
+    return [{ field: path, message: 'give exactly one of duration and until' }]
+  return until === undefined
+    ? checkDuration(duration, below(path, 'duration'))
+    : checkTime(until, below(path, 'until'))
+}
+
+const items: Check<'for_each'> = ({ items: list }, path, { roots, rule }) =>
+  typeof list === 'string'
+    ? checkExpression(list, roots, below(path, 'items'), rule)
+    : checkTemplate(list, roots, below(path, 'items'), rule)
+
+const arms: { readonly [K in Step['kind']]: Check<K> } = {
+  action: ({ parameters, execution_location, environment_id }, path, scope) => [
+    ...(execution_location === 'environment' && environment_id === undefined
+      ? [{ field: below(path, 'environment_id'), message: 'is required to execute in one' }]
+      : []),
+    ...(execution_location === 'managed' && environment_id !== undefined
+      ? [{ field: below(path, 'environment_id'), message: 'what the service executes has none' }]
+      : []),
+    ...templates({ parameters }, path, scope),
+  ],
+  sleep: sleeps,
+  wait_for_event: waits,
+  interaction: asks,
+  check: checks,
+  loop: starts,
+  agent: checkAgentConfig,
+  parallel: ({ branches }, path) =>
+    branches.flatMap(({ id }, index) => {
+      const first = branches.findIndex((branch) => branch.id === id)
+      return first < index
+        ? [
+            {
+              field: below(below(below(path, 'branches'), index), 'id'),
+              message: `the id ${id} is already that of branch ${first}`,
+              actual: id,
+            },
+          ]
+        : []
+    }),
+  for_each: items,
+}
+
+/** Check the config of a step. @param path of the config. */
+export const checkConfig = (step: Step, path: string, scope: Scope): FieldError[] =>
+  (arms[step.kind] as Check<Step['kind']>)(step.config as never, path, scope)

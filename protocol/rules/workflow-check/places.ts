@@ -1,0 +1,19 @@
+/** Walking the steps of a workflow with the exact place of each. */
+import type { Step } from '../../workflows/steps.ts'
+import { below } from './path.ts'
+
+/** What steps give, and those inside of them. @param path of the list. @param find what a step without steps inside gives; `at`: the path of its config. */
+export const placesIn = <T>(
+  steps: readonly Step[],
+  path: string,
+  find: (step: Step, at: string) => readonly T[],
+): T[] =>
+  steps.flatMap((step, index) => {
+    const at = below(below(path, index), 'config')
+    if (step.kind === 'for_each') return placesIn(step.config.steps, below(at, 'steps'), find)
+    return step.kind === 'parallel'
+      ? step.config.branches.flatMap((branch, i) =>
+          placesIn(branch.steps, below(below(below(at, 'branches'), i), 'steps'), find),
+        )
+      : find(step, at)
+  })

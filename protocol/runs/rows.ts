@@ -1,0 +1,359 @@
+/** Runs: starting, reading, controlling and following them. */
+import { Type, type Static } from 'typebox'
+import {
+  Closed,
+  Id,
+  bodyKey,
+  JsonObject,
+  cutting,
+  listOf,
+  many,
+  pageOf,
+  paging,
+  runPageOf,
+} from '../common.ts'
+import { command, query, stream } from '../contract.ts'
+import { checkSpec, Spec } from '../workflows/spec.ts'
+import { checkBudget } from '../loops/credits.ts'
+import { LoopRun, runStatuses } from '../loops/run.ts'
+import {
+  LoopRunDetail,
+  ProjectRunEvent,
+  Run,
+  runAdditions,
+  runDetailAdditions,
+  RunEventPage,
+  RunStep,
+  stepAdditions,
+  WorkflowRun,
+  WorkflowRunDetail,
+} from './schema.ts'
+import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
+
+const start = {
+  input: Type.Optional(JsonObject),
+  config: Type.Optional(JsonObject),
+  metadata: Type.Optional(JsonObject),
+  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  parent_run_id: Type.Optional(Id),
+  idempotency_key: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      description:
+        'A second start with this key answers the same run while it is active, 409 afterwards',
+    }),
+  ),
+  priority: Type.Optional(
+    Type.Integer({
+      minimum: -1000,
+      maximum: 1000,
+      description: 'Jobs of a higher priority are handed out first; 0 by default',
+    }),
+  ),
+  fairness_key: Type.Optional(
+    Type.String({
+      maxLength: 128,
+      description: 'Keys share a queue equally; within a key, the oldest job first',
+    }),
+  ),
+}
+const StartRun = Closed({ definition_id: Type.Optional(Id), spec: Type.Optional(Spec), ...start })
+export const StartWorkflowRun = Closed(start)
+
+export const BulkRunRequest = Closed({
+  run_ids: Type.Array(Id, { minItems: 1, maxItems: 200 }),
+  reason: Type.Optional(Type.String({ maxLength: 1024 })),
+})
+export const BulkRunResult = Type.Object({
+  results: Type.Array(
+    Type.Object({
+      run_id: Type.String(),
+      ok: Type.Boolean(),
+      status: Type.Optional(Type.String()),
+      error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    }),
+  ),
+})
+export const Reason = Closed({ reason: Type.Optional(Type.String({ maxLength: 1024 })) })
+const Recover = Closed({
+  reason: Type.Optional(Type.String({ maxLength: 1024 })),
+  budget_usd: Type.Optional(Type.Number({ minimum: 0 })),
+  credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
+  max_agent_turns: Type.Optional(Type.Integer({ minimum: 1 })),
+  wall_clock_extend_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
+})
+const Retry = Closed({
+  ...Recover.properties,
+  from_step: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description:
+        'Key of a step that the run has reached: it and all later ones are taken again, earlier ones keep their outputs',
+    }),
+  ),
+})
+const checkRecover = (body: Static<typeof Recover>) => checkBudget(body)
+const Signal = Closed({
+  name: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$' })),
+  payload: Type.Optional(JsonObject),
+  idempotency_key: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      description:
+        'Of a named signal: one with this name and key counts once. A step is completed once anyway',
+    }),
+  ),
+  step_key: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  result: Type.Optional(JsonObject),
+})
+const checkSignal = ({ name, payload, step_key, result }: Static<typeof Signal>) => [
+  ...((name === undefined) === (step_key === undefined)
+    ? [{ field: 'name', message: 'give exactly one of name and step_key' }]
+    : []),
+  ...(name !== undefined && result !== undefined
+    ? [{ field: 'result', message: 'goes with step_key; a named signal has a payload' }]
+    : []),
+  ...(step_key !== undefined && payload !== undefined
+    ? [{ field: 'payload', message: 'goes with name; a step is completed with a result' }]
+    : []),
+]
+const checkStart = (body: Static<typeof StartRun>) =>
+  (body.definition_id === undefined) === (body.spec === undefined)
+    ? [{ field: 'definition_id', message: 'give exactly one of definition_id and spec' }]
+    : body.spec
+      ? checkSpec(body.spec, 'spec')
+      : []
+
+/** Filters of run lists. */
+const runFilters = {
+  status: Type.Optional(many(Type.Enum([...runStatuses]))),
+  workflow_type: Type.Optional(Type.String()),
+  queue: Type.Optional(Type.String()),
+  parent_run_id: Type.Optional(Type.String()),
+  initiated_by: Type.Optional(Type.String()),
+  external_id: Type.Optional(Type.String()),
+  loop_id: Type.Optional(Type.String()),
+  source_event_id: Type.Optional(Type.String()),
+  ...paging,
+}
+const After = Closed({
+  after_sequence: Type.Optional(Type.Integer({ minimum: 0 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
+})
+const self = { kind: 'run', slot: 'id', prefix: 'run' } as const
+const P = '/projects/:project/runs'
+const tag = 'runs'
+
+export const runs = {
+  'run.start': command(`POST ${P}`, {
+    summary: 'Start a run of a workflow or of an inline spec',
+    tag,
+    permission: 'runs.operate',
+    to: { kind: 'run', mint: 'run' },
+    body: StartRun,
+    check: checkStart,
+    key: bodyKey,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: WorkflowRun,
+    status: 202,
+    limit: 1_048_576,
+    errors: ['not_found', 'idempotency_key_conflict'],
+  }),
+  'run.list': query(`GET ${P}`, {
+    summary: 'List runs, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed({ ...runFilters, include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: runPageOf(Run),
+  }),
+  'run.feed': stream(`GET ${P}/events`, {
+    summary: 'Follow every run of the project',
+    tag,
+    permission: 'project.view',
+    stream: 'sse',
+    query: Closed({ since: Type.Optional(Type.Integer({ minimum: 0 })) }),
+    reply: ProjectRunEvent,
+  }),
+  'run.cancel_many': command(`POST ${P}/cancellations`, {
+    summary: 'Cancel several runs',
+    tag,
+    permission: 'runs.operate',
+    each: { over: 'run_ids', command: 'run.cancel', prefix: 'run' },
+    body: BulkRunRequest,
+    reply: BulkRunResult,
+  }),
+  'run.retry_many': command(`POST ${P}/retries`, {
+    summary: 'Retry several failed runs',
+    tag,
+    permission: 'runs.operate',
+    each: { over: 'run_ids', command: 'run.retry', prefix: 'run' },
+    body: BulkRunRequest,
+    reply: BulkRunResult,
+  }),
+  'run.get': query(`GET ${P}/:id`, {
+    summary: 'One run, with its spec and what it waits for',
+    tag,
+    permission: 'project.view',
+    query: Closed({ include: runDetailAdditions.include }),
+    additions: runDetailAdditions.additions,
+    reply: Type.Union([WorkflowRunDetail, LoopRunDetail]),
+    errors: ['not_found'],
+  }),
+  'run.action_log': query(`GET ${P}/:id/action-log`, {
+    summary: 'Calls of actions of a run, oldest first',
+    tag,
+    permission: 'project.view',
+    query: Closed(paging),
+    reply: pageOf(ActionLogEntry),
+    errors: ['not_found'],
+  }),
+  'run.jobs': query(`GET ${P}/:id/jobs`, {
+    summary: 'Jobs of a run, oldest first',
+    tag,
+    permission: 'project.view',
+    query: Closed({ ...paging, include: jobAdditions.include }),
+    additions: jobAdditions.additions,
+    reply: pageOf(Job),
+    errors: ['not_found'],
+  }),
+  'run.steps': query('GET /runs/:id/steps', {
+    summary: 'Structured state of the steps of a run',
+    tag,
+    permission: 'project.view',
+    query: Closed({ ...cutting, include: stepAdditions.include }),
+    additions: stepAdditions.additions,
+    reply: listOf(RunStep),
+    errors: ['not_found'],
+  }),
+  'run.events': stream('GET /runs/:id/events', {
+    summary: 'The timeline of a run: a page of JSON, or a stream until the run ends',
+    tag,
+    permission: 'project.view',
+    stream: 'accept',
+    query: After,
+    reply: RunEventPage,
+    errors: ['not_found'],
+  }),
+  // Cancelling, resuming and retrying have no key in their bodies: by the header alone a repeat of them is told.
+  'run.cancel': command(`POST ${P}/:id/cancellations`, {
+    summary: 'Request cancellation',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: Reason,
+    bodyOptional: true,
+    reply: Run,
+    status: 204,
+    errors: ['not_found'],
+  }),
+  'run.resume': command(`POST ${P}/:id/resumptions`, {
+    summary: 'Resume a suspended run now, whatever it waits for',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: Reason,
+    bodyOptional: true,
+    reply: Run,
+    status: 204,
+    errors: ['not_found', 'run_not_suspended'],
+  }),
+  'run.signal': command(`POST ${P}/:id/signals`, {
+    summary: 'Send a named signal, or complete a suspended step',
+    tag,
+    permission: 'runs.operate',
+    to: self,
+    body: Signal,
+    check: checkSignal,
+    key: bodyKey,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: Type.Union([Type.Object({ source_event_id: Type.String() }), WorkflowRun, LoopRun]),
+    status: 202,
+    alsoStatus: [200],
+    errors: ['not_found', 'conflict'],
+  }),
+
+  // Forms that newer clients use for the same things.
+  'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
+    summary: 'Request cancellation, answering the run',
+    tag: 'compat',
+    alias: 'run.cancel',
+    as: 'run.cancel',
+    permission: 'runs.operate',
+    to: self,
+    body: Reason,
+    bodyOptional: true,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: Run,
+    errors: ['not_found'],
+  }),
+  'run.recover': command(`POST ${P}/:id/resume`, {
+    summary: 'Resume a failed or suspended run in place',
+    tag: 'compat',
+    alias: 'run.resume',
+    permission: 'runs.operate',
+    to: self,
+    body: Recover,
+    check: checkRecover,
+    bodyOptional: true,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: Run,
+    status: 202,
+    errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+  }),
+  'run.retry': command(`POST ${P}/:id/retry`, {
+    summary: 'Retry one failed run in place',
+    tag: 'compat',
+    alias: 'run.retry_many',
+    permission: 'runs.operate',
+    to: self,
+    body: Retry,
+    check: checkRecover,
+    bodyOptional: true,
+    query: Closed({ include: runAdditions.include }),
+    additions: runAdditions.additions,
+    reply: Run,
+    status: 202,
+    errors: ['not_found', 'run_not_failed', 'run_version_superseded', 'limit_not_raised'],
+  }),
+  'run.project_steps': query(`GET ${P}/:id/steps`, {
+    summary: 'Steps of a run',
+    tag: 'compat',
+    alias: 'run.steps',
+    as: 'run.steps',
+    permission: 'project.view',
+    query: Closed({ ...cutting, include: stepAdditions.include }),
+    additions: stepAdditions.additions,
+    reply: listOf(RunStep),
+    errors: ['not_found'],
+  }),
+  'run.project_events': stream(`GET ${P}/:id/events`, {
+    summary: 'The timeline of a run',
+    tag: 'compat',
+    alias: 'run.events',
+    as: 'run.events',
+    permission: 'project.view',
+    stream: 'accept',
+    query: After,
+    reply: RunEventPage,
+    errors: ['not_found'],
+  }),
+  'run.events_stream': stream(`GET ${P}/:id/events.stream`, {
+    summary: 'The timeline of a run, always as a stream',
+    tag: 'compat',
+    alias: 'run.events',
+    as: 'run.events',
+    permission: 'project.view',
+    stream: 'sse',
+    query: After,
+    reply: RunEventPage,
+    errors: ['not_found'],
+  }),
+} as const

@@ -1,0 +1,72 @@
+/**
+ * Files of a session. Uploads are `multipart/form-data`, or JSON with the bytes in base64. What the contract leaves open and is
+ * decided here: whoever may read the session may list its files and read them; a file is given up when its bytes have not come
+ * within ten minutes.
+ */
+import { Type } from 'typebox'
+import { Closed, pageOf, paging } from '../common.ts'
+import { blob, command, query } from '../contract.ts'
+import { Artifact, Attached } from './attachments.ts'
+import { limits } from './limits.ts'
+
+const S = '/projects/:project/sessions/:session_id/attachments'
+const tag = 'sessions'
+const to = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as const
+const act = { tag, permission: 'agent.invoke', to } as const
+const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
+
+const Upload = Closed({
+  file: Type.String({
+    minLength: 1,
+    contentEncoding: 'base64',
+    description: 'The bytes: a part of the form, or base64 in JSON',
+  }),
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: limits.file.name,
+      description: 'The name of the part by default',
+    }),
+  ),
+  mime: Type.Optional(
+    Type.String({
+      maxLength: limits.file.name,
+      description: 'A hint; the type is found out from the bytes',
+    }),
+  ),
+  size_bytes: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Must be the size that arrives' }),
+  ),
+})
+
+export const attachments = {
+  'session.attach': command(`POST ${S}`, {
+    ...act,
+    summary: 'Give a session a file, which messages to it can then show',
+    upload: true,
+    body: Upload,
+    reply: Attached,
+    status: 201,
+    alsoStatus: [200],
+    limit: limits.file.body,
+    errors: ['not_found', 'conflict', 'artifact_storage_unavailable'],
+  }),
+  'session.attachments': query(`GET ${S}`, {
+    ...read,
+    summary: 'Files of a session, the oldest first',
+    reply: pageOf(Artifact),
+    query: Closed({ ...paging }),
+  }),
+  'session.attachment': blob(`GET ${S}/:artifact_id/content`, {
+    ...read,
+    summary: 'The bytes of a file',
+    reply: Type.String({ format: 'binary' }),
+    errors: ['not_found', 'artifact_storage_unavailable'],
+  }),
+  'session.detach': command(`DELETE ${S}/:artifact_id`, {
+    ...act,
+    summary: 'Erase a file; messages that show it say so from then on',
+    status: 204,
+    errors: ['not_found', 'conflict'],
+  }),
+} as const

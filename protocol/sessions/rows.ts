@@ -1,0 +1,385 @@
+/**
+ * Sessions of agents: invocation, turns, messages, nudges. What the contract leaves open and is decided here: unknown fields are
+ * refused; a message with a block of type `file` is dropped, and any other unknown type refuses the request; `visibility` is a
+ * label that product views may use; whoever may view the project reads its sessions, but for those of channels that they may not read.
+ */
+import { Type, type Static } from 'typebox'
+import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
+import { InlineConfig } from '../agents/inline.ts'
+import { channelOfKey } from '../channels/exchange.ts'
+import { Closed, Id, bodyKey, JsonObject, Timestamp, many, pageOf, paging } from '../common.ts'
+import { command, query } from '../contract.ts'
+import type { FieldError } from '../errors.ts'
+import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from './check.ts'
+import { Retention } from './retention.ts'
+import { limits } from './limits.ts'
+import {
+  AgentTurn,
+  MessagePage,
+  NudgeAck,
+  NudgeStatus,
+  Session,
+  SessionDetail,
+  sessionStatuses,
+  SessionNudge,
+  TurnAck,
+} from './schema.ts'
+
+const Content = Type.Array(JsonObject, {
+  minItems: 1,
+  maxItems: limits.blocks,
+  description: 'Blocks: text, image, document',
+})
+export const ApplicationContext = Type.Object({ name: Type.String(), content: Type.String() })
+const Context = Type.Array(ApplicationContext, {
+  description: 'Application context; the model sees it as app-<name>',
+})
+const Key = Type.String({ maxLength: limits.key })
+export const Operation = Closed({
+  timeout_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Of active execution; what is longer than may be is cut to that',
+    }),
+  ),
+})
+export const Output = Closed({ schema: JsonObject })
+const SessionKey = Type.String({ maxLength: limits.session_key })
+const Title = Type.String({ maxLength: limits.title })
+const Mode = Type.Enum(['continue_or_create', 'new', 'continue'])
+const seed = {
+  mode: Type.Optional(Mode),
+  session_key: Type.Optional(SessionKey),
+  scope_name: Type.Optional(SessionKey),
+  title: Type.Optional(Title),
+  visibility: Type.Optional(Type.Enum(['project', 'private'])),
+  compaction_policy: Type.Optional(CompactionPolicy),
+  retention: Type.Optional(Retention),
+  thinking_effort: Type.Optional(ThinkingEffort),
+  metadata: Type.Optional(JsonObject),
+}
+const CreateSession = Closed({
+  agent_id: Id,
+  model: Type.Optional(Type.String({ maxLength: 256 })),
+  ...seed,
+})
+export type SessionSeed = Partial<Omit<Static<typeof CreateSession>, 'agent_id'>>
+const checkSeed = (
+  { compaction_policy, retention, metadata, session_key, scope_name }: SessionSeed,
+  under = '',
+): FieldError[] => [
+  ...Object.entries({ session_key, scope_name }).flatMap(([field, key]) =>
+    key !== undefined && channelOfKey(key.trim()) !== undefined
+      ? [
+          {
+            field: `${under}${field}`,
+            message: 'is the key of a channel: what is said there is said in the channel',
+            actual: key,
+          },
+        ]
+      : [],
+  ),
+  ...compactionFaults(compaction_policy, `${under}compaction_policy`),
+  ...checkMetadata(metadata, `${under}metadata`),
+  ...(retention?.mode === 'bounded' && retention.ttl_seconds === undefined
+    ? [{ field: `${under}retention.ttl_seconds`, message: 'is required for bounded' }]
+    : []),
+]
+const Invoke = Closed({
+  agent_ref: Closed({ id: Type.Optional(Id), name: Type.Optional(AgentName) }),
+  session: Type.Optional(Closed(seed)),
+  config: Type.Optional(InlineConfig),
+  operation: Type.Optional(Operation),
+  input: Closed({
+    content: Content,
+    idempotency_key: Type.Optional(Key),
+    context: Type.Optional(Context),
+    metadata: Type.Optional(JsonObject),
+  }),
+  output: Type.Optional(Output),
+  channel_context: Type.Optional(
+    Closed({
+      provider: Type.Optional(Type.String()),
+      workspace_id: Type.Optional(Type.String()),
+      channel_id: Type.Optional(Type.String()),
+      thread_id: Type.Optional(Type.String()),
+    }),
+  ),
+})
+function checkInvoke({
+  agent_ref: { id, name },
+  session,
+  input,
+  output,
+}: Static<typeof Invoke>): FieldError[] {
+  return [
+    ...((id === undefined) === (name === undefined)
+      ? [{ field: 'agent_ref', message: 'give exactly one of id and name' }]
+      : []),
+    ...checkSeed(session ?? {}, 'session.'),
+    ...checkContent(input.content, 'input.content'),
+    ...checkContext(input.context ?? [], 'input.context'),
+    ...checkMetadata(input.metadata, 'input.metadata'),
+    ...(output ? checkOutput(output.schema, 'output.schema') : []),
+  ]
+}
+const StartTurn = Closed({
+  content: Content,
+  role: Type.Optional(Type.Literal('user')),
+  idempotency_key: Type.Optional(Key),
+  operation: Type.Optional(Operation),
+  context: Type.Optional(Context),
+  output: Type.Optional(Output),
+  metadata: Type.Optional(JsonObject),
+})
+const checkStart = ({
+  content,
+  context,
+  output,
+  metadata,
+}: Static<typeof StartTurn>): FieldError[] => [
+  ...checkContent(content, 'content'),
+  ...checkContext(context ?? [], 'context'),
+  ...checkMetadata(metadata, 'metadata'),
+  ...(output ? checkOutput(output.schema, 'output.schema') : []),
+]
+const UpdateSession = Closed({
+  title: Type.Optional(Title),
+  status: Type.Optional(Type.Enum([...sessionStatuses])),
+  compaction_policy: Type.Optional(CompactionPolicy),
+  thinking_effort: Type.Optional(ThinkingEffort),
+})
+const checkUpdate = ({ compaction_policy }: Static<typeof UpdateSession>): FieldError[] =>
+  compactionFaults(compaction_policy)
+const Total = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 }))
+const Append = Closed({
+  messages: Type.Array(
+    Closed({
+      role: Type.Enum(['system', 'user', 'assistant', 'tool']),
+      content: Type.Array(JsonObject, { maxItems: limits.blocks }),
+      metadata: Type.Optional(JsonObject),
+      created_at: Type.Optional(Timestamp),
+    }),
+    { minItems: 1, maxItems: limits.append },
+  ),
+  token_input_total: Total,
+  token_output_total: Total,
+  cache_read_input_total: Total,
+  cache_creation_input_total: Total,
+  model: Type.Optional(Type.String({ maxLength: 256 })),
+  model_provider: Type.Optional(Type.String({ maxLength: 256 })),
+})
+const checkAppend = ({ messages }: Static<typeof Append>): FieldError[] => checkAppended(messages)
+const Nudge = Closed({
+  content: Type.String({ minLength: 1, maxLength: limits.nudge }),
+  idempotency_key: Type.Optional(Key),
+  metadata: Type.Optional(JsonObject),
+  wake: Type.Optional(Type.Boolean()),
+})
+const checkNudge = ({ metadata }: Static<typeof Nudge>): FieldError[] =>
+  checkMetadata(metadata, 'metadata')
+
+const Order = Type.Optional(Type.Enum(['asc', 'desc'], { default: 'asc' }))
+const Include = Type.Optional(many(Type.Enum(['context'])))
+const After = Type.Optional(Type.Integer({ minimum: 0 }))
+const P = '/projects/:project'
+const S = `${P}/sessions/:session_id`
+const tag = 'sessions'
+const self = { kind: 'session', slot: 'session_id', prefix: 'agent_session' } as const
+const LIMIT = 2_097_152
+const act = { tag, permission: 'agent.invoke', to: self } as const
+const read = { tag, permission: 'project.view', errors: ['not_found'] } as const
+const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflict'] as const
+
+const cancelTurn = {
+  ...act,
+  summary: 'End a turn; what it committed stays',
+  body: Closed({}),
+  bodyOptional: true,
+  reply: AgentTurn,
+  errors: ['not_found', 'turn_owned_by_run'],
+} as const
+const cancelSession = {
+  ...act,
+  summary: 'Cancel the active turns of a session; those of runs only with force',
+  body: Closed({}),
+  bodyOptional: true,
+  query: Closed({ force: Type.Optional(Type.Boolean()) }),
+  reply: Session,
+  errors: ['not_found'],
+} as const
+const cancelNudge = {
+  ...act,
+  summary: 'Take a nudge back that was not delivered',
+  body: Closed({}),
+  bodyOptional: true,
+  reply: SessionNudge,
+  errors: ['not_found', 'nudge_already_delivered'],
+} as const
+
+export const sessions = {
+  'agent.invoke': command(`POST ${P}/agents/invoke`, {
+    summary: 'Send an agent one message: finds or makes the session and starts a turn',
+    tag,
+    permission: 'agent.invoke',
+    to: { kind: 'session', found: 'agent_session' },
+    body: Invoke,
+    check: checkInvoke,
+    // The key belongs to a session: it recognises nothing where each request makes a session of its own.
+    key: ({ input, session = {} }: Static<typeof Invoke>) =>
+      session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim()
+        ? undefined
+        : bodyKey(input),
+    reply: TurnAck,
+    status: 202,
+    stream: 'accept',
+    limit: LIMIT,
+    errors: starting,
+  }),
+  'session.create': command(`POST ${P}/sessions`, {
+    summary: 'Find or make a session',
+    tag,
+    permission: 'agent.invoke',
+    to: { kind: 'session', found: 'agent_session' },
+    body: CreateSession,
+    check: checkSeed,
+    reply: Session,
+    errors: ['not_found', 'conflict', 'agent_inactive'],
+  }),
+  'session.list': query(`GET ${P}/sessions`, {
+    ...read,
+    summary: 'Sessions, the latest activity first',
+    reply: pageOf(Session),
+    errors: ['session_agent_ref_conflict', 'session_key_scope_required', 'not_found'],
+    query: Closed({
+      agent_id: Type.Optional(Id),
+      agent_name: Type.Optional(AgentName),
+      session_key: Type.Optional(SessionKey),
+      scope_name: Type.Optional(SessionKey),
+      status: Type.Optional(many(Type.Enum([...sessionStatuses]))),
+      scope: Type.Optional(Type.Enum(['agent', 'loop'])),
+      provider: Type.Optional(Id),
+      integration_id: Type.Optional(Id),
+      since: Type.Optional(Timestamp),
+      ...paging,
+    }),
+  }),
+  'session.get': query(`GET ${S}`, { ...read, summary: 'One session', reply: SessionDetail }),
+  'session.update': command(`PATCH ${S}`, {
+    ...act,
+    summary: 'Change, archive or restore a session',
+    body: UpdateSession,
+    check: checkUpdate,
+    reply: Session,
+    errors: ['not_found', 'conflict'],
+  }),
+  'session.delete': command(`DELETE ${S}`, {
+    ...act,
+    permission: 'project.edit',
+    summary: 'Delete a session; its key is free again',
+    status: 204,
+    errors: ['not_found', 'conflict'],
+  }),
+  'session.cancel': command(`POST ${S}/cancel`, cancelSession),
+  'session.compact': command(`POST ${S}/compact`, {
+    ...act,
+    summary: 'Summarise what is new, and wait for it',
+    body: Closed({}),
+    bodyOptional: true,
+    reply: Session,
+    errors: ['not_found', 'conflict', 'agent_inactive'],
+  }),
+  'session.messages': query(`GET ${S}/messages`, {
+    ...read,
+    summary: 'Messages by number',
+    reply: MessagePage,
+    query: Closed({
+      after_sequence: After,
+      before_sequence: Type.Optional(Type.Integer({ minimum: 1 })),
+      order: Order,
+      limit: paging.limit,
+      include: Include,
+    }),
+  }),
+  'session.append': command(`POST ${S}/messages`, {
+    ...act,
+    summary: 'Add messages without starting a turn',
+    body: Append,
+    check: checkAppend,
+    reply: Session,
+    limit: LIMIT,
+    errors: ['not_found', 'conflict'],
+  }),
+  'session.turns': query(`GET ${S}/turns`, {
+    ...read,
+    summary: 'Turns, by creation',
+    reply: pageOf(AgentTurn),
+    query: Closed({ ids: Type.Optional(many(Id)), order: Order, ...paging }),
+    exact: 'ids',
+  }),
+  'session.start_turn': command(`POST ${S}/turns`, {
+    ...act,
+    summary: 'Start a turn',
+    body: StartTurn,
+    check: checkStart,
+    key: bodyKey,
+    reply: TurnAck,
+    status: 202,
+    stream: 'accept',
+    limit: LIMIT,
+    errors: starting,
+  }),
+  'session.turn': query(`GET ${S}/turns/:turn_id`, {
+    ...read,
+    summary: 'One turn',
+    reply: AgentTurn,
+  }),
+  'session.cancel_turn': command(`POST ${S}/turns/:turn_id/cancel`, cancelTurn),
+  'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, {
+    ...read,
+    summary: 'Messages of a turn by number',
+    reply: MessagePage,
+    query: Closed({ after_sequence: After, limit: paging.limit, include: Include }),
+  }),
+  'session.nudges': query(`GET ${S}/nudges`, {
+    ...read,
+    summary: 'Nudges, by creation',
+    reply: pageOf(SessionNudge),
+    query: Closed({ status: Type.Optional(many(NudgeStatus)), order: Order, ...paging }),
+  }),
+  'session.nudge': command(`POST ${S}/nudges`, {
+    ...act,
+    summary: 'Say something to the turn under way, or start one',
+    body: Nudge,
+    check: checkNudge,
+    key: bodyKey,
+    reply: NudgeAck,
+    status: 202,
+    errors: ['not_found', 'conflict', 'agent_inactive'],
+  }),
+  'session.get_nudge': query(`GET ${S}/nudges/:nudge_id`, {
+    ...read,
+    summary: 'One nudge',
+    reply: SessionNudge,
+  }),
+  'session.cancel_nudge': command(`POST ${S}/nudges/:nudge_id/cancel`, cancelNudge),
+
+  'session.cancellations': command(`POST ${S}/cancellations`, {
+    ...cancelSession,
+    tag: 'compat',
+    alias: 'session.cancel',
+    as: 'session.cancel',
+  }),
+  'session.turn_cancellations': command(`POST ${S}/turns/:turn_id/cancellations`, {
+    ...cancelTurn,
+    tag: 'compat',
+    alias: 'session.cancel_turn',
+    as: 'session.cancel_turn',
+  }),
+  'session.nudge_cancellations': command(`POST ${S}/nudges/:nudge_id/cancellations`, {
+    ...cancelNudge,
+    tag: 'compat',
+    alias: 'session.cancel_nudge',
+    as: 'session.cancel_nudge',
+  }),
+} as const

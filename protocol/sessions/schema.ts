@@ -1,0 +1,304 @@
+/**
+ * Sessions, turns, messages and nudges as clients get them. The objects are closed: exactly these fields. What a fold of the
+ * transcript needs is here too: a message and a turn of the transcript are what the frames carry.
+ */
+import { Type, type Static } from 'typebox'
+import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
+import { InlineConfig } from '../agents/inline.ts'
+import { JsonObject, Timestamp } from '../common.ts'
+import { Interaction } from '../interactions/schema.ts'
+import { Block } from './turns/blocks.ts'
+import { Retention } from './retention.ts'
+
+const closed = { additionalProperties: false } as const
+const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()])
+const Count = Type.Integer({ minimum: 0 })
+
+export const sessionStatuses = ['active', 'archived', 'deleted'] as const
+export const LatestCompaction = Type.Object(
+  { message_id: Type.String(), sequence: Type.Integer(), covers_through_sequence: Type.Integer() },
+  closed,
+)
+/** How far a compaction is. `in_progress` is read off the deadline, so a lost pass does not look busy for ever. */
+export const CompactionProgress = Type.Object(
+  {
+    in_progress: Type.Boolean(),
+    started_at: Type.Optional(Timestamp),
+    deadline: Type.Optional(Timestamp),
+    from_sequence: Type.Optional(Type.Integer()),
+    through_sequence: Type.Optional(Type.Integer()),
+    message_count: Type.Optional(Type.Integer()),
+    threshold_tokens: Type.Optional(Type.Integer()),
+  },
+  closed,
+)
+export type CompactionProgress = Static<typeof CompactionProgress>
+const session = {
+  id: Type.String(),
+  agent_id: Type.String(),
+  title: Type.String(),
+  status: Type.Enum([...sessionStatuses]),
+  origin: Type.Enum(['manual', 'api', 'loop', 'interaction']),
+  scope: Type.Enum(['agent', 'loop']),
+  scope_ref_id: Type.String(),
+  scope_name: Type.String({ description: 'Former name of session_key' }),
+  session_key: Type.String(),
+  visibility: Type.Enum(['project', 'private']),
+  model: Type.Optional(Type.String()),
+  model_provider: Type.Optional(Type.String()),
+  compaction_policy: Type.Optional(CompactionPolicy),
+  retention: Type.Optional(Retention),
+  expires_at: Type.Optional(orNull(Timestamp)),
+  thinking_effort: Type.Optional(ThinkingEffort),
+  message_count: Count,
+  token_input_total: Count,
+  token_output_total: Count,
+  cache_read_input_total: Count,
+  cache_creation_input_total: Count,
+  version: Type.Integer({ minimum: 1 }),
+  last_message_at: Type.Optional(orNull(Timestamp)),
+  forked_from_session_id: Type.Optional(Type.String()),
+  forked_from_sequence: Type.Optional(Type.Integer()),
+  created_by: Type.Optional(Type.String()),
+  metadata: Type.Optional(JsonObject),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+} as const
+/** A session in lists, acknowledgements and answers of commands. */
+export const Session = Type.Object(session, closed)
+const config = { config: Type.Optional(InlineConfig) } as const
+/** The stored record. Only `GET /sessions/{id}` shows its `config`. */
+export type Session = Static<typeof Session> & {
+  readonly config?: Static<typeof InlineConfig>
+}
+/** A session as clients read it: records of earlier releases do not name a whole compaction policy. */
+export const shownSession = <S extends Session>(session: S): S => ({
+  ...session,
+  compaction_policy: resolvedPolicy(session.compaction_policy),
+})
+/** A session without what only a reading of it alone shows. */
+export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
+/** A session read alone. */
+export const SessionDetail = Type.Object(
+  {
+    ...session,
+    ...config,
+    latest_compaction: Type.Optional(orNull(LatestCompaction)),
+    compaction: CompactionProgress,
+  },
+  closed,
+)
+export type SessionDetail = Static<typeof SessionDetail>
+
+const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
+/** Tokens and model calls of a turn; counters that are zero are left out, except the first two. */
+export const Usage = Type.Object({
+  input_tokens: Type.Optional(Count),
+  output_tokens: Type.Optional(Count),
+  cache_read_input_tokens: Type.Optional(Count),
+  cache_creation_input_tokens: Type.Optional(Count),
+  reasoning_tokens: Type.Optional(Count),
+  calls: Type.Optional(Count),
+})
+export type Usage = Static<typeof Usage>
+/** What a waiting turn waits for. */
+export const Wait = Type.Object(
+  {
+    kind: Type.Literal('interaction'),
+    interaction_id: Type.String(),
+    tool_call_id: Type.String(),
+    expires_at: Type.Optional(Timestamp),
+  },
+  closed,
+)
+const turn = {
+  id: Type.String(),
+  agent_id: Type.String(),
+  session_id: Type.String(),
+  run_id: Type.Optional(Type.String()),
+  step_key: Type.Optional(Type.String()),
+  channel_exchange_id: Type.Optional(Type.String()),
+  attempt: Type.Integer({ minimum: 1 }),
+  status: Type.Enum([...turnStatuses]),
+  seq: Type.Optional(Type.Integer()),
+  error_type: Type.Optional(Type.String()),
+  error_message: Type.Optional(Type.String()),
+  output: Type.Optional(JsonObject),
+  output_source: Type.Optional(Type.Enum(['tool', 'text'])),
+  usage: Type.Optional(Usage),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  completed_at: Type.Optional(Timestamp),
+} as const
+/** A turn on pages of the transcript. */
+export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
+export type TranscriptTurn = Static<typeof TranscriptTurn>
+/** A turn as the frame `turn.upsert` of the transcript stream has it, and as it is stored. `phase` is null once it has ended. */
+export type TurnUpsert = TranscriptTurn & {
+  readonly phase: 'queued' | 'running' | 'waiting' | null
+}
+/** The turn of a frame as pages have it. */
+export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
+/** A turn read as a record of its own. */
+export const AgentTurn = Type.Object(
+  {
+    ...turn,
+    error_scope: Type.Optional(
+      Type.Literal('agent_turn', { description: 'The budget of the whole turn ran out' }),
+    ),
+    effective_timeout_seconds: Type.Optional(Type.Integer()),
+  },
+  closed,
+)
+export type AgentTurn = Static<typeof AgentTurn>
+/** What the record of a turn has besides the transcript's. */
+export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
+/** The record of a turn, from the transcript's and the rest. */
+export const agentTurn = (
+  { phase: _, wait: __, ...turn }: TurnUpsert,
+  extra: TurnExtra,
+): AgentTurn => ({ ...turn, ...extra })
+
+const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
+const Role = Type.Enum([...roles])
+const EntryType = Type.Enum(['message', 'compaction'])
+/** A message as the transcript has it: streaming rows have no sequence yet; the final version of a row keeps its id. */
+export const TranscriptMessage = Type.Object(
+  {
+    id: Type.String(),
+    session_id: Type.String(),
+    agent_id: Type.String(),
+    turn_id: Type.Optional(Type.String()),
+    role: Role,
+    content: Type.Array(Block),
+    entry_type: EntryType,
+    status: Type.Enum(['streaming', 'final']),
+    turn_index: orNull(Type.Integer()),
+    sequence: orNull(Type.Integer()),
+    covers_through_sequence: Type.Optional(Type.Integer()),
+    metadata: Type.Optional(JsonObject),
+    created_at: Timestamp,
+  },
+  closed,
+)
+export type TranscriptMessage = Static<typeof TranscriptMessage>
+/** A message of the log: numbered 1, 2, 3… in its session. Hidden context rows take numbers too. */
+export const SessionMessage = Type.Object(
+  {
+    id: Type.String(),
+    session_id: Type.String(),
+    agent_id: Type.String(),
+    role: Role,
+    content: Type.Array(Block),
+    entry_type: EntryType,
+    sequence: Type.Integer({ minimum: 1 }),
+    covers_through_sequence: Type.Optional(Type.Integer()),
+    turn_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(JsonObject),
+    created_at: Timestamp,
+  },
+  closed,
+)
+export type SessionMessage = Static<typeof SessionMessage>
+export const MessagePage = Type.Object({
+  items: Type.Array(SessionMessage),
+  has_more: Type.Boolean(),
+  next_sequence: Type.Optional(Type.Integer()),
+  prev_sequence: Type.Optional(Type.Integer()),
+})
+/** The logged form of a final row. */
+export const sessionMessage = ({
+  id,
+  session_id,
+  agent_id,
+  role,
+  content,
+  entry_type,
+  sequence,
+  covers_through_sequence,
+  turn_id,
+  metadata,
+  created_at,
+}: TranscriptMessage): SessionMessage => ({
+  id,
+  session_id,
+  agent_id,
+  role,
+  content,
+  entry_type,
+  sequence: sequence ?? 0,
+  ...(covers_through_sequence !== undefined && { covers_through_sequence }),
+  ...(turn_id !== undefined && { turn_id }),
+  ...(metadata && { metadata }),
+  created_at,
+})
+
+/** The answer of an admitted turn. `resume_cursor` precedes every row of the turn, `after_sequence` is the number of its input. */
+export const TurnAck = Type.Object(
+  {
+    session: Session,
+    turn: AgentTurn,
+    user_message: Type.Optional(TranscriptMessage),
+    resume_cursor: Type.String({ minLength: 1 }),
+    after_sequence: Type.Integer(),
+    deduped: Type.Boolean(),
+  },
+  closed,
+)
+export type TurnAck = Static<typeof TurnAck>
+
+const nudgeStatuses = ['pending', 'delivered', 'cancelled'] as const
+export const NudgeStatus = Type.Enum([...nudgeStatuses])
+const Delivery = Type.Enum(['current_turn', 'new_turn'])
+export const TurnRef = Type.Object(
+  { id: Type.String(), status: Type.Enum([...turnStatuses]) },
+  closed,
+)
+export const SessionNudge = Type.Object(
+  {
+    id: Type.String(),
+    status: NudgeStatus,
+    delivery: Delivery,
+    content: Type.String(),
+    turn: TurnRef,
+    sender_principal_id: Type.String(),
+    created_at: Timestamp,
+    delivered_at: Type.Optional(orNull(Timestamp)),
+    cancelled_at: Type.Optional(orNull(Timestamp)),
+  },
+  closed,
+)
+export type SessionNudge = Static<typeof SessionNudge>
+export const NudgeAck = Type.Object(
+  {
+    nudge_id: Type.String(),
+    status: NudgeStatus,
+    delivery: Delivery,
+    session: Session,
+    turn: AgentTurn,
+    after_sequence: Type.Integer(),
+    deduped: Type.Boolean(),
+    woke_turn: Type.Boolean(),
+  },
+  closed,
+)
+export type NudgeAck = Static<typeof NudgeAck>
+
+/**
+ * A page of the transcript: what a client folds before it follows.
+ * @public
+ */
+export const TranscriptSnapshot = Type.Object(
+  {
+    messages: Type.Array(TranscriptMessage),
+    turns: Type.Array(TranscriptTurn),
+    interactions: Type.Array(Interaction),
+    has_more: Type.Boolean(),
+    resume_cursor: Type.String(),
+    next_page_token: Type.Optional(Type.String()),
+  },
+  closed,
+)
+/** @public */
+export type TranscriptSnapshot = Static<typeof TranscriptSnapshot>

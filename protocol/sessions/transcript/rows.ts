@@ -1,0 +1,59 @@
+/** Following sessions: the transcript as pages and as a stream, the older numbered stream, and what a turn shows of itself right now. */
+import { Type, type Static } from 'typebox'
+import { Closed, JsonObject, Timestamp, paging } from '../../common.ts'
+import { query, stream } from '../../contract.ts'
+import { TranscriptSnapshot } from '../schema.ts'
+
+const Sealed = Type.Optional(Type.String({ minLength: 1, maxLength: 512 }))
+const S = '/projects/:project/sessions/:session_id'
+const read = { tag: 'sessions', permission: 'project.view', errors: ['not_found'] } as const
+
+/** A frame of the transcript stream: what `event_type` names, flattened. Unknown types are to be passed over. */
+const TranscriptFrame = Type.Object(
+  { event_type: Type.String(), session_id: Type.Optional(Type.String()) },
+  { additionalProperties: true },
+)
+const SessionEventFrame = Type.Object(
+  { event_type: Type.String(), session_id: Type.String(), turn_id: Type.Optional(Type.String()) },
+  { additionalProperties: true },
+)
+const LiveTurn = Type.Object(
+  {
+    session_id: Type.String(),
+    turn_id: Type.String(),
+    frames: Type.Array(JsonObject),
+    last_live_sequence: Type.Integer({ minimum: 0 }),
+    updated_at: Timestamp,
+  },
+  { additionalProperties: false },
+)
+export type LiveTurn = Static<typeof LiveTurn>
+
+export const transcripts = {
+  'session.transcript': query(`GET ${S}/transcript`, {
+    ...read,
+    summary: 'The transcript: its newest part, or what changed after a cursor, page by page',
+    reply: TranscriptSnapshot,
+    query: Closed({ cursor: Sealed, page_token: Sealed, limit: paging.limit }),
+  }),
+  'session.transcript_stream': stream(`GET ${S}/transcript/stream`, {
+    ...read,
+    summary:
+      'The transcript as a stream: what changed after a cursor as it is now, then everything as it happens',
+    stream: 'sse',
+    reply: TranscriptFrame,
+    query: Closed({ cursor: Sealed }),
+  }),
+  'session.stream': stream(`GET ${S}/stream`, {
+    ...read,
+    summary: 'Messages after a number, then everything as it happens (version 1)',
+    stream: 'sse',
+    reply: SessionEventFrame,
+    query: Closed({ after_sequence: Type.Optional(Type.Integer({ minimum: 0 })) }),
+  }),
+  'session.turn_live': query(`GET ${S}/turns/:turn_id/live`, {
+    ...read,
+    summary: 'What a turn shows right now and has not committed',
+    reply: LiveTurn,
+  }),
+} as const

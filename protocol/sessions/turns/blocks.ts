@@ -1,0 +1,99 @@
+/** Content blocks: what messages are made of. Seven types; each is open, so what a provider adds is kept and shown to it again. */
+import { Type, type Static } from 'typebox'
+import { JsonObject } from '../../common.ts'
+
+const open = { additionalProperties: true } as const
+export const Text = Type.Object({ type: Type.Literal('text'), text: Type.String() }, open)
+export const Thinking = Type.Object(
+  {
+    type: Type.Literal('thinking'),
+    thinking: Type.String(),
+    signature: Type.Optional(Type.String()),
+  },
+  open,
+)
+export const ResolvedAction = Type.Object({
+  name: Type.String({ description: 'The dotted action that was dispatched' }),
+  input: JsonObject,
+})
+export const ToolUse = Type.Object(
+  {
+    type: Type.Literal('tool_use'),
+    id: Type.String(),
+    name: Type.String(),
+    input: JsonObject,
+    status: Type.Optional(
+      Type.String({ description: 'pending, running, waiting, ok, error, cancelled' }),
+    ),
+    progress: Type.Optional(JsonObject),
+    resolved_action: Type.Optional(ResolvedAction),
+  },
+  open,
+)
+export const ToolResult = Type.Object(
+  {
+    type: Type.Literal('tool_result'),
+    tool_use_id: Type.String(),
+    content: Type.Optional(Type.Union([Type.String(), Type.Array(JsonObject)])),
+    is_error: Type.Optional(Type.Boolean()),
+  },
+  open,
+)
+export const Image = Type.Object(
+  {
+    type: Type.Literal('image'),
+    source: Type.Optional(JsonObject),
+    media_type: Type.Optional(Type.String()),
+    title: Type.Optional(Type.String()),
+    size_bytes: Type.Optional(Type.Integer()),
+  },
+  open,
+)
+export const Document = Type.Object(
+  {
+    type: Type.Literal('document'),
+    source: JsonObject,
+    title: Type.Optional(Type.String()),
+    media_type: Type.Optional(Type.String()),
+    size_bytes: Type.Optional(Type.Integer()),
+    page_count: Type.Optional(Type.Integer({ minimum: 1 })),
+    context: Type.Optional(Type.String()),
+    citations: Type.Optional(JsonObject),
+  },
+  open,
+)
+export const Reminder = Type.Object(
+  {
+    type: Type.Literal('reminder'),
+    name: Type.String(),
+    tier: Type.Enum(['contextual', 'operator']),
+    content: Type.String(),
+  },
+  open,
+)
+
+export const Block = Type.Union([Text, Thinking, ToolUse, ToolResult, Image, Document, Reminder], {
+  description: 'A content block; unknown members are kept',
+})
+export type Block = Static<typeof Block>
+export type ToolUseBlock = Static<typeof ToolUse>
+export type ToolResultBlock = Static<typeof ToolResult>
+export type ReminderBlock = Static<typeof Reminder>
+export type ResolvedAction = Static<typeof ResolvedAction>
+/** Every block type that may be stored. */
+export const blockTypes = [
+  'text',
+  'thinking',
+  'tool_use',
+  'tool_result',
+  'image',
+  'document',
+  'reminder',
+] as const
+
+/** The tool uses of a content, in order. */
+export const toolUses = (content: readonly Block[]): readonly ToolUseBlock[] =>
+  content.filter((block) => block.type === 'tool_use')
+/** The texts of a content in one. */
+export const textOf = (content: readonly Block[]): string =>
+  content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')

@@ -1,0 +1,218 @@
+/** What a model is asked: the rows of a session in the form that messages interfaces take, and what a valid answer looks like. */
+import type { JsonObject } from '../../common.ts'
+import type { Block } from './blocks.ts'
+import type { TurnDefinition } from './definition.ts'
+import type { Usage, TranscriptMessage } from '../schema.ts'
+import type { ShownTool } from './tools.ts'
+
+export interface ModelMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: readonly JsonObject[]
+}
+/** The spec of a generation job. The member named like the brand tells where it came from. */
+export interface GenerationSpec {
+  readonly route: JsonObject
+  readonly request: JsonObject
+}
+
+/** A block as a model is shown it: without what only clients are shown. */
+function toModel(block: Block): JsonObject {
+  const { original, ...open } = block as Block & { original?: JsonObject }
+  if (original) return original
+  if (open.type === 'tool_use') {
+    const { status: _, progress: __, resolved_action: ___, ...rest } = open
+    return rest
+  }
+  return open.type === 'reminder'
+    ? {
+        type: 'text',
+        text: `<reminder name="${open.name}" tier="${open.tier}">\n${open.content}\n</reminder>`,
+      }
+    : open
+}
+const SUMMARY = 'Summary of the conversation so far, in place of its older part:'
+function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage {
+  const blocks = content.map(toModel)
+  return {
+    role: role === 'assistant' ? 'assistant' : 'user',
+    content: entry_type === 'compaction' ? [{ type: 'text', text: SUMMARY }, ...blocks] : blocks,
+  }
+}
+
+/** Rows as messages: a summary first, then by number; neighbours of one role are one message. A model must be spoken to first. */
+export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
+  const messages: ModelMessage[] = []
+  for (const message of rows.map(spoken)) {
+    if (message.content.length === 0) continue
+    const last = messages.at(-1)
+    if (last?.role === message.role)
+      messages[messages.length - 1] = {
+        role: last.role,
+        content: [...last.content, ...message.content],
+      }
+    else messages.push(message)
+  }
+  return messages[0]?.role === 'assistant'
+    ? [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'The conversation begins with what you said.' }],
+        },
+        ...messages,
+      ]
+    : messages
+}
+/** What is wrong with a conversation, or nothing: every tool use is answered by the next message, and a person speaks last. Rows are read as `messagesOf` joins them. */
+export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
+  let last: ModelMessage['role'] | undefined
+  /** Tool uses of the newest message of the assistant that have no result yet. */
+  const left = new Set<string>()
+  for (const { role: by, content } of rows) {
+    if (content.length === 0) continue
+    const role = by === 'assistant' ? 'assistant' : 'user'
+    if (role === 'assistant' && last === 'user' && left.size > 0) break
+    for (const block of content) {
+      if (block.type === 'tool_use') left.add(block.id)
+      else if (block.type === 'tool_result') left.delete(block.tool_use_id)
+    }
+    last = role
+  }
+  const [missing] = left
+  if (missing !== undefined) return `the tool use ${missing} has no result`
+  return last === 'user' ? undefined : 'nothing was said to the agent'
+}
+
+/** The spec of a generation. */
+export function generationSpec(
+  definition: TurnDefinition,
+  brand: string,
+  messages: readonly ModelMessage[],
+  tools: readonly ShownTool[],
+): GenerationSpec {
+  const { route, instructions, memory, effort, max_tokens, scope } = definition
+  const system = [instructions, ...(memory === undefined ? [] : [memory])]
+    .filter((text) => text !== '')
+    .map((text) => ({ type: 'text', text }))
+  return {
+    route: { ...route },
+    [brand]: { ...scope },
+    request: {
+      model: route.model,
+      ...(system.length > 0 && { system }),
+      messages,
+      ...(max_tokens !== undefined && { max_tokens }),
+      ...(effort !== undefined && { reasoning_effort: effort }),
+      ...(tools.length > 0 && { tools, tool_choice: { type: 'auto' } }),
+    },
+  } as GenerationSpec
+}
+
+/** A model's answer, as far as a session reads it. */
+export interface Answer {
+  readonly content: readonly Block[]
+  readonly model: string
+  readonly stop_reason: string
+  readonly usage: Usage
+}
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
+  text: ({ text }) => typeof text === 'string',
+  thinking: ({ thinking }) => typeof thinking === 'string',
+  tool_use: ({ id, name, input }) =>
+    typeof id === 'string' && id !== '' && typeof name === 'string' && isObject(input),
+  image: () => true,
+  document: ({ source }) => isObject(source),
+}
+/** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
+const foreign = (original: JsonObject): Block =>
+  Object.assign(
+    original['type'] === 'redacted_thinking'
+      ? { type: 'thinking' as const, thinking: '' }
+      : { type: 'text' as const, text: '' },
+    { original },
+  )
+const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
+/** Counts that a usage must have, and those that it may have: some models say null for what they do not count. */
+const needed = ['input_tokens', 'output_tokens'] as const
+const optional = [
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'reasoning_tokens',
+] as const
+function usageFault(usage: unknown): string | undefined {
+  if (!isObject(usage)) return 'llm_response.usage must be an object'
+  const odd =
+    needed.find((name) => !isCount(usage[name])) ??
+    optional.find((name) => !isCount(usage[name] ?? 0))
+  return odd === undefined
+    ? undefined
+    : `llm_response.usage.${odd} must be a whole number that is not negative`
+}
+
+/** Read the result of a generation: `{llm_response}` with a message of an assistant. Gives a sentence when it is none. */
+export function readAnswer(result: JsonObject | undefined): Answer | string {
+  const message = result?.['llm_response']
+  if (!isObject(message)) return 'the result has no llm_response'
+  const { type, role, content, model, stop_reason, usage } = message
+  if (type !== 'message') return 'llm_response.type must be message'
+  if (role !== 'assistant') return 'llm_response.role must be assistant'
+  const blank = (['id', 'model', 'stop_reason'] as const).find(
+    (name) => typeof message[name] !== 'string' || message[name] === '',
+  )
+  if (blank) return `llm_response.${blank} must be a text`
+  if (!Array.isArray(content)) return 'llm_response.content must be a list of blocks'
+  const fault = usageFault(usage)
+  if (fault !== undefined) return fault
+  const odd = content.findIndex(
+    (block) =>
+      !isObject(block) ||
+      typeof block['type'] !== 'string' ||
+      owned.has(block['type']) ||
+      known[block['type']]?.(block) === false,
+  )
+  if (odd >= 0) return `llm_response.content[${odd}] is not a block that a model writes`
+  const blocks = (content as readonly JsonObject[]).map((block) =>
+    Object.hasOwn(known, String(block['type'])) ? (block as Block) : foreign(block),
+  )
+  return {
+    content: blocks,
+    model: String(model),
+    stop_reason: String(stop_reason),
+    usage: usageOf(usage as JsonObject),
+  }
+}
+function usageOf(usage: JsonObject): Usage {
+  const details = isObject(usage['output_tokens_details']) ? usage['output_tokens_details'] : {}
+  const counts = {
+    cache_read_input_tokens: countOf(usage['cache_read_input_tokens']),
+    cache_creation_input_tokens: countOf(usage['cache_creation_input_tokens']),
+    reasoning_tokens: countOf(usage['reasoning_tokens'] ?? details['reasoning_tokens']),
+  }
+  return {
+    input_tokens: countOf(usage['input_tokens']),
+    output_tokens: countOf(usage['output_tokens']),
+    ...nonzero(counts),
+    calls: 1,
+  }
+}
+const nonzero = (counts: Readonly<Record<string, number>>): Usage =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+/** Two usages in one. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = (name: keyof Usage): number => (a[name] ?? 0) + (b[name] ?? 0)
+  return {
+    input_tokens: sum('input_tokens'),
+    output_tokens: sum('output_tokens'),
+    ...nonzero({
+      cache_read_input_tokens: sum('cache_read_input_tokens'),
+      cache_creation_input_tokens: sum('cache_creation_input_tokens'),
+      reasoning_tokens: sum('reasoning_tokens'),
+      calls: sum('calls'),
+    }),
+  }
+}
+/** Roughly the tokens of rows of which no model has said anything: a quarter of their characters. */
+export const tokensOf = (characters: number): number => Math.ceil(characters / 4)

@@ -1,0 +1,221 @@
+/**
+ * How granted tools are shown to a model, and what a call of the model means. `flat`: one tool for each action; `meta`: one
+ * router for each group, the first part of the actions' names, with the input `{command, args}`. Names that models take have
+ * at most 64 letters, digits, `_` and `-`; equal ones get a number.
+ */
+import type { EffectiveSkill } from '../../agents/definition.ts'
+import { textSelects } from '../../agents/selectors.ts'
+import type { JsonObject } from '../../common.ts'
+import type { GrantedTool, TurnDefinition } from './definition.ts'
+
+/** A tool as a model is shown it. */
+export interface ShownTool {
+  readonly name: string
+  readonly description?: string
+  readonly input_schema: JsonObject
+}
+/** The service's own tools. */
+export type Reserved = 'submit_output' | 'ask' | 'skill'
+/** What a call means. */
+export type Meaning =
+  | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
+  | { readonly kind: 'reserved'; readonly which: Reserved }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'fault'; readonly text: string }
+
+/** Names of the service's own tools. @param brand in lower case. */
+const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
+  submit_output: `${brand}_submit_output`,
+  ask: `${brand}_ask_person`,
+  skill: 'invoke_skill',
+})
+
+const anything: JsonObject = { type: 'object', properties: {} }
+const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
+const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
+
+/** A name the model knows, with the one action or the group of actions behind it. */
+interface Entry {
+  readonly name: string
+  readonly one?: GrantedTool
+  readonly group?: readonly GrantedTool[]
+}
+function entriesOf(
+  { tools, tool_presentation }: TurnDefinition,
+  taken: readonly string[],
+): Entry[] {
+  const used = new Set(taken)
+  const named = (wanted: string): string => {
+    let name = safe(wanted)
+    for (let n = 2; used.has(name); n++) name = `${safe(wanted).slice(0, 60)}_${n}`
+    used.add(name)
+    return name
+  }
+  if (tool_presentation === 'flat')
+    return tools.map((tool) => ({ name: named(tool.name), one: tool }))
+  const groups = new Map<string, GrantedTool[]>()
+  const alone: GrantedTool[] = []
+  for (const tool of tools) {
+    const group = groupOf(tool)
+    if (group === '') alone.push(tool)
+    else groups.set(group, [...(groups.get(group) ?? []), tool])
+  }
+  return [
+    ...[...groups].map(([group, members]) => ({ name: named(group), group: members })),
+    ...alone.map((tool) => ({ name: named(tool.name), one: tool })),
+  ]
+}
+
+const line = (tool: GrantedTool): string =>
+  `- ${commandOf(tool)}${tool.description ? `: ${tool.description}` : ''}`
+const shown = ({ name, one, group = [] }: Entry): ShownTool =>
+  one
+    ? {
+        name,
+        ...(one.description !== undefined && { description: one.description }),
+        input_schema: one.input_schema ?? anything,
+      }
+    : {
+        name,
+        description: `Commands, each with args; the command help describes the args of one (args.command).\n${group.map(line).join('\n')}`,
+        input_schema: {
+          type: 'object',
+          properties: {
+            command: { type: 'string', enum: [...group.map(commandOf), 'help'] },
+            args: { type: 'object' },
+          },
+          required: ['command'],
+        },
+      }
+
+/** The tools of a turn. @param output schema of its output, if it has one. */
+export function presented(
+  definition: TurnDefinition,
+  brand: string,
+  output: JsonObject | undefined,
+): ShownTool[] {
+  const names = reservedNames(brand)
+  const { skills } = definition
+  return [
+    ...entriesOf(definition, Object.values(names)).map(shown),
+    {
+      name: names.ask,
+      description: 'Ask people and wait for the answer, which may take long.',
+      input_schema: askSchema,
+    },
+    ...(skills.length > 0
+      ? [
+          {
+            name: names.skill,
+            description: `Load a skill and follow it.\n${skills.map(describe).join('\n')}`,
+            input_schema: {
+              type: 'object',
+              properties: { name: { type: 'string', enum: skills.map(({ name }) => name) } },
+              required: ['name'],
+            },
+          },
+        ]
+      : []),
+    ...(output
+      ? [
+          {
+            name: names.submit_output,
+            description: 'Submit the result of the whole task, once it is done.',
+            input_schema: output,
+          },
+        ]
+      : []),
+  ]
+}
+const describe = ({ name, description }: EffectiveSkill): string =>
+  `- ${name}${description ? `: ${description}` : ''}`
+/** Arguments of the tool that asks people. */
+export const askSchema: JsonObject = {
+  type: 'object',
+  required: ['title'],
+  additionalProperties: false,
+  properties: {
+    kind: {
+      type: 'string',
+      enum: ['request_information', 'request_approval', 'request_review', 'assign_work'],
+    },
+    title: { type: 'string', minLength: 1, maxLength: 512 },
+    description: { type: 'string', maxLength: 16_384 },
+    target_user_ids: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: 128 },
+      maxItems: 100,
+      description: 'Whoever asked by default',
+    },
+    options: {
+      type: 'array',
+      maxItems: 100,
+      items: {
+        type: 'object',
+        required: ['value', 'label'],
+        properties: {
+          value: { type: 'string', minLength: 1, maxLength: 1024 },
+          label: { type: 'string', minLength: 1, maxLength: 1024 },
+        },
+      },
+    },
+    expires_in_seconds: { type: 'integer', minimum: 1, maximum: 2_592_000 },
+  },
+}
+
+/** What the model means by a call. */
+export function meaningOf(
+  definition: TurnDefinition,
+  brand: string,
+  output: JsonObject | undefined,
+  name: string,
+  input: JsonObject,
+): Meaning {
+  const names = reservedNames(brand)
+  if (name === names.ask) return { kind: 'reserved', which: 'ask' }
+  if (name === names.skill && definition.skills.length > 0)
+    return { kind: 'reserved', which: 'skill' }
+  if (name === names.submit_output && output) return { kind: 'reserved', which: 'submit_output' }
+  const entries = entriesOf(definition, Object.values(names))
+  const entry = entries.find((one) => one.name === name)
+  if (!entry)
+    return {
+      kind: 'fault',
+      text: `There is no tool ${JSON.stringify(name)}. Tools: ${presented(definition, brand, output)
+        .map((tool) => tool.name)
+        .join(', ')}`,
+    }
+  if (entry.one) return { kind: 'action', tool: entry.one, input }
+  const group = entry.group ?? []
+  const { command, args } = input
+  const given =
+    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as JsonObject) : {}
+  if (command === 'help') return { kind: 'help', text: help(group, given['command']) }
+  const tool = group.find((one) => commandOf(one) === command)
+  return tool
+    ? { kind: 'action', tool, input: given }
+    : {
+        kind: 'fault',
+        text: `${name} has no command ${JSON.stringify(command ?? null)}. Commands: ${group.map(commandOf).join(', ')}, help`,
+      }
+}
+function help(group: readonly GrantedTool[], command: unknown): string {
+  const about = group.filter((tool) => command === undefined || commandOf(tool) === command)
+  return JSON.stringify(
+    about.map((tool) => ({
+      command: commandOf(tool),
+      ...(tool.description !== undefined && { description: tool.description }),
+      args: tool.input_schema ?? anything,
+    })),
+  )
+}
+
+/** Whether a skill's list of tools lets an action through. */
+export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean =>
+  allowed.some((text) =>
+    textSelects(text, {
+      name,
+      source: kind === 'builtin' && !name.startsWith('workflow.') ? 'platform' : 'custom',
+    }),
+  )

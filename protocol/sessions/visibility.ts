@@ -1,0 +1,26 @@
+/**
+ * Visibility of sessions. A private session is readable by its creator, by principals that spoke in it, by its agent and by
+ * holders of `project.admin`. A session of a channel is readable by the readers of the channel, whatever its record says.
+ *
+ * Earlier releases stored `private` as the default of sessions that requests opened, and did not enforce it. Only a value
+ * that the request named counts; see docs/adr/0006-private-sessions.md.
+ */
+import { channelOfKey } from '../channels/exchange.ts'
+import type { Session } from './schema.ts'
+
+type Visible = Pick<Session, 'visibility' | 'session_key' | 'origin'>
+
+/** The record with the visibility that counts. @param requested the request that made the session named its visibility. */
+export function withVisibility(record: Session, requested: boolean | undefined): Session {
+  const { visibility, session_key, origin } = record
+  const defaulted =
+    visibility === 'private' &&
+    !requested &&
+    origin === 'api' &&
+    channelOfKey(session_key) === undefined
+  return defaulted ? { ...record, visibility: 'project' } : record
+}
+
+/** Whether only some principals may read the session, channels aside. */
+export const isPrivate = ({ visibility, session_key }: Visible): boolean =>
+  visibility === 'private' && channelOfKey(session_key) === undefined

@@ -1,0 +1,69 @@
+/**
+ * Skills: instructions that an agent loads when a turn needs them. Its `allowed_tools`, once it is loaded, restrict the rest
+ * of the turn; a skill never adds a tool. Projects and the organization have skills of their own.
+ */
+import { Type, type Static } from 'typebox'
+import type { Changes } from '../workflows/rows.ts'
+import { Closed, Tags, Timestamp } from '../common.ts'
+import type { Event } from '../entry.ts'
+import type { Patch } from '../patch.ts'
+import { toolkitLimits } from '../toolkits/schema.ts'
+
+/** Bounds of skills. Lengths are in characters. */
+export const skillLimits = {
+  name: 80,
+  description: 1000,
+  instructions: 65_536,
+  allowed: 200,
+  skills: 2000,
+  assigned: 32,
+  import: 131_072,
+} as const
+
+const AllowedTools = Type.Array(
+  Type.String({ minLength: 1, maxLength: toolkitLimits.selector, pattern: '^\\S+$' }),
+  {
+    maxItems: skillLimits.allowed,
+    description: 'Names, groups and patterns as toolkits spell them; empty: no restriction',
+  },
+)
+export const Skill = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.Optional(Type.String()),
+  source: Type.Enum(['system', 'organization', 'project']),
+  instructions: Type.String(),
+  allowed_tools: Type.Optional(AllowedTools),
+  tags: Type.Optional(Tags),
+  created_by: Type.Optional(Type.String()),
+  updated_by: Type.Optional(Type.String()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Skill = Static<typeof Skill>
+/** The body of a creation and of a replacement. */
+export const SkillBody = Closed({
+  name: Type.String({ minLength: 1, maxLength: skillLimits.name }),
+  instructions: Type.String({ minLength: 1, maxLength: skillLimits.instructions }),
+  description: Type.Optional(Type.String({ maxLength: skillLimits.description })),
+  allowed_tools: Type.Optional(AllowedTools),
+  tags: Type.Optional(Tags),
+})
+export type SkillBody = Static<typeof SkillBody>
+/** Markdown that may begin with front matter; the name that is given wins over the one in it. */
+export const ImportSkill = Closed({
+  content: Type.String({ minLength: 1, maxLength: skillLimits.import }),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: skillLimits.name })),
+})
+
+/** Of a project, and of the organization for its own. */
+export type SkillEvent =
+  | (Event & { readonly type: 'skill.created'; readonly id: string; readonly skill: Skill })
+  | (Event & {
+      readonly type: 'skill.updated'
+      readonly id: string
+      readonly skill: Patch<Skill>
+      readonly changes: Changes
+    })
+  /** It is taken from all agents of the project that have it. */
+  | (Event & { readonly type: 'skill.deleted'; readonly id: string; readonly name: string })

@@ -1,0 +1,76 @@
+/** Toolkits, and which of them agents have. */
+import { Type } from 'typebox'
+import { ToolManifest } from '../agents/manifest.ts'
+import { Closed, cutting, listOf, many } from '../common.ts'
+import { command, query } from '../contract.ts'
+import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
+import { checkGrants, Toolkit, ToolkitBody } from './schema.ts'
+
+const P = '/projects/:project'
+const tag = 'toolkits'
+const read = { tag, permission: 'project.view' } as const
+const write = { tag, permission: 'project.edit', to: { kind: 'project' } } as const
+
+export const toolkits = {
+  'toolkit.list': query(`GET ${P}/toolkits`, {
+    ...read,
+    summary: 'Toolkits, those of the service first',
+    query: Closed({ include_system: Type.Optional(Type.Boolean({ default: true })), ...cutting }),
+    reply: listOf(Toolkit),
+  }),
+  'toolkit.create': command(`POST ${P}/toolkits`, {
+    ...write,
+    summary: 'Create a toolkit',
+    body: ToolkitBody,
+    check: checkGrants,
+    reply: Toolkit,
+    status: 201,
+    errors: ['conflict'],
+  }),
+  'toolkit.get': query(`GET ${P}/toolkits/:id`, {
+    ...read,
+    summary: 'One toolkit',
+    reply: Toolkit,
+    errors: ['not_found'],
+  }),
+  'toolkit.replace': command(`PUT ${P}/toolkits/:id`, {
+    ...write,
+    summary: 'Replace a toolkit as a whole',
+    body: ToolkitBody,
+    check: checkGrants,
+    reply: Toolkit,
+    errors: ['not_found', 'forbidden'],
+  }),
+  'toolkit.delete': command(`DELETE ${P}/toolkits/:id`, {
+    ...write,
+    summary: 'Delete a toolkit and take it from all agents',
+    status: 204,
+    errors: ['not_found', 'forbidden'],
+  }),
+  'agent.toolkits': query(`GET ${P}/agents/:id/toolkit-assignments`, {
+    ...read,
+    summary: 'The toolkits of an agent, in order',
+    query: Closed(cutting),
+    reply: listOf(ToolkitAssignment),
+    errors: ['not_found'],
+  }),
+  'agent.assign_toolkits': command(`PUT ${P}/agents/:id/toolkit-assignments`, {
+    ...write,
+    summary: 'Give an agent exactly these toolkits',
+    body: AssignToolkits,
+    reply: listOf(ToolkitAssignment),
+    errors: ['not_found'],
+  }),
+  'agent.tools': query(`GET ${P}/agents/:id/tools`, {
+    ...read,
+    summary:
+      'The tools that an agent has now: all, those of some toolkits, as if a skill were loaded, or those that names and patterns let through',
+    query: Closed({
+      toolkit_ids: Type.Optional(many(Type.String())),
+      skill_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+      allowed_tools: Type.Optional(many(Type.String())),
+    }),
+    reply: ToolManifest,
+    errors: ['not_found'],
+  }),
+} as const

@@ -1,0 +1,206 @@
+/** Webhooks: who is told of the events of a project, and what became of each delivery. */
+import { Type, type Static } from 'typebox'
+import { Closed, Tags, Timestamp, pageOf, paging } from '../common.ts'
+import { command, query } from '../contract.ts'
+import { checkHookTypes } from '../events/types.ts'
+import type { Event } from '../entry.ts'
+import type { FieldError } from '../errors.ts'
+import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
+import type { Patch } from '../patch.ts'
+import type { SealedSecret } from '../actions/rows.ts'
+import type { Changes } from '../workflows/rows.ts'
+
+const Url = Type.String({
+  maxLength: 2048,
+  description: `An https:// address; empty: nothing is sent. ${MASKED}`,
+})
+const Events = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+  maxItems: 64,
+  description: 'Types such as run.failed, families such as run.*, or * ; empty: every event',
+})
+const Name = Type.String({ minLength: 1, maxLength: 160 })
+const SigningSecret = Type.String({ description: '32 bytes in base64; shown only here' })
+
+export const Webhook = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  enabled: Type.Boolean(),
+  tags: Type.Optional(Tags),
+  secret_ref: Type.Optional(Type.String()),
+  secret_version: Type.Optional(Type.Integer({ minimum: 1 })),
+  signing_secret: Type.Optional(SigningSecret),
+  created_by: Type.Optional(Type.String()),
+  updated_by: Type.Optional(Type.String()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Webhook = Static<typeof Webhook>
+export const DeliveryRecord = Type.Object({
+  id: Type.String(),
+  webhook_id: Type.String(),
+  run_id: Type.Optional(Type.String()),
+  event_type: Type.String(),
+  status: Type.Enum(['pending', 'processing', 'delivered', 'failed']),
+  attempts: Type.Integer({ description: 'Attempts that were begun, 10 at most' }),
+  last_error: Type.Optional(Type.String({ description: 'Of the latest failed attempt' })),
+  created_at: Timestamp,
+  delivered_at: Type.Optional(Timestamp),
+  response_code: Type.Optional(Type.Integer({ description: 'The latest HTTP status' })),
+  next_attempt_at: Type.Optional(Timestamp),
+})
+export type DeliveryRecord = Static<typeof DeliveryRecord>
+
+const CreateWebhook = Closed({
+  name: Name,
+  url: Type.Optional(Url),
+  events: Type.Optional(Events),
+  enabled: Type.Optional(Type.Boolean()),
+  tags: Type.Optional(Tags),
+})
+const UpdateWebhook = Closed({
+  name: Type.Optional(Name),
+  url: Type.Optional(Url),
+  events: Type.Optional(Events),
+  enabled: Type.Optional(Type.Boolean()),
+  tags: Type.Optional(Tags),
+})
+const Ping = Closed({
+  url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2048,
+      description: 'To test an address before it is saved',
+    }),
+  ),
+})
+const PingResult = Type.Object({
+  success: Type.Boolean(),
+  status_code: Type.Optional(Type.Integer()),
+  error: Type.Optional(Type.String()),
+  latency_ms: Type.Optional(Type.Integer()),
+})
+const SecretRotated = Type.Object({
+  secret_ref: Type.String(),
+  secret_version: Type.Integer({ minimum: 1 }),
+  signing_secret: SigningSecret,
+})
+
+/** What is wrong with a webhook as far as its words say it; whether the address may be called is asked at the edge. */
+function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
+  const faults = checkHookTypes(events, 'events')
+  if (url === '') return faults
+  const wrong = (message: string): FieldError[] => [
+    ...faults,
+    { field: 'url', message, actual: maskUrl(url) },
+  ]
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'https:' && parsed?.protocol !== 'http:')
+    return wrong('must be an absolute address that begins with https://')
+  if (parsed.username !== '' || parsed.password !== '')
+    return wrong('must not contain a user or a password')
+  if (parsed.hash !== '') return wrong('must not have a fragment')
+  const fault = queryFault(url)
+  return fault === undefined ? faults : wrong(fault)
+}
+
+const P = '/projects/:project/webhooks'
+const one = `${P}/:webhook_id`
+const tag = 'webhooks'
+const admin = { tag, permission: 'project.admin', to: { kind: 'project' } } as const
+
+export const webhooks = {
+  'webhook.list': query(`GET ${P}`, {
+    summary: 'Webhooks, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed({ enabled: Type.Optional(Type.Boolean()), ...paging }),
+    reply: pageOf(Webhook),
+  }),
+  'webhook.create': command(`POST ${P}`, {
+    ...admin,
+    summary: 'Have events of the project sent to an address, signed',
+    body: CreateWebhook,
+    check,
+    reply: Webhook,
+    status: 201,
+    errors: ['already_exists', 'conflict'],
+  }),
+  'webhook.get': query(`GET ${one}`, {
+    summary: 'One webhook',
+    tag,
+    permission: 'project.view',
+    reply: Webhook,
+    errors: ['not_found'],
+  }),
+  'webhook.update': command(`PATCH ${one}`, {
+    ...admin,
+    summary: 'Change a webhook',
+    body: UpdateWebhook,
+    check,
+    reply: Webhook,
+    errors: ['not_found', 'already_exists'],
+  }),
+  'webhook.delete': command(`DELETE ${one}`, {
+    ...admin,
+    summary: 'Delete a webhook; what is still to be delivered is dropped',
+    status: 204,
+    errors: ['not_found'],
+  }),
+  'webhook.rotate_secret': command(`POST ${one}/secret/rotate`, {
+    ...admin,
+    summary: 'Replace the secret that signs deliveries, from the next attempt on',
+    body: Closed({}),
+    bodyOptional: true,
+    reply: SecretRotated,
+    errors: ['not_found'],
+  }),
+  'webhook.ping': command(`POST ${one}/ping`, {
+    ...admin,
+    summary: 'Send a test delivery and wait for what the receiver answers',
+    body: Ping,
+    check,
+    bodyOptional: true,
+    reply: PingResult,
+    errors: ['not_found'],
+  }),
+  'webhook.deliveries': query(`GET ${one}/deliveries`, {
+    summary: 'Deliveries of a webhook within the last 30 days, newest first',
+    tag,
+    permission: 'project.view',
+    query: Closed(paging),
+    reply: pageOf(DeliveryRecord),
+    errors: ['not_found'],
+  }),
+} as const
+
+/** A webhook with the secret that signs its deliveries. */
+export interface KeptWebhook extends UrlParts {
+  readonly webhook: Webhook
+  readonly secret: SealedSecret & { readonly version: number }
+}
+/** An event of a project about its webhooks. */
+export type WebhookEvent =
+  | (Event &
+      UrlParts & {
+        readonly type: 'webhook.created'
+        readonly id: string
+        readonly webhook: Webhook
+        readonly secret: SealedSecret
+      })
+  | (Event &
+      ChangedUrlParts & {
+        readonly type: 'webhook.updated'
+        readonly id: string
+        readonly webhook: Patch<Webhook>
+        readonly changes: Changes
+      })
+  | (Event & { readonly type: 'webhook.deleted'; readonly id: string; readonly name: string })
+  | (Event & {
+      readonly type: 'webhook.secret_rotated'
+      readonly id: string
+      readonly name: string
+      readonly version: number
+      readonly secret: SealedSecret
+    })

@@ -1,0 +1,393 @@
+/**
+ * The worker socket: frames up, frames down, error and close codes, timing; and the messages that the engine and the
+ * gateways exchange about workers. Frames are JSON text, one object per message.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, JsonObject, Timestamp, cutting, listOf } from '../common.ts'
+import { query, command, stream } from '../contract.ts'
+import type { Event } from '../entry.ts'
+import type { JobHeader } from '../jobs/rows.ts'
+import type { Take } from '../internal.ts'
+
+const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
+const Names = Type.Optional(
+  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }),
+)
+const Models = Type.Optional(
+  Type.Array(
+    Type.Object({
+      provider: Type.String({ maxLength: 256 }),
+      model: Type.String({ maxLength: 256 }),
+    }),
+    { maxItems: 1000 },
+  ),
+)
+const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
+
+/** Frames a worker sends, by `type`. Unknown members are tolerated: workers are older and newer than the server. */
+export const up = {
+  'worker.register': Type.Object({
+    type: Type.Literal('worker.register'),
+    message_id,
+    worker_instance_id: Type.String({ minLength: 1, maxLength: 256 }),
+    worker_session_token: Type.Optional(Type.String({ maxLength: 256 })),
+    leases: Type.Optional(
+      Type.Array(Type.String({ maxLength: 256 }), {
+        maxItems: 10_000,
+        description:
+          'Lease tokens of the jobs that the worker runs or has not reported yet. With a session token: jobs that are leased to the session and not listed were never received; they are given to a worker again and no attempt is counted. Absent: such jobs wait until their leases expire',
+      }),
+    ),
+    concurrency_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    available_slots: Slots,
+    name: Type.Optional(Type.String({ maxLength: 256 })),
+    version: Type.Optional(Type.String({ maxLength: 256 })),
+    environment_id: Type.Optional(Type.String({ maxLength: 128 })),
+    capabilities: Names,
+    queues: Names,
+    action_names: Names,
+    models: Models,
+  }),
+  'worker.ready': Type.Object({
+    type: Type.Literal('worker.ready'),
+    message_id,
+    available_slots: Slots,
+    queues: Names,
+    action_names: Names,
+    models: Models,
+  }),
+  'jobs.claim': Type.Object({
+    type: Type.Literal('jobs.claim'),
+    message_id,
+    available_slots: Slots,
+    queues: Names,
+    action_names: Names,
+    models: Models,
+  }),
+  'job.heartbeat': Type.Object({
+    type: Type.Literal('job.heartbeat'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+  }),
+  'job.report': Type.Object({
+    type: Type.Literal('job.report'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+    status: Type.Optional(Type.Enum(['completed', 'failed', 'cancelled'])),
+    result: Type.Optional(JsonObject),
+    error_type: Type.Optional(Type.String()),
+    error_message: Type.Optional(Type.String()),
+  }),
+  'generation.delta': Type.Object({
+    type: Type.Literal('generation.delta'),
+    message_id,
+    job_id: Type.String(),
+    lease_token: Type.String(),
+    sequence: Type.Integer({ minimum: 0 }),
+    delta: JsonObject,
+  }),
+  'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
+  keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
+} as const
+export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof up]
+export type Register = Static<(typeof up)['worker.register']>
+/** Filters of a claim: absent means any. */
+export interface Filters {
+  readonly queues?: readonly string[]
+  readonly action_names?: readonly string[]
+  readonly models?: readonly { readonly provider: string; readonly model: string }[]
+  readonly environment_id?: string
+}
+
+/** A leased job as a worker gets it: a closed object. */
+export const ClaimedJob = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.Unsafe<JobHeader['kind']>(Type.String()),
+    origin: Type.Unsafe<JobHeader['origin']>(Type.String()),
+    executor_kind: Type.Unsafe<JobHeader['executor_kind']>(Type.String()),
+    queue: Type.String(),
+    action_name: Type.Optional(Type.String()),
+    environment_id: Type.Optional(Type.String()),
+    provider: Type.Optional(Type.String()),
+    model: Type.Optional(Type.String()),
+    run_id: Type.Optional(Type.String()),
+    step_id: Type.Optional(Type.String()),
+    agent_turn_id: Type.Optional(Type.String()),
+    session_id: Type.Optional(Type.String()),
+    tool_call_id: Type.Optional(Type.String()),
+    delivery_id: Type.Optional(Type.String()),
+    spec: JsonObject,
+    lease_token: Type.String({ description: 'Proves the lease in heartbeats and reports' }),
+    claim_attempt: Type.Integer({ minimum: 1 }),
+    lease_duration_seconds: Type.Number(),
+    heartbeat_cadence_seconds: Type.Number(),
+  },
+  { additionalProperties: false },
+)
+export type ClaimedJob = Readonly<Static<typeof ClaimedJob>>
+const echoed = Type.Optional(
+  Type.String({ description: 'message_id of the frame that is answered' }),
+)
+const cancelling = {
+  job_id: Type.String(),
+  reason: Type.Optional(Type.String()),
+  requested_at: Type.Optional(Timestamp),
+}
+const frameErrors = [
+  'invalid_actor',
+  'worker_instance_conflict',
+  'register_failed',
+  'claim_failed',
+  'temporarily_unavailable',
+  'lease_lost',
+  'not_registered',
+  'bad_frame',
+  'unknown_frame',
+  'payload_too_large',
+  'rate_limit_exceeded',
+] as const
+export type FrameError = (typeof frameErrors)[number]
+/** Frames the server sends, by `type`. */
+export const down = {
+  'worker.registered': Type.Object({
+    type: Type.Literal('worker.registered'),
+    message_id: echoed,
+    worker_session_token: Type.String(),
+    lease: Type.Object({
+      lease_duration_seconds: Type.Number(),
+      heartbeat_cadence_seconds: Type.Number(),
+    }),
+  }),
+  'jobs.claimed': Type.Object({
+    type: Type.Literal('jobs.claimed'),
+    message_id: echoed,
+    jobs: Type.Unsafe<readonly ClaimedJob[]>(Type.Array(ClaimedJob)),
+  }),
+  'work.available': Type.Object({ type: Type.Literal('work.available') }),
+  'job.heartbeat.ack': Type.Object({
+    type: Type.Literal('job.heartbeat.ack'),
+    message_id: echoed,
+    job_id: Type.String(),
+    cancel: Type.Optional(Type.Object(cancelling)),
+    directives: Type.Optional(Type.Object({ should_cancel: Type.Boolean() })),
+  }),
+  'job.report.ack': Type.Object({
+    type: Type.Literal('job.report.ack'),
+    message_id: echoed,
+    job_id: Type.String(),
+    duplicate: Type.Optional(Type.Boolean()),
+  }),
+  'job.cancel': Type.Object({
+    type: Type.Literal('job.cancel'),
+    message_id: echoed,
+    ...cancelling,
+  }),
+  'worker.drain': Type.Object({ type: Type.Literal('worker.drain'), message_id: echoed }),
+  'worker.draining.ack': Type.Object({
+    type: Type.Literal('worker.draining.ack'),
+    message_id: echoed,
+  }),
+  keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id: echoed }),
+  error: Type.Object({
+    type: Type.Literal('error'),
+    message_id: echoed,
+    error: Type.Object({ code: Type.Enum([...frameErrors]), message: Type.String() }),
+  }),
+} as const
+export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
+
+/** Close codes; clients only take a reconnect delay from them, so none is 1000 or 1001 unless the worker drained. */
+export const closeCodes = {
+  drained: 1000,
+  internal: 1011,
+  restart: 1012,
+  malformed: 4400,
+  invalid_actor: 4401,
+  forbidden: 4403,
+  project_deleted: 4404,
+  register_timeout: 4408,
+  instance_conflict: 4409,
+  superseded: 4410,
+  too_many_frames: 4429,
+} as const
+
+/** Sub-protocols for clients that cannot set headers: the first is selected, the second carries the key in base64url. */
+export const socketProtocol = 'service.worker.v1'
+export const socketBearerPrefix = 'service.bearer.'
+
+/** Bytes: largest inbound frame, largest result of a job kept, largest result of a run (as JSON, which clients must be able to read as one line of a stream), largest job spec handed out, largest outbound frame. */
+export const sizes = {
+  frame: 16 * 1_048_576,
+  result: 1_048_576,
+  output: 4 * 1_048_576,
+  outputs: 6 * 1_048_576,
+  spec: 768 * 1024,
+  outbound: 900 * 1024,
+} as const
+
+/** Timing in seconds. Constraints between them are checked at start. */
+export interface WorkerTiming {
+  readonly cadence: number
+  readonly lease: number
+  readonly poll: number
+  readonly stale: number
+  readonly takeover: number
+  readonly register: number
+}
+export const defaultTiming: WorkerTiming = {
+  cadence: 20,
+  lease: 60,
+  poll: 20,
+  stale: 90,
+  takeover: 60,
+  register: 30,
+}
+/** What is wrong with a timing, or nothing: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale > 2 × cadence, takeover ≤ stale. */
+export function checkTiming(t: WorkerTiming): string[] {
+  const faults: string[] = []
+  if (t.cadence > 55) faults.push('heartbeat cadence must be at most 55 s')
+  if (t.lease < 3 * t.cadence) faults.push('lease must be at least three heartbeat cadences')
+  if (t.poll > t.cadence) faults.push('claim poll must not be longer than the heartbeat cadence')
+  if (t.stale <= 2 * t.cadence) faults.push('stale time must be more than two heartbeat cadences')
+  if (t.takeover > t.stale) faults.push('takeover window must not be longer than the stale time')
+  return faults
+}
+
+/** A worker in the listing. */
+export const Worker = Type.Object({
+  worker_instance_id: Type.String(),
+  name: Type.Optional(Type.String()),
+  version: Type.Optional(Type.String()),
+  state: Type.Enum(['online', 'draining', 'stale', 'ended'], {
+    description: 'stale: its connection was lost; ended: it has drained and left in order',
+  }),
+  concurrency_limit: Type.Integer(),
+  leased: Type.Integer(),
+  queues: Type.Array(Type.String()),
+  action_names: Type.Array(Type.String()),
+  models: Type.Array(Type.Object({ provider: Type.String(), model: Type.String() })),
+  capabilities: Type.Array(Type.String()),
+  environment_id: Type.Optional(Type.String()),
+  principal_id: Type.String(),
+  connected_at: Timestamp,
+  last_seen_at: Timestamp,
+})
+export type Worker = Static<typeof Worker>
+
+export const workers = {
+  'worker.list': query('GET /projects/:project/workers', {
+    summary: 'Workers seen lately, with what they take and hold',
+    tag: 'workers',
+    permission: 'project.view',
+    query: Closed(cutting),
+    reply: listOf(Worker),
+  }),
+  'worker.socket': stream('GET /projects/:project/workers/socket', {
+    summary: 'The worker socket (WebSocket)',
+    tag: 'workers',
+    permission: 'work.execute',
+    stream: 'socket',
+  }),
+  'worker.drain': command('POST /projects/:project/workers/:worker_instance_id/drain', {
+    summary: 'Ask a worker to finish its jobs and stop claiming',
+    tag: 'workers',
+    permission: 'project.edit',
+    to: { kind: 'worker', derive: 'worker_instance_id', prefix: 'worker' },
+    body: Closed({}),
+    bodyOptional: true,
+    reply: Type.Object({ worker_instance_id: Type.String(), state: Type.String() }),
+    status: 202,
+    errors: ['not_found'],
+  }),
+} as const
+
+/** What the registry keeps of a worker instance. Times in Unix milliseconds. */
+export interface Registration {
+  readonly instance: string
+  /** Id of the worker session; its token is kept as a hash only (SHA-256, hex). */
+  readonly session: string
+  readonly token_hash: string
+  readonly generation: number
+  readonly gateway: string
+  readonly principal_id: string
+  readonly concurrency_limit: number
+  readonly name?: string
+  readonly version?: string
+  readonly environment_id?: string
+  readonly capabilities: readonly string[]
+  readonly queues: readonly string[]
+  readonly action_names: readonly string[]
+  readonly models: readonly { readonly provider: string; readonly model: string }[]
+  readonly connected_at: number
+}
+/** An event of a worker instance's registry entry. */
+export type WorkerEvent =
+  /** It has registered, or takes something else from now on. */
+  | (Event & {
+      readonly type: 'worker.registered'
+      readonly registration: Registration
+      readonly replaced?: { readonly session: string; readonly gateway: string }
+    })
+  | (Event & {
+      readonly type:
+        | 'worker.disconnected'
+        | 'worker.stale'
+        | 'worker.draining'
+        | 'worker.drain_requested'
+        | 'worker.drain_cleared'
+      readonly instance: string
+      readonly at: number
+      readonly gateway?: string
+      readonly session?: string
+    })
+  | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })
+
+/** Messages to one gateway's mailbox (`subjects.gateway`). Each is answered `{ok: boolean}`. */
+export type GatewayMessage =
+  /** Deliver a leased job to a worker session; `ok: false` when the session is not here: then the lease is released. */
+  | {
+      readonly type: 'assign'
+      readonly project: string
+      readonly session: string
+      readonly job: ClaimedJob
+    }
+  | {
+      readonly type: 'cancel'
+      readonly project: string
+      readonly session: string
+      readonly job_id: string
+      readonly reason?: string
+      readonly at: number
+    }
+  /** Close the connection of a session that registered elsewhere. */
+  | {
+      readonly type: 'supersede'
+      readonly project: string
+      readonly session: string
+      readonly generation: number
+    }
+  | { readonly type: 'drain'; readonly project: string; readonly session: string }
+  /** Forget cached configuration of a project or of the organization before answering. */
+  | { readonly type: 'forget'; readonly project: string }
+
+/** An offer of jobs to gateways (`subjects.offer`), in handing-out order, and the answer of the one that takes some. */
+export interface Offer {
+  readonly project: string
+  readonly queue: string
+  readonly jobs: readonly JobHeader[]
+  /** The shard whose jobs these are; absent in offers of earlier releases. */
+  readonly source?: string
+  /** The jobs have just come into line, and the answer is needed at once. */
+  readonly ahead?: true
+}
+export interface Taking {
+  readonly gateway: string
+  readonly takes: readonly Take[]
+  /** Nothing was taken because no slot is free right now; the gateway has stopped listening, so another one may be asked at once. */
+  readonly busy?: true
+  /** What was left is work that the service does itself: no worker gets it. */
+  readonly served?: true
+}

@@ -1,0 +1,116 @@
+/**
+ * The authoring form of a workflow: the steps vocabulary. The schema says the shape; `checkSpec` says what a schema
+ * cannot (unique ids, compiled expressions, durations), each fault with its exact path.
+ */
+import { Type, type Static } from 'typebox'
+import { Closed, Duration, JsonObject } from '../common.ts'
+import { publishedHandle } from '../naming.ts'
+import { CleanupStep, SessionPolicy, Step } from './steps.ts'
+
+export const DeclaredInput = Closed({
+  type: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  required: Type.Optional(Type.Boolean()),
+  default: Type.Optional(Type.Unknown()),
+})
+const Declared = Type.Record(Type.String(), DeclaredInput)
+const count = Type.Optional(Type.Integer({ minimum: 0 }))
+const money = Type.Optional(Type.Number({ minimum: 0 }))
+/** Guardrails of a run; absent or 0: no bound. Money is counted as usages are recorded. Daily budgets and failures in a row are those of a loop. */
+export const Limits = Closed({
+  wall_clock_timeout: Type.Optional(Duration),
+  max_steps: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description:
+        'Attempts of steps that the run may begin, those of branches and items included; 1000 by default',
+    }),
+  ),
+  budget_usd: money,
+  credit_budget: count,
+  daily_budget_usd: money,
+  daily_credit_budget: count,
+  max_agent_turns: count,
+  max_duplicate_tool_calls: count,
+  pause_after_consecutive_failures: count,
+})
+export const Environment = Closed({
+  disabled: Type.Optional(Type.Boolean()),
+  mode: Type.Optional(Type.Enum(['manual', 'run', 'agent', 'loop'])),
+  environment_id: Type.Optional(Type.String()),
+  template_id: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.Enum(['sprites', 'cloudflare_containers', 'worker'])),
+  runtime_version: Type.Optional(Type.String()),
+  auto_start_worker: Type.Optional(Type.Boolean()),
+  retention_policy: Type.Optional(
+    Type.Enum(['manual', 'destroy_on_success', 'retain_on_failure', 'retain_always']),
+  ),
+})
+
+export const Defaults = Closed({
+  environment: Type.Optional(Environment),
+  agent_session: Type.Optional(SessionPolicy),
+})
+export const RunName = Closed({
+  template: Type.String({ maxLength: 4096 }),
+  description_template: Type.Optional(Type.String({ maxLength: 4096 })),
+})
+
+export const Spec = Closed({
+  steps: Type.Array(Step, { minItems: 1, maxItems: 200 }),
+  input: Type.Optional(Declared),
+  config: Type.Optional(Declared),
+  output: Type.Optional(JsonObject),
+  cleanup: Type.Optional(
+    Type.Array(CleanupStep, {
+      maxItems: 20,
+      description: 'Actions that run after the steps, whatever came of them',
+    }),
+  ),
+  limits: Type.Optional(Limits),
+  defaults: Type.Optional(Defaults),
+  run_name: Type.Optional(RunName),
+  workflow_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  queue: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+})
+export type Spec = Static<typeof Spec>
+
+/** The workflows that steps of a spec name, each once, by what the steps call them: id or handle, or the name of the action. Cheap when there are none. */
+export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
+  ...new Set(
+    namesIn(steps, ({ kind, config }) =>
+      kind === 'loop'
+        ? config.workflow_id
+        : kind === 'action' && publishedHandle(config.action_name) !== undefined
+          ? config.action_name
+          : undefined,
+    ),
+  ),
+]
+/** The actions that steps and cleanup of a spec name, each once. */
+export const actionsNamed = ({
+  steps,
+  cleanup = [],
+}: Pick<Spec, 'steps' | 'cleanup'>): string[] => [
+  ...new Set(
+    namesIn([...steps, ...cleanup], ({ kind, config }) =>
+      kind === 'action' ? config.action_name : undefined,
+    ),
+  ),
+]
+function namesIn(steps: readonly Step[], nameOf: (step: Step) => string | undefined): string[] {
+  let names: string[] = []
+  for (const step of steps) {
+    const { kind, config } = step
+    const name = nameOf(step)
+    if (name !== undefined) names.push(name)
+    else if (kind === 'for_each') names = names.concat(namesIn(config.steps, nameOf))
+    else if (kind === 'parallel')
+      names = names.concat(config.branches.flatMap((branch) => namesIn(branch.steps, nameOf)))
+  }
+  return names
+}
+
+export type { Step } from './steps.ts'
+export { checkSpec } from '../rules/workflow-check/check.ts'

@@ -1,0 +1,274 @@
+/**
+ * The steps of the authoring form: one schema for each kind. What a schema cannot say about a kind is in `language/kinds.ts`.
+ *
+ * Steps that hold other steps hold plain ones: what is nested deeper is a workflow of its own, which a `loop` step runs.
+ */
+import { Type, type Static, type TSchema } from 'typebox'
+import { Closed, Duration, JsonObject, Timestamp } from '../common.ts'
+import { InteractionKind, Policy, Question } from '../interactions/schema.ts'
+
+const StepId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'Any text without control characters, unique in its list; the index by default',
+})
+const BranchId = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' })
+const Expression = Type.String({ maxLength: 4096 })
+const Targets = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    description:
+      'Ids of principals, role:<name>, or templates; one that gives a list stands for its elements',
+  }),
+  { minItems: 1, maxItems: 100 },
+)
+export const StepRetry = Closed({
+  max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  delay: Type.Optional(Duration),
+})
+export const StepTimeout = Closed({
+  duration: Type.Optional(Duration),
+  on_timeout: Type.Optional(
+    Type.Enum(['fail', 'continue'], {
+      description: 'continue: the step is completed with {timed_out: true}',
+    }),
+  ),
+})
+const step = {
+  id: Type.Optional(StepId),
+  name: Type.Optional(Type.String({ maxLength: 160 })),
+  if: Type.Optional(Expression),
+  retry: Type.Optional(StepRetry),
+  timeout: Type.Optional(StepTimeout),
+}
+const kindOf = <K extends string, C extends TSchema>(kind: K, config: C) =>
+  Closed({ ...step, kind: Type.Literal(kind), config })
+
+const action = {
+  action_name: Type.String({ minLength: 1, maxLength: 128 }),
+  execution_location: Type.Optional(
+    Type.Enum(['managed', 'worker', 'environment'], {
+      description:
+        'managed: only the service executes it; worker: only a worker; environment: only a worker of environment_id. Without it the service executes actions that have an endpoint, and workers the others',
+    }),
+  ),
+  environment_id: Type.Optional(Type.String()),
+  parameters: Type.Optional(JsonObject),
+}
+export const ActionStep = kindOf('action', Closed(action))
+/** An action of a cleanup: members that mean nothing to the service are kept. */
+export const CleanupStep = Type.Object(
+  {
+    ...step,
+    kind: Type.Literal('action'),
+    config: Type.Object(action, { additionalProperties: true }),
+  },
+  { additionalProperties: true },
+)
+export const SleepStep = kindOf(
+  'sleep',
+  Closed({ duration: Type.Optional(Duration), until: Type.Optional(Timestamp) }),
+)
+export const WaitStep = kindOf(
+  'wait_for_event',
+  Closed({
+    event_type: Type.String({ minLength: 1, maxLength: 256 }),
+    source_id: Type.Optional(Type.String()),
+    match: Type.Optional(JsonObject),
+    condition: Type.Optional(Expression),
+    payload_mapping: Type.Optional(Type.Record(Type.String(), Expression)),
+  }),
+)
+export const InteractionStep = kindOf(
+  'interaction',
+  Closed({
+    protocol: InteractionKind,
+    targets: Targets,
+    prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
+    title: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+    description: Type.Optional(Type.String({ maxLength: 16_384 })),
+    resolution_policy: Type.Optional(Type.Union([Policy, Type.Enum(['any_of', 'all_of'])])),
+    spec: Type.Optional(Question),
+    context: Type.Optional(JsonObject),
+    expires_in: Type.Optional(Duration),
+    expires_at: Type.Optional(Timestamp),
+    on_expiry: Type.Optional(Type.Enum(['fail', 'continue'])),
+    on_cancel: Type.Optional(Type.Enum(['fail', 'continue'])),
+  }),
+)
+export const Assertion = Closed({
+  name: Type.String({ minLength: 1, maxLength: 160 }),
+  kind: Type.Enum(['expr', 'agent']),
+  expr: Type.Optional(Expression),
+  agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: "Id or name of the agent that judges; the service's own reviewer by default",
+    }),
+  ),
+  prompt: Type.Optional(Type.String({ maxLength: 16_384 })),
+  evidence: Type.Optional(
+    Type.Array(Type.String(), { maxItems: 200, description: 'Ids of earlier steps' }),
+  ),
+})
+export const CheckStep = kindOf(
+  'check',
+  Closed({
+    checks: Type.Array(Assertion, { minItems: 1, maxItems: 100 }),
+    on_fail: Type.Optional(Type.Enum(['fail', 'continue', 'gate'])),
+    gate: Type.Optional(
+      Closed({ targets: Targets, prompt: Type.Optional(Type.String({ maxLength: 16_384 })) }),
+    ),
+  }),
+)
+export const LoopStep = kindOf(
+  'loop',
+  Closed({
+    loop_id: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    workflow_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description:
+          'Id or handle of a workflow of the project; its latest version when the run starts',
+      }),
+    ),
+    event: Type.Optional(JsonObject),
+    config: Type.Optional(JsonObject),
+    wait: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: the step lasts until the child has ended; otherwise it is done when the child was started',
+      }),
+    ),
+  }),
+)
+
+const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
+/** In which session the turns of a run's agents are: found by `name`, below the loop (`loop`, which `auto` means) or the agent; what is there decides over what a new one would be made with. */
+export const SessionPolicy = Closed({
+  scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),
+  name: Type.Optional(Type.String({ maxLength: 4096 })),
+  title: Type.Optional(Type.String({ maxLength: 4096 })),
+  visibility: Type.Optional(Type.Enum(['project', 'private'])),
+  compaction_policy: Type.Optional(
+    Closed({
+      strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
+      threshold: Type.Optional(Type.Enum(['xs', 'sm', 'md', 'lg', 'xl'])),
+      threshold_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
+      summary_model: Type.Optional(Type.String()),
+    }),
+  ),
+  thinking_effort: Type.Optional(effort),
+})
+export const AgentStep = kindOf(
+  'agent',
+  Closed({
+    instructions: Type.String({
+      minLength: 1,
+      maxLength: 131_072,
+      description: 'What the agent is told: a template',
+    }),
+    agent_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Id or name of an agent of the project; that of the loop by default',
+      }),
+    ),
+    tool_names: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 500,
+        description: 'Of the tools that the agent has, only these; an empty list leaves none',
+      }),
+    ),
+    disable_tools: Type.Optional(
+      Type.Boolean({
+        description:
+          'Takes its tools away, also those of its memory; tools of the service itself, such as asking a person, stay',
+      }),
+    ),
+    output_schema: Type.Optional(JsonObject),
+    max_turns: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'How often the model is asked at most' }),
+    ),
+    session: Type.Optional(SessionPolicy),
+    model_route: Type.Optional(
+      Closed({
+        mode: Type.Enum(['managed', 'worker']),
+        environment_id: Type.Optional(Type.String()),
+        provider: Type.Optional(Type.String()),
+        model: Type.Optional(Type.String()),
+      }),
+    ),
+  }),
+)
+
+/** A step that holds no other steps. */
+export const PlainStep = Type.Union([
+  ActionStep,
+  SleepStep,
+  WaitStep,
+  InteractionStep,
+  CheckStep,
+  LoopStep,
+  AgentStep,
+])
+const joining = {
+  join: Type.Optional(
+    Type.Enum(['all', 'any', 'first_failure'], {
+      description:
+        'all (the default): wait for every one; any: the first that completes ends the others; first_failure: the first that fails ends the others',
+    }),
+  ),
+  on_failure: Type.Optional(
+    Type.Enum(['fail', 'continue'], {
+      description: 'continue: the step completes although some failed, and its output names them',
+    }),
+  ),
+}
+const nested = {
+  steps: Type.Array(PlainStep, { minItems: 1, maxItems: 50 }),
+  output: Type.Optional(JsonObject),
+}
+export const ParallelStep = kindOf(
+  'parallel',
+  Closed({
+    branches: Type.Array(Closed({ id: BranchId, ...nested }), { minItems: 1, maxItems: 20 }),
+    ...joining,
+  }),
+)
+export const ForEachStep = kindOf(
+  'for_each',
+  Closed({
+    items: Type.Union([Expression, Type.Array(Type.Unknown(), { maxItems: 10_000 })], {
+      description: 'A list, or an expression that gives one',
+    }),
+    max_concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        description: 'Items under way at once; 10 by default',
+      }),
+    ),
+    ...nested,
+    ...joining,
+  }),
+)
+
+/** One step: `{id?, kind, config, if?, retry?, timeout?}`. */
+export const Step = Type.Union([
+  ActionStep,
+  SleepStep,
+  WaitStep,
+  InteractionStep,
+  CheckStep,
+  LoopStep,
+  AgentStep,
+  ParallelStep,
+  ForEachStep,
+])
+export type Step = Static<typeof Step>

@@ -1,0 +1,42 @@
+/** The file of a view. It may always be lost: whoever opens it gets one that can be read, empty if need be. */
+import { closeSync, openSync, rmSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { migrate } from './migrate.ts'
+import { Store } from '../store.ts'
+
+/** Whether an error means that the file, not the journal, is at fault. */
+export const damaged = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
+
+/** The store of a file, made when it is not there; one of another schema, or a damaged one, is made anew. Throws what SQLite throws otherwise. */
+export function openStore(file: string): Store {
+  for (const again of [true, false]) {
+    makePrivate(file)
+    const db = new Database(file)
+    try {
+      if (migrate(db)) return checked(new Store(db))
+    } catch (error) {
+      if (!damaged(error) || !again) {
+        db.close()
+        throw error
+      }
+    }
+    db.close()
+    remove(file)
+  }
+  throw new Error(`view: ${file} cannot be made anew`)
+}
+/** Make a file that only its owner may read before SQLite does; SQLite gives its logs the mode of the file. */
+function makePrivate(file: string): void {
+  if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
+}
+/** A store whose first pages can be read. */
+function checked(store: Store): Store {
+  store.all('SELECT key, value FROM meta')
+  return store
+}
+/** Delete a view's file. */
+export function remove(file: string): void {
+  if (file !== ':memory:')
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
+}

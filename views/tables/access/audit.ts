@@ -1,0 +1,186 @@
+/** The audit log: who changed which configuration. What is audited, and as what, is said in audited.ts. */
+import type { AuditEntry } from '../../../protocol/projects/rows.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { makeId } from '../../../protocol/ids.ts'
+import { hashOf } from '../../../protocol/subjects.ts'
+import { readEntry } from './audited.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
+import { Kept, type Store, type Value } from '../../store.ts'
+
+/** An id that every view derives alike from an event's place, in journal order within a millisecond. */
+function auditId(at: number, cursor: number, project: string): string {
+  const hash = hashOf(project)
+  const bytes = new Uint8Array(9)
+  let rest = cursor
+  for (let i = 6; i >= 0; i--, rest = Math.floor(rest / 256)) bytes[i] = rest % 256
+  bytes.set([(hash >>> 8) & 255, hash & 255], 7)
+  return makeId('audit', at, bytes, hash % 1024)
+}
+
+/** Names are short, and what is asked today is answered tomorrow. */
+const NAMES = 65_536
+/** The name that a resource had last, by the resource's id: entries after its creation need not tell it. */
+const keptNames = (store: Store): Kept<string> =>
+  store.kept(
+    'audited names',
+    () =>
+      new Kept(
+        (resource) =>
+          store.one<{ name: string | null }>(
+            "SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1",
+            resource,
+          )?.name ?? undefined,
+        () => {},
+        NAMES,
+      ),
+  )
+
+/** Apply an entry of any kind of actor. */
+export function applyAudit(store: Store, { cursor, entry }: Placed): void {
+  const { at, principal, credential, request_id, ip, user_agent } = entry.origin
+  for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(
+    entry,
+  )) {
+    // A project is a resource of the organization, but belongs to its own log as well.
+    const project =
+      entry.kind !== 'organization'
+        ? entry.project
+        : resource_type === 'project'
+          ? resource_id
+          : null
+    const names = keptNames(store)
+    const resource_name = name ?? names.get(resource_id)
+    if (resource_name !== undefined && names.peek(resource_id) !== resource_name)
+      names.set(resource_id, resource_name)
+    const id = auditId(at, cursor + index, entry.project)
+    const record: Omit<AuditEntry, 'org_id'> & { org_id?: string } = {
+      id,
+      ...(entry.kind === 'organization' && { org_id: entry.id }),
+      ...(project !== null && { project_id: project }),
+      resource_type,
+      resource_id,
+      ...(resource_name !== undefined && { resource_name }),
+      action,
+      actor_type: principal.type,
+      actor_id: principal.id,
+      ...(principal.type === 'user' && { user_id: principal.id }),
+      ...(credential && { credential_type: credential.type, credential_id: credential.id }),
+      ...(request_id !== undefined && { request_id }),
+      ...(ip !== undefined && { ip_address: ip }),
+      ...(user_agent !== undefined && { user_agent }),
+      ...(Object.keys(changes).length > 0 && { changes }),
+      created_at: timestamp(at),
+    }
+    store.append(
+      'audit',
+      id,
+      project,
+      resource_type,
+      resource_id,
+      action,
+      principal.type,
+      principal.id,
+      record.user_id ?? null,
+      at,
+      JSON.stringify(record),
+    )
+  }
+  if (entry.kind === 'organization')
+    store.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('organization', ?)", entry.id)
+}
+
+type Many = string | readonly string[]
+/** Filters of the audit log; they all have to hold. */
+export interface AuditFilters extends Paging {
+  readonly resource_type?: Many
+  readonly project_id?: string
+  readonly resource_id?: string
+  readonly user_id?: string
+  readonly actor_type?: Many
+  readonly actor_id?: string
+  /** Another name of `actor_id`. */
+  readonly principal_id?: string
+  readonly action?: Many
+  readonly created_after?: string
+  readonly created_before?: string
+  /** Absent: everything is shown. */
+  readonly viewer?: Viewer
+}
+const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
+
+/** Audit entries of this partition, newest first. @param organization whose log this is, for entries that do not name it. */
+export function auditList(
+  store: Store,
+  input: AuditFilters,
+  organization: string,
+): Page<AuditEntry> | Refusal {
+  const conditions: string[] = []
+  const values: Value[] = []
+  const equal = (column: string, value: string | undefined) => {
+    if (value === undefined) return
+    conditions.push(`${column} = ?`)
+    values.push(value)
+  }
+  // The unary plus keeps a filter that tells little from choosing the index.
+  const within = (column: string, many: Many | undefined) => {
+    if (many === undefined) return
+    conditions.push(
+      `+${column} IN (${list(many)
+        .map(() => '?')
+        .join(', ')})`,
+    )
+    values.push(...list(many))
+  }
+  equal('project', input.project_id)
+  equal('resource_id', input.resource_id)
+  equal('actor_id', input.actor_id)
+  equal('actor_id', input.principal_id)
+  equal('+user_id', input.user_id)
+  within('resource_type', input.resource_type)
+  within('action', input.action)
+  within(
+    'actor_type',
+    input.actor_type &&
+      list(input.actor_type).map((type) => (type === 'service' ? 'service_account' : type)),
+  )
+  for (const [name, operator] of [
+    ['created_after', '>='],
+    ['created_before', '<'],
+  ] as const) {
+    const text = input[name]
+    if (text === undefined) continue
+    const at = parseTimestamp(text)
+    if (at === undefined)
+      return refuseFields({
+        field: name,
+        message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
+      })
+    conditions.push(`created_at ${operator} ?`)
+    values.push(at)
+  }
+  const { viewer } = input
+  if (viewer && !viewer.admin) {
+    // What became of a deleted interaction's session is not known any more, so only administrators are shown its entries.
+    conditions.push(
+      `(resource_type <> 'interaction' OR EXISTS (SELECT 1 FROM interactions i WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
+    )
+    values.push(...viewerValues(viewer), viewer.id)
+  }
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => ({ org_id: organization, ...(JSON.parse(row.record) as Omit<AuditEntry, 'org_id'>) }),
+    (row) => [row.created_at, row.id],
+  )
+}

@@ -1,0 +1,342 @@
+/**
+ * What is audited: one line for each type of event that changes configuration, whatever kind of actor it happens to.
+ * Events of other kinds are added to `Configuration`; then the type of the table demands a decision for each of them, and
+ * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
+ * view.ts as well.
+ */
+import type { AgentEvent } from '../../../protocol/agents/schema.ts'
+import type { ActionEvent } from '../../../protocol/actions/rows.ts'
+import type { KeyEvent, PrincipalEvent } from '../../../protocol/access/rows.ts'
+import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
+import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
+import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { isPersonal } from '../../../protocol/access/user-rows.ts'
+import type { SecretEvent } from '../../../protocol/access/secret-rows.ts'
+import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
+import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
+import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
+import type { Entry, Event } from '../../../protocol/entry.ts'
+import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
+import type { LoopEvent } from '../../../protocol/loops/events.ts'
+import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
+import { maskUrl } from '../../../protocol/masked-url.ts'
+import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
+import type { SkillEvent } from '../../../protocol/skills/schema.ts'
+import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
+
+type Configuration =
+  | OrganizationProjectEvent
+  | KeyEvent
+  | PrincipalEvent
+  | RoleEvent
+  | WorkflowEvent
+  | InteractionEvent
+  | ChannelAuditEvent
+  | LoopAuditEvent
+  | AgentEvent
+  | ToolkitEvent
+  | SkillEvent
+  | EquipmentEvent
+  | BindingEvent
+  | ActionEvent
+  | OrganizationActionEvent
+  | WebhookEvent
+  | SecretEvent
+  | MemoryEvent
+/** The rest of what happens to a loop is its work. */
+type LoopAuditEvent = Extract<
+  LoopEvent,
+  { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
+>
+
+/** What an event says about the changed record. */
+interface Reading {
+  readonly resource_type: string
+  readonly resource_id: string
+  /** When it is not the rule's. */
+  readonly action?: Rule['action']
+  /** Its name as the event tells it; otherwise the last known one stands. */
+  readonly name?: string | null | undefined
+  /** Changed attributes, never with a secret in them; by default the `changes` that the event carries. */
+  readonly changes?: Changes | undefined
+}
+interface Rule {
+  readonly action: AuditEntry['action']
+  /** The record is named by the event's own `id`, or is the actor itself when it has none. Undefined: this one is not audited. */
+  readonly read: (event: Event, entry: Entry) => Reading | undefined
+}
+type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
+
+/** Releases that sealed no values wrote URLs in clear. */
+const masked = (changes: Changes | undefined): Changes | undefined =>
+  changes &&
+  mapped(changes, (change, field) =>
+    field === 'url' || field === 'endpoint_url'
+      ? mapped(change, (side) => (typeof side === 'string' ? maskUrl(side) : side))
+      : change,
+  )
+const mapped = <T>(
+  record: Readonly<Record<string, T>>,
+  change: (value: T, name: string) => T,
+): Record<string, T> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]))
+
+const rule = <E extends Event>(
+  action: Rule['action'],
+  resource_type: string,
+  details: Details<E> = () => ({}),
+): Rule => ({
+  action,
+  read: (event, entry) => {
+    const { id = entry.id, changes } = event as Event & {
+      readonly id?: string
+      readonly changes?: Changes
+    }
+    const told = details(event as E, entry)
+    return told && { resource_type, resource_id: id, changes: masked(changes), ...told }
+  },
+})
+type On<T extends Configuration['type']> = Extract<Configuration, { readonly type: T }>
+const created = <T extends Configuration['type']>(
+  resource_type: string,
+  details?: Details<On<T>>,
+): Rule => rule('create', resource_type, details)
+const updated = <T extends Configuration['type']>(
+  resource_type: string,
+  details?: Details<On<T>>,
+): Rule => rule('update', resource_type, details)
+const deleted = <T extends Configuration['type']>(
+  resource_type: string,
+  details?: Details<On<T>>,
+): Rule => rule('delete', resource_type, details)
+
+const named = ({ name }: { readonly name: string }) => ({ name })
+/** A token is told apart from keys by its id alone. */
+const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
+const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
+  name: role_name,
+  changes: { principal_id: { to: principal_id }, role_id: { to: role_id } },
+})
+const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
+  name: role_name,
+  changes: { principal_id: { from: principal_id }, role_id: { from: role_id } },
+})
+/** What agents remember themselves is their work, and has a history of its own. What is remembered is not told. */
+const memorized: Details<
+  Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>
+> = ({ change: { agent_id, memory_key, operation, version } }, { origin }) =>
+  origin.principal.type === 'agent'
+    ? undefined
+    : {
+        resource_id: `${agent_id}:${memory_key}`,
+        name: memory_key,
+        ...(operation === 'created' && { action: 'create' }),
+        changes:
+          operation === 'updated' ? { version: { from: version - 1, to: version } } : undefined,
+      }
+
+const rules: { readonly [T in Configuration['type']]: Rule | null } = {
+  'organization.created': created<'organization.created'>('organization', named),
+  'project.created': created<'project.created'>('project', ({ project }) => named(project)),
+  'project.updated': updated<'project.updated'>('project', ({ project }) => ({
+    name: project.name,
+  })),
+  'project.deleted': deleted<'project.deleted'>('project', named),
+  'key.created': created<'key.created'>('api_key', (event) => ({
+    resource_type: key(event),
+    name: event.key.name,
+  })),
+  'key.revoked': deleted<'key.revoked'>('api_key', (event) => ({
+    resource_type: key(event),
+    name: event.name,
+  })),
+  'key.used': null,
+  'principal.created': created<'principal.created'>('principal', ({ principal }) =>
+    named(principal),
+  ),
+  'principal.updated': updated<'principal.updated'>('principal', ({ principal }) => ({
+    name: principal.name,
+  })),
+  'principal.deleted': deleted<'principal.deleted'>('principal', named),
+  'role.created': created<'role.created'>('role', ({ role }) => named(role)),
+  'role.updated': updated('role'),
+  'role.deleted': deleted<'role.deleted'>('role', named),
+  'assignment.created': created<'assignment.created'>('role_assignment', ({ assignment }) =>
+    given(assignment),
+  ),
+  'assignment.deleted': deleted<'assignment.deleted'>('role_assignment', ({ assignment }) =>
+    taken(assignment),
+  ),
+  'workflow.created': created<'workflow.created'>('workflow', ({ workflow }) => named(workflow)),
+  'workflow.updated': updated<'workflow.updated'>('workflow', ({ workflow }) => ({
+    name: workflow.name,
+  })),
+  'workflow.deleted': deleted<'workflow.deleted'>('workflow', named),
+  'interaction.created': created<'interaction.created'>('interaction', ({ interaction }) => ({
+    name: interaction.title,
+  })),
+  'interaction.responded': updated<'interaction.responded'>('interaction', ({ response }) => ({
+    changes: {
+      response: {
+        to: response && {
+          id: response.id,
+          value: response.value,
+          ...(response.comment !== undefined && { comment: response.comment }),
+          ...(response.attempt !== undefined && { attempt: response.attempt }),
+        },
+      },
+    },
+  })),
+  'interaction.submitted': updated<'interaction.submitted'>('interaction', () => ({
+    changes: { status: { from: 'pending', to: 'in_review' } },
+  })),
+  'interaction.reviewed': updated<'interaction.reviewed'>('interaction', ({ set }) => ({
+    changes: {
+      status: { from: 'in_review', to: 'pending' },
+      review_feedback: { to: set?.review_feedback },
+    },
+  })),
+  'interaction.resolved': updated<'interaction.resolved'>(
+    'interaction',
+    ({ was, set, outcome }) => ({
+      changes: {
+        status: { from: was, to: set?.status },
+        ...(outcome && { outcome: { to: outcome.value } }),
+        ...(typeof set?.cancel_reason === 'string' && { cancel_reason: { to: set.cancel_reason } }),
+      },
+    }),
+  ),
+  'interaction.linked': updated<'interaction.linked'>('interaction', ({ targets }) => ({
+    changes: { links: { to: targets } },
+  })),
+  'interaction.deleted': deleted('interaction'),
+  'channel.created': created<'channel.created'>('channel', ({ channel }) => ({
+    name: channel.name,
+  })),
+  'channel.updated': updated('channel'),
+  'channel.deleted': deleted<'channel.deleted'>('channel', named),
+  'loop.created': created<'loop.created'>('loop', ({ loop }) => named(loop)),
+  'loop.updated': updated<'loop.updated'>('loop', named),
+  'loop.deleted': deleted<'loop.deleted'>('loop', named),
+  'loop.auto_paused': updated<'loop.auto_paused'>('loop', ({ reason }) => ({
+    changes: {
+      status: { from: 'active', to: 'paused' },
+      ...(reason !== undefined && { reason: { to: reason } }),
+    },
+  })),
+  'member.added': created('channel_member'),
+  'member.removed': deleted('channel_member'),
+  'memory.saved': updated<'memory.saved'>('agent_memory', memorized),
+  'memory.forgotten': deleted<'memory.forgotten'>('agent_memory', memorized),
+  'memory.cleared': null,
+  'agent.created': created<'agent.created'>('agent', ({ agent }) => named(agent)),
+  'agent.updated': updated<'agent.updated'>('agent', ({ agent }) => ({ name: agent.name })),
+  'agent.deleted': deleted<'agent.deleted'>('agent', named),
+  'toolkit.created': created<'toolkit.created'>('toolkit', ({ toolkit }) => named(toolkit)),
+  'toolkit.updated': updated<'toolkit.updated'>('toolkit', ({ toolkit }) => ({
+    name: toolkit.name,
+  })),
+  'toolkit.deleted': deleted<'toolkit.deleted'>('toolkit', named),
+  'skill.created': created<'skill.created'>('skill', ({ skill }) => named(skill)),
+  'skill.updated': updated<'skill.updated'>('skill', ({ skill }) => ({ name: skill.name })),
+  'skill.deleted': deleted<'skill.deleted'>('skill', named),
+  'binding.created': created<'binding.created'>('messaging_binding', ({ binding }) => ({
+    name: `${binding.provider} ${binding.integration_id}`,
+    changes: { agent_id: { to: binding.agent_id } },
+  })),
+  'binding.updated': updated('messaging_binding'),
+  'binding.deleted': deleted('messaging_binding'),
+  'toolkits.assigned': updated<'toolkits.assigned'>('agent_assignment', ({ toolkits }) => ({
+    changes: { toolkits: { to: toolkits.map(({ id }) => id) } },
+  })),
+  'skills.assigned': updated<'skills.assigned'>('agent_assignment', ({ skills }) => ({
+    changes: { skills: { to: skills.map(({ id }) => id) } },
+  })),
+  'action.created': created<'action.created'>('action', ({ action }) => named(action)),
+  'action.updated': updated<'action.updated'>('action', named),
+  'action.deleted': deleted<'action.deleted'>('action', named),
+  'action.secret_rotated': updated<'action.secret_rotated'>(
+    'action_secret',
+    ({ name, version }) => ({
+      name,
+      changes: { secret_version: { from: version - 1, to: version } },
+    }),
+  ),
+  'organization_action.created': created<'organization_action.created'>(
+    'organization_action',
+    ({ action }) => named(action),
+  ),
+  'organization_action.updated': updated<'organization_action.updated'>(
+    'organization_action',
+    ({ action }) => ({ name: action.name }),
+  ),
+  'organization_action.deleted': deleted<'organization_action.deleted'>(
+    'organization_action',
+    named,
+  ),
+  'organization_action.secret_changed': updated<'organization_action.secret_changed'>(
+    'organization_action',
+    ({ what, version }) => ({ changes: { secret_version: { to: version }, secret: { to: what } } }),
+  ),
+  'organization_action.secret_retired': null,
+  'webhook.created': created<'webhook.created'>('webhook', ({ webhook }) => named(webhook)),
+  'webhook.updated': updated<'webhook.updated'>('webhook', ({ webhook }) => ({
+    name: webhook.name,
+  })),
+  'webhook.deleted': deleted<'webhook.deleted'>('webhook', named),
+  'webhook.secret_rotated': updated<'webhook.secret_rotated'>(
+    'webhook_secret',
+    ({ name, version }) => ({
+      name,
+      changes: { secret_version: { from: version - 1, to: version } },
+    }),
+  ),
+  'secret.stored': updated<'secret.stored'>('secret', ({ secret: { name, version, entries } }) => ({
+    name,
+    ...(version === 1 && { action: 'create' }),
+    changes: { version: { to: version }, entries: { to: entries } },
+  })),
+  'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
+}
+/** What happened to one record in an entry. `index`: of its first event there. */
+interface Told extends Reading {
+  readonly action: Rule['action']
+  readonly index: number
+}
+function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined {
+  const rule = Object.hasOwn(rules, event.type)
+    ? (rules as Readonly<Record<string, Rule | null>>)[event.type]
+    : null
+  const reading = rule?.read(event, entry)
+  return rule && reading ? { action: rule.action, ...reading } : undefined
+}
+/** Changes after earlier ones of the same record. One that only names what changed stays, one whose values are not there is none. */
+function together(earlier: Changes, later: Changes): Changes {
+  const all = { ...earlier }
+  for (const [name, change] of Object.entries(later)) {
+    const { from, to } = change
+    if (Object.keys(change).length === 0) all[name] ??= {}
+    else if (from !== undefined || to !== undefined)
+      all[name] = { from: (earlier[name] ?? { from }).from, to }
+  }
+  return all
+}
+/** What an entry says to the audit log; all updates of one record are one. */
+export function readEntry(entry: Entry): readonly Told[] {
+  const all = new Map<string, Told>()
+  for (const [index, event] of entry.events.entries()) {
+    const reading = readingOf(event, entry)
+    if (!reading) continue
+    const { action, resource_type, resource_id } = reading
+    const key = action === 'update' ? `${resource_type} ${resource_id}` : String(index)
+    const before = all.get(key)
+    all.set(key, {
+      ...reading,
+      index: before?.index ?? index,
+      name: reading.name ?? before?.name,
+      changes: together(before?.changes ?? {}, reading.changes ?? {}),
+    })
+  }
+  return [...all.values()]
+}

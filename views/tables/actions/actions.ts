@@ -1,0 +1,81 @@
+/** The log of actions that a run called: the action events of its timeline, read as records of their own. */
+import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
+import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
+import { beyond, CHARACTERS, limitOf, page, sizeOf, type Page, type Paging } from '../../page.ts'
+import { missingRun, runRow } from '../runs/runs.ts'
+import type { Store } from '../../store.ts'
+import { eventsOf, type Shown, type TimelineRow } from '../runs/timeline.ts'
+
+const text = (value: unknown): value is string => typeof value === 'string'
+const open = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */
+export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
+  const status = row.type.slice('action.'.length)
+  if (!row.type.startsWith('action.') || !isStatus(status)) return undefined
+  const {
+    action,
+    step,
+    job_id,
+    attempt,
+    parameters,
+    result,
+    error,
+    error_type,
+    worker_instance_id,
+  } = row.payload ?? {}
+  const step_key = row.step ?? step
+  return {
+    id: `${run}:act:${row.cursor}`,
+    run_id: run,
+    seq: row.cursor,
+    ...(text(job_id) && { job_id }),
+    ...(text(step_key) && { step_key }),
+    action_name: text(action) ? action : '',
+    status,
+    attempt: typeof attempt === 'number' ? attempt : 1,
+    ...(open(parameters) && { parameters }),
+    ...(open(result) && { result }),
+    ...(text(error_type) && { error_type }),
+    ...(text(error) && { error_message: error }),
+    ...(text(worker_instance_id) && { worker_instance_id }),
+    created_at: timestamp(row.at),
+  }
+}
+const isStatus = (status: string): status is ActionLogEntry['status'] =>
+  status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
+
+/** Calls of actions of a run, oldest first. */
+export function actionLog(
+  store: Store,
+  project: number,
+  input: Paging & { readonly id: string },
+): Page<ActionLogEntry> | Refusal {
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
+  const after = beyond(['cursor'], 'ASC', input.after)
+  // The first row may hold calls up to the position only; every other row has one that is wanted.
+  const rows = store.upToPage<TimelineRow>(
+    `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
+    run.n,
+    project,
+    ...after.values,
+    limitOf(input) + 2,
+  )
+  const calls = rows
+    .flatMap(eventsOf)
+    .filter(
+      ({ cursor, type }) => cursor > Number(after.values[0] ?? 0) && type.startsWith('action.'),
+    )
+  const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
+  const last = calls.at(-1)
+  // Fewer rows were read than there are, because they are long.
+  if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
+    return {
+      items: calls.slice(0, limitOf(input)).map(item),
+      position: [(calls[limitOf(input) - 1] ?? last).cursor],
+    }
+  return page(calls.slice(0, limitOf(input) + 1), input, item, (row) => [row.cursor])
+}

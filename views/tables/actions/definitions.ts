@@ -1,0 +1,190 @@
+/** Definitions of actions, of projects and of the organization, which is the project of its own; and what a project has that can be called. */
+import type { Action, ActionEvent } from '../../../protocol/actions/rows.ts'
+import type {
+  OrganizationAction,
+  OrganizationActionEvent,
+} from '../../../protocol/actions/organization-rows.ts'
+import type { Workflow } from '../../../protocol/workflows/rows.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { withMaskedUrl } from '../../../protocol/masked-url.ts'
+import { patch, type Patch } from '../../../protocol/patch.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { Kept, type Store } from '../../store.ts'
+import type { Watch } from '../runs/waiting.ts'
+
+type Definition = Action | OrganizationAction
+
+/** The ids of definitions by project and name, for whoever meets a name often; an empty text when there is none. */
+const idsByName = (store: Store): Kept<string> =>
+  store.kept(
+    'action_ids',
+    () =>
+      new Kept(
+        (key): string => {
+          const at = key.indexOf(':')
+          return (
+            store.one<{ id: string }>(
+              'SELECT id FROM actions WHERE project = ? AND name = ?',
+              Number(key.slice(0, at)),
+              key.slice(at + 1),
+            )?.id ?? ''
+          )
+        },
+        () => {},
+      ),
+  )
+/** The id of the project's action of this name. */
+export const definitionId = (store: Store, project: number, name: string): string | undefined =>
+  idsByName(store).get(`${project}:${name}`) || undefined
+
+/** Releases that sealed no values wrote URLs in clear. */
+const masked = (action: Definition): Definition =>
+  withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
+
+/** Apply an entry of a project or of the organization. */
+export function applyActions(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const any of entry.events) {
+    const event = any as ActionEvent | OrganizationActionEvent
+    switch (event.type) {
+      case 'action.created':
+      case 'organization_action.created':
+        store.run(
+          'INSERT OR REPLACE INTO actions (id, project, name, created_at, record) VALUES (?, ?, ?, ?, ?)',
+          event.id,
+          project,
+          event.action.name,
+          parseTimestamp(event.action.created_at) ?? entry.origin.at,
+          JSON.stringify(masked(event.action)),
+        )
+        idsByName(store).set(`${project}:${event.action.name}`, event.id)
+        break
+      case 'action.updated':
+      case 'organization_action.updated':
+      case 'organization_action.secret_changed':
+      case 'organization_action.secret_retired':
+        change(store, project, event.id, event.action as Patch<Definition>)
+        break
+      case 'action.deleted':
+      case 'organization_action.deleted':
+        store.run('DELETE FROM actions WHERE id = ? AND project = ?', event.id, project)
+        idsByName(store).set(`${project}:${event.name}`, '')
+        break
+    }
+  }
+}
+function change(store: Store, project: number, id: string, by: Patch<Definition>): void {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM actions WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+  if (!row) return
+  const before = JSON.parse(row.record) as Definition
+  const record = masked(patch(before, by))
+  store.run(
+    'UPDATE actions SET name = ?, record = ? WHERE id = ?',
+    record.name,
+    JSON.stringify(record),
+    id,
+  )
+  if (before.name !== record.name) idsByName(store).set(`${project}:${before.name}`, '')
+  idsByName(store).set(`${project}:${record.name}`, id)
+}
+
+/** Definitions, newest first. */
+export function actionList(store: Store, project: number, input: Paging): Page<Definition> {
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM actions WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Definition,
+    (row) => [row.created_at, row.id],
+  )
+}
+/** One definition. */
+export function actionGet(
+  store: Store,
+  project: number,
+  by: 'id' | 'name',
+  value: string,
+): Definition | Refusal {
+  const row = store.one<{ record: string }>(
+    `SELECT record FROM actions WHERE project = ? AND ${by} = ?`,
+    project,
+    value,
+  )
+  return row
+    ? (JSON.parse(row.record) as Definition)
+    : refuse('not_found', { resource: 'action' }, 'There is no such action.')
+}
+/** All definitions, or the one of a name. */
+export const actionsOf = <T extends Definition>(
+  store: Store,
+  project: number,
+  name?: string,
+): T[] =>
+  store
+    .all<{ record: string }>(
+      `SELECT record FROM actions WHERE project = ?${name === undefined ? '' : ' AND name = ?'}`,
+      project,
+      ...(name === undefined ? [] : [name]),
+    )
+    .map(({ record }) => JSON.parse(record) as T)
+
+/** What a project defines that can be called. */
+export function callable(
+  store: Store,
+  project: number,
+  watch: Watch,
+  name?: string,
+): ViewQuestions['callable']['reply'] {
+  const handle = name?.startsWith('workflow.') ? name.slice('workflow.'.length) : undefined
+  const published =
+    name !== undefined && handle === undefined
+      ? []
+      : store.all<{ id: string; record: string }>(
+          `SELECT id, record FROM workflows WHERE project = ? AND json_extract(record, '$.published_as_tool')${handle === undefined ? '' : ' AND handle = ?'}`,
+          project,
+          ...(handle === undefined ? [] : [handle]),
+        )
+  return {
+    actions: actionsOf<Action>(store, project, name).map((action) => ({
+      action,
+      reachable:
+        action.endpoint_kind === 'worker' &&
+        watch.workers().some((worker) => lists(worker, action.name)),
+    })),
+    workflows: published.map(({ record }) => {
+      const { id, latest_version, handle, name, description } = JSON.parse(record) as Workflow
+      const spec = store.one<{ spec: string }>(
+        'SELECT spec FROM versions WHERE definition = ? AND version = ? AND project = ?',
+        id,
+        latest_version,
+        project,
+      )
+      const { input } = spec ? (JSON.parse(spec.spec) as Spec) : {}
+      return {
+        handle,
+        name,
+        ...(description !== undefined && { description }),
+        ...(input && { input }),
+      }
+    }),
+  }
+}
+/** Whether a worker takes an action: it lists it, or lists neither actions nor models and so takes all of them. */
+const lists = (
+  { action_names, models }: ReturnType<Watch['workers']>[number],
+  name: string,
+): boolean => (action_names.length > 0 ? action_names.includes(name) : models.length === 0)

@@ -1,0 +1,209 @@
+/** Records of calls of actions: one for each job that an attempt was made of, written once, when it has ended. */
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import {
+  deliveryIdOf,
+  invocationIdOf,
+  type Invocation,
+} from '../../../protocol/actions/invocation.ts'
+import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { definitionId } from './definitions.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
+/** Characters of a result as JSON that are kept. */
+const SUMMARY = 1000
+
+/** A result, or the beginning of a long one: `{truncated: true, text}`. */
+export function summaryOf(result: JsonObject): JsonObject {
+  const text = JSON.stringify(result)
+  return text.length <= SUMMARY ? result : { truncated: true, text: text.slice(0, SUMMARY) }
+}
+
+const sources: Readonly<Record<Job['origin'], string>> = {
+  loop_action_step: 'loop',
+  agent_tool_call: 'agent',
+  agent_llm_call: 'agent',
+  conversation_tool_call: 'agent',
+  conversation_llm_call: 'agent',
+  direct_action_invoke: 'direct',
+  server_internal: 'server',
+}
+const statuses = {
+  'job.completed': 'success',
+  'job.failed': 'failed',
+  'job.cancelled': 'cancelled',
+} as const
+
+/** Add the record of a job that has ended. One that nobody ever began is no call. @param job its record now. */
+export function addInvocation(
+  store: Store,
+  project: number,
+  cursor: number,
+  job: Job,
+  { type, invocation, job: last }: Ended,
+): void {
+  if (job.kind !== 'action_execution' || job.claim_attempt === 0 || job.action_name === undefined)
+    return
+  const served = job.executor_kind === 'server_worker'
+  const action_id = invocation?.action_id ?? definitionId(store, project, job.action_name)
+  const delivery_id = invocation?.delivery_id ?? (served ? deliveryIdOf(job.id) : undefined)
+  const scope = invocation?.definition_scope ?? (action_id === undefined ? undefined : 'project')
+  const { run_id, environment_id, step_key, agent_turn_id, session_id, tool_call_id } = job
+  const record: Invocation = {
+    id: invocationIdOf(job.id),
+    action_name: job.action_name,
+    source: sources[job.origin],
+    status: statuses[type],
+    retry_count: Math.max(0, job.claim_attempt - 1),
+    started_at: job.created_at,
+    finished_at: job.completed_at ?? job.updated_at,
+    job_id: job.id,
+    ...(run_id !== undefined && { run_id }),
+    ...(environment_id !== undefined && { environment_id }),
+    ...(step_key !== undefined && { step_name: step_key }),
+    ...(agent_turn_id !== undefined && { agent_turn_id }),
+    ...(session_id !== undefined && { session_id }),
+    ...(tool_call_id !== undefined && { tool_call_id }),
+    ...(action_id !== undefined && { action_id }),
+    ...(scope !== undefined && { definition_scope: scope }),
+    ...invocation,
+    ...(delivery_id !== undefined && { delivery_id }),
+    ...(last.result && { output_summary: summaryOf(last.result) }),
+    ...(type !== 'job.completed' && job.error_type !== undefined && { error_type: job.error_type }),
+    ...(type !== 'job.completed' &&
+      job.error_message !== undefined && { error_message: job.error_message }),
+  }
+  store.append(
+    'invocations',
+    cursor,
+    project,
+    run_id ?? null,
+    job.id,
+    environment_id ?? null,
+    job.action_name,
+    action_id ?? null,
+    scope ?? null,
+    invocation?.secret_version ?? null,
+    delivery_id ?? null,
+    null,
+    record.status,
+    JSON.stringify(record),
+  )
+}
+
+/** Filters of the list; they all have to hold. */
+export interface InvocationFilters extends Paging {
+  readonly run_id?: string
+  readonly job_id?: string
+  readonly environment_id?: string
+  readonly action_name?: string
+  readonly action_id?: string
+  readonly definition_scope?: string
+  readonly secret_version?: number
+  readonly delivery_id?: string
+  readonly correlation_id?: string
+  readonly status?: string
+  /** Who asks; absent: the service itself. */
+  readonly viewer?: Viewer
+}
+const columns = {
+  run_id: 'run',
+  job_id: 'job',
+  environment_id: 'environment',
+  action_name: 'action_name',
+  action_id: 'action',
+  definition_scope: 'scope',
+  secret_version: 'secret_version',
+  delivery_id: 'delivery',
+  correlation_id: 'correlation',
+  status: 'status',
+} as const satisfies Partial<Record<keyof InvocationFilters, string>>
+
+/** Records, newest first, each with the loop of its run and with the parameters of the call. */
+export function invocationList(
+  store: Store,
+  project: number,
+  input: InvocationFilters,
+): Page<Invocation> {
+  const conditions = ['project = ?']
+  const values: Value[] = [project]
+  for (const [filter, column] of Object.entries(columns)) {
+    const value = input[filter as keyof typeof columns]
+    if (value === undefined) continue
+    conditions.push(`${column} = ?`)
+    values.push(value)
+  }
+  if (input.viewer) {
+    conditions.push(recordOpenTo('invocations'))
+    values.push(...viewerValues(input.viewer))
+  }
+  const after = beyond(['cursor'], 'DESC', input.after)
+  const rows = store.upToPage<{ cursor: number; record: string }>(
+    `SELECT cursor, record FROM invocations WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    ({ record }) => whole(store, project, JSON.parse(record) as Invocation),
+    ({ cursor }) => [cursor],
+  )
+}
+
+/** What is kept elsewhere, and only once. */
+function whole(store: Store, project: number, record: Invocation): Invocation {
+  const { run_id } = record
+  const run =
+    run_id === undefined
+      ? undefined
+      : store.one<{ n: number; loop: string | null }>(
+          'SELECT n, loop FROM runs WHERE id = ? AND project = ?',
+          run_id,
+          project,
+        )
+  const parameters =
+    record.tool_call_id !== undefined
+      ? inputOf(store, project, record)
+      : run && inputsOf(store, run.n, record)
+  return {
+    ...record,
+    ...(typeof run?.loop === 'string' && { loop_id: run.loop }),
+    ...(parameters && { parameters }),
+  }
+}
+/** The parameters stay with the step; when a later attempt of the run called the action anew, those of this call are only on the timeline. */
+function inputsOf(
+  store: Store,
+  run: number,
+  { step_name = '', job_id }: Invocation,
+): JsonObject | undefined {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM steps WHERE run = ? AND step = ?',
+    run,
+    step_name,
+  )
+  const step = row && (JSON.parse(row.record) as RunStep)
+  return step?.job_id === job_id ? step?.inputs : undefined
+}
+/** An agent's stay with the call in the transcript, as long as there is one. */
+function inputOf(
+  store: Store,
+  project: number,
+  { session_id = '', agent_turn_id = '', tool_call_id = '' }: Invocation,
+): JsonObject | undefined {
+  const row = store.one<{ input: string | null }>(
+    `SELECT json_extract(block.value, '$.resolved_action.input') AS input FROM sessions JOIN session_messages AS message ON message.session = sessions.n AND message.turn = ?, json_each(message.record, '$.content') AS block
+     WHERE sessions.project = ? AND sessions.id = ? AND json_extract(block.value, '$.id') = ? LIMIT 1`,
+    agent_turn_id,
+    project,
+    session_id,
+    tool_call_id,
+  )
+  return row?.input ? (JSON.parse(row.input) as JsonObject) : undefined
+}

@@ -1,0 +1,99 @@
+/** Agents of projects: lists and records. */
+import type { Agent, AgentEvent } from '../../../protocol/agents/schema.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'agent' },
+  'There is no such agent in this project.',
+)
+
+/** Apply the agent events of an entry of a project. */
+export function applyAgents(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as AgentEvent
+    if (event.type === 'agent.created') put(store, project, event.agent)
+    else if (event.type === 'agent.updated') {
+      const agent = find(store, project, event.id)
+      if (agent) put(store, project, patch(agent, event.agent))
+    } else if (event.type === 'agent.deleted')
+      store.run('DELETE FROM agents WHERE id = ? AND project = ?', event.id, project)
+  }
+}
+const put = (store: Store, project: number, agent: Agent) =>
+  store.run(
+    'INSERT OR REPLACE INTO agents (id, project, name, status, created_at, record) VALUES (?, ?, ?, ?, ?, ?)',
+    agent.id,
+    project,
+    agent.name,
+    agent.status,
+    parseTimestamp(agent.created_at) ?? 0,
+    JSON.stringify(agent),
+  )
+const find = (store: Store, project: number, id: string): Agent | undefined => {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM agents WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+  return row && (JSON.parse(row.record) as Agent)
+}
+
+/** Whether a project has an agent. */
+export const hasAgent = (store: Store, project: number, id: string): boolean =>
+  store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
+/** The project that an agent of any project belongs to. */
+export function agentHome(store: Store, id: string): { project?: string } {
+  const row = store.one<{ project: string }>(
+    'SELECT projects.id AS project FROM agents JOIN projects ON projects.n = agents.project WHERE agents.id = ?',
+    id,
+  )
+  return row ? { project: row.project } : {}
+}
+/** One agent. */
+export const agentGet = (
+  store: Store,
+  project: number,
+  { id }: { readonly id: string },
+): Agent | Refusal => find(store, project, id) ?? missing
+
+/** Filters of the list of agents; they all have to hold. */
+export interface AgentFilters extends Paging {
+  readonly name?: string
+  readonly principal_id?: string
+  readonly status?: string
+}
+/** Agents, newest first. */
+export function agentList(store: Store, project: number, input: AgentFilters): Page<Agent> {
+  const conditions: string[] = []
+  const values: Value[] = []
+  for (const [column, value] of [
+    ['name', input.name],
+    ['id', input.principal_id],
+    ['status', input.status],
+  ] as const) {
+    if (value === undefined) continue
+    conditions.push(` AND ${column} = ?`)
+    values.push(value)
+  }
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM agents WHERE project = ?${conditions.join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Agent,
+    (row) => [row.created_at, row.id],
+  )
+}

@@ -1,0 +1,213 @@
+/**
+ * Channels and their members. Who sees a channel is decided here for every question: public ones everybody, private ones
+ * their members; an administrator of the project also the records of private channels, but not of direct messages.
+ */
+import type {
+  Channel,
+  ChannelMember,
+  ChannelSettings,
+  Viewer,
+} from '../../../protocol/channels/schema.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+/** A question about channels says who asks. */
+export interface WithViewer {
+  readonly viewer: Viewer
+}
+type OfChannel = WithViewer & { readonly id: string }
+
+/** A channel as it is kept. `n`: its number in this file. `last`: cursor of its newest applied event. */
+export interface ChannelRow {
+  readonly n: number
+  readonly id: string
+  readonly project: number
+  readonly kind: string
+  readonly private: number
+  readonly created_at: number
+  readonly members: number
+  readonly message_seq: number
+  readonly last_message_at: string | null
+  readonly last: number
+  /** The settings as JSON. */
+  readonly record: string
+}
+const COLUMNS =
+  'c.n, c.id, c.project, c.kind, c.private, c.created_at, c.members, c.message_seq, c.last_message_at, c.last, c.record'
+
+/** The record of a channel. @param read read marker of who asks; absent when it is no member. */
+function channelRecord(
+  { record, members, message_seq, last_message_at }: ChannelRow,
+  read?: number,
+): Channel {
+  return {
+    ...(JSON.parse(record) as ChannelSettings),
+    member_count: members,
+    message_seq,
+    ...(last_message_at !== null && { last_message_at }),
+    ...(read !== undefined && { unread_count: Math.max(0, message_seq - read) }),
+  }
+}
+
+/** The answer for a channel that the project does not have, or that who asks cannot see. */
+export const missingChannel: Refusal = refuse(
+  'not_found',
+  { resource: 'channel' },
+  'There is no such channel in this project.',
+)
+/** A channel of the project. */
+export const channelRow = (store: Store, project: number, id: string): ChannelRow | undefined =>
+  store.one<ChannelRow>(
+    `SELECT ${COLUMNS} FROM channels c WHERE c.id = ? AND c.project = ?`,
+    id,
+    project,
+  )
+const markOf = (store: Store, { n }: ChannelRow, member: string): number | undefined =>
+  store.one<{ last_read: number }>(
+    'SELECT last_read FROM channel_members WHERE channel = ? AND member = ?',
+    n,
+    member,
+  )?.last_read
+
+/** A channel whose messages and members can be seen by who asks. */
+export function readable(
+  store: Store,
+  project: number,
+  { id, viewer }: OfChannel,
+): ChannelRow | undefined {
+  const row = channelRow(store, project, id)
+  return row && (row.private === 0 || markOf(store, row, viewer.id) !== undefined) ? row : undefined
+}
+
+/** What decides whether a stream of the channel may be given to somebody, as of the cursor `at`. */
+export function access(
+  store: Store,
+  project: number,
+  input: OfChannel,
+  at: number,
+): { private: boolean; member: boolean; at: number } | Refusal {
+  const row = readable(store, project, input)
+  return row
+    ? { private: row.private !== 0, member: markOf(store, row, input.viewer.id) !== undefined, at }
+    : missingChannel
+}
+
+/** One channel. */
+export function channelGet(
+  store: Store,
+  project: number,
+  { id, viewer }: OfChannel,
+): Channel | Refusal {
+  const row = channelRow(store, project, id)
+  const read = row && markOf(store, row, viewer.id)
+  const seen =
+    row && (row.private === 0 || read !== undefined || (viewer.admin && row.kind === 'channel'))
+  return seen ? channelRecord(row, read) : missingChannel
+}
+
+type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
+/** The statements that together hold a page of a list, each in the list's order: what everybody sees, and what the viewer sees as a member. */
+export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
+  const { viewer, kind } = input
+  const after = beyond(['c.created_at', 'c.id'], 'DESC', input.after)
+  const mine = beyond(['m.born', 'm.channel_id'], 'DESC', input.after)
+  const wanted =
+    (kind === undefined ? '' : ' AND c.kind = ?') +
+    (input.private === undefined ? '' : ' AND c.private = ?')
+  const values: Value[] = [
+    ...(kind === undefined ? [] : [kind]),
+    ...(input.private === undefined ? [] : [input.private ? 1 : 0]),
+  ]
+  const limit = limitOf(input) + 1
+  const [index, scope] = viewer.admin
+    ? ['channels_kind', "c.kind = 'channel'"]
+    : ['channels_open', 'c.private = 0']
+  return [
+    {
+      sql: `SELECT ${COLUMNS} FROM channels c INDEXED BY ${index} WHERE c.project = ? AND ${scope}${wanted}${after.sql} ORDER BY c.created_at DESC, c.id DESC LIMIT ?`,
+      values: [project, ...values, ...after.values, limit],
+    },
+    {
+      sql: `SELECT ${COLUMNS} FROM channel_members m INDEXED BY members_mine CROSS JOIN channels c ON c.n = m.channel
+        WHERE m.project = ? AND m.member = ? AND ${viewer.admin ? "c.kind = 'dm'" : 'c.private = 1'}${wanted}${mine.sql} ORDER BY m.born DESC, m.channel_id DESC LIMIT ?`,
+      values: [project, viewer.id, ...values, ...mine.values, limit],
+    },
+  ]
+}
+const newest = (a: ChannelRow, b: ChannelRow) =>
+  b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+
+/** Channels that who asks can see, newest first. */
+export function channelList(store: Store, project: number, input: Filters): Page<Channel> {
+  const rows = planChannels(project, input)
+    .flatMap(({ sql, values }) => store.all<ChannelRow>(sql, ...values))
+    .sort(newest)
+  return page(
+    rows,
+    input,
+    (row) => channelRecord(row, markOf(store, row, input.viewer.id)),
+    (row) => [row.created_at, row.id],
+  )
+}
+
+interface MemberRow {
+  readonly member: string
+  readonly joined_at: number
+  readonly last_read: number
+  readonly record: string
+}
+const memberRecord = ({ record, last_read }: MemberRow): ChannelMember => ({
+  ...(JSON.parse(record) as ChannelMember),
+  last_read_seq: last_read,
+})
+
+/** Members of a channel, in the order they joined. */
+export function memberList(
+  store: Store,
+  project: number,
+  input: Paging & OfChannel,
+): Page<ChannelMember> | Refusal {
+  const channel = readable(store, project, input)
+  if (!channel) return missingChannel
+  const after = beyond(['joined_at', 'member'], 'ASC', input.after)
+  const rows = store.all<MemberRow>(
+    `SELECT member, joined_at, last_read, record FROM channel_members WHERE channel = ?${after.sql} ORDER BY joined_at, member LIMIT ?`,
+    channel.n,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(rows, input, memberRecord, (row) => [row.joined_at, row.member])
+}
+
+/** Ids of the agents that are members of a channel. */
+export function agentsOf(store: Store, project: number, id: string): { items: string[] } {
+  const members = store.all<MemberRow>(
+    'SELECT member, record FROM channel_members WHERE channel = (SELECT n FROM channels WHERE id = ? AND project = ?)',
+    id,
+    project,
+  )
+  return {
+    items: members.flatMap(({ member, record }) =>
+      (JSON.parse(record) as ChannelMember).kind === 'agent' ? [member] : [],
+    ),
+  }
+}
+
+/** Ids of the channels that have a member, for who takes it out of them. */
+export const channelsOf = (store: Store, project: number, member: string): { items: string[] } => ({
+  items: store
+    .all<{ channel_id: string }>(
+      'SELECT channel_id FROM channel_members WHERE project = ? AND member = ?',
+      project,
+      member,
+    )
+    .map(({ channel_id }) => channel_id),
+})
+
+/** The payload of an event about a channel. */
+export const aboutChannel = (store: Store, project: number, id: string): JsonObject => {
+  const row = channelRow(store, project, id)
+  return { channel: row ? channelRecord(row) : { id } }
+}

@@ -1,0 +1,101 @@
+/** What agents were asked in channels, and what came of it. Who reads a channel reads its exchanges. */
+import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
+import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store } from '../../store.ts'
+
+type Of<T extends ExchangeEvent['type']> = Extract<ExchangeEvent, { type: T }>
+interface ExchangeRow {
+  readonly cursor: number
+  readonly record: string
+}
+
+/** An exchange has begun. @param at Unix milliseconds. */
+export function addExchange(
+  store: Store,
+  channel: ChannelRow,
+  { exchange }: Of<'exchange.begun'>,
+  cursor: number,
+  at: number,
+): void {
+  const record: ExchangeRecord = {
+    id: exchange.id,
+    channel_id: channel.id,
+    agent_id: exchange.agent_id,
+    message_id: exchange.message_id,
+    ...(exchange.root !== undefined && { reply_to: exchange.root }),
+    status: 'running',
+    turn_id: exchange.turn_id,
+    created_at: timestamp(at),
+  }
+  store.run(
+    'INSERT INTO channel_exchanges (cursor, id, channel, agent, status, record) VALUES (?, ?, ?, ?, ?, ?)',
+    cursor,
+    exchange.id,
+    channel.n,
+    exchange.agent_id,
+    record.status,
+    JSON.stringify(record),
+  )
+}
+
+/** An exchange has ended. One whose beginning was trimmed away is not known. @param at Unix milliseconds. */
+export function endExchange(
+  store: Store,
+  channel: ChannelRow,
+  { id, status, error_type, error_message, session_id }: Of<'exchange.ended'>,
+  at: number,
+): void {
+  const row = store.one<ExchangeRow>(
+    'SELECT cursor, record FROM channel_exchanges WHERE id = ? AND channel = ?',
+    id,
+    channel.n,
+  )
+  if (!row) return
+  const record: ExchangeRecord = {
+    ...(JSON.parse(row.record) as ExchangeRecord),
+    status,
+    ...(session_id !== undefined && { session_id }),
+    ...(error_type !== undefined && { error_type }),
+    ...(error_message !== undefined && { error_message }),
+    ended_at: timestamp(at),
+  }
+  store.run(
+    'UPDATE channel_exchanges SET status = ?, record = ? WHERE cursor = ?',
+    status,
+    JSON.stringify(record),
+    row.cursor,
+  )
+}
+
+/** Exchanges of a channel, newest first. */
+export function exchangeList(
+  store: Store,
+  project: number,
+  input: Paging &
+    WithViewer & { readonly id: string; readonly agent_id?: string; readonly status?: string },
+): Page<ExchangeRecord> | Refusal {
+  const channel = readable(store, project, input)
+  if (!channel) return missingChannel
+  const { agent_id, status } = input
+  const after = beyond(['cursor'], 'DESC', input.after)
+  const wanted =
+    (agent_id === undefined ? '' : ' AND agent = ?') +
+    (status === undefined ? '' : ' AND status = ?')
+  const rows = store.upToPage<ExchangeRow>(
+    `SELECT cursor, record FROM channel_exchanges WHERE channel = ?${wanted}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    channel.n,
+    ...(agent_id === undefined ? [] : [agent_id]),
+    ...(status === undefined ? [] : [status]),
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    ({ record }) => JSON.parse(record) as ExchangeRecord,
+    ({ cursor }) => [cursor],
+  )
+}

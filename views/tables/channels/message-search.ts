@@ -1,0 +1,113 @@
+/**
+ * Messages by their words. Words are those of SQLite's `unicode61` tokenizer: letters and digits, case and accents do not
+ * count. What a caller types is never a query of its own: every part of it is one quoted phrase.
+ */
+import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
+import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { readable, type WithViewer } from './channels.ts'
+import { messageRecord, type MessageRow } from './messages.ts'
+import { CHARACTERS, limitOf, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+/** Hits looked at together, and at most for one page. */
+const AT_ONCE = 250
+const AT_MOST = 2000
+/** Phrases of a search. */
+const PHRASES = 16
+
+const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
+/** Where a search looks: in any of the places, and in none of the others. */
+export interface Places {
+  readonly within: readonly string[]
+  readonly without: readonly string[]
+}
+/**
+ * The places that hold exactly what a principal can read. The index says of a message whether its channel was public when the message was
+ * written; channels that were public and private in turn (`mixed`) are therefore named one by one.
+ */
+function placesFor(store: Store, project: number, viewer: string): Places {
+  const rows = store.all<{ n: number; seen: number }>(
+    `SELECT c.n, 1 AS seen FROM channel_members m INDEXED BY members_mine CROSS JOIN channels c ON c.n = m.channel
+       WHERE m.project = ? AND m.member = ? AND (c.private = 1 OR c.mixed = 1)
+     UNION SELECT c.n, c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) AS seen
+       FROM channels c INDEXED BY channels_mixed WHERE c.project = ? AND c.mixed = 1`,
+    project,
+    viewer,
+    viewer,
+    project,
+  )
+  const named = (seen: number) => rows.filter((row) => row.seen === seen).map(({ n }) => `c${n}`)
+  return { within: [`o${project}`, ...named(1)], without: named(0) }
+}
+/** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within the places; undefined when it has no word. */
+export function matchOf(q: string, { within, without }: Places): string | undefined {
+  const phrases = wordsOf(q)
+  return phrases.length === 0
+    ? undefined
+    : `place : (${within.join(' OR ')}) AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})` +
+        (without.length === 0 ? '' : ` NOT place : (${without.join(' OR ')})`)
+}
+
+interface Hit extends MessageRow {
+  readonly seen: number | null
+}
+
+/**
+ * Messages with all words of `q`, newest first, in the channels that the caller can read. Hits elsewhere are not among those looked at, so
+ * neither the length of a page nor its cursor tells of them.
+ */
+export function search(
+  store: Store,
+  project: number,
+  input: Paging & WithViewer & { readonly q: string; readonly channel_id?: string },
+): Page<ChannelMessage> | Refusal {
+  const words = wordsOf(input.q).length
+  if (words > PHRASES)
+    return refuseFields({
+      field: 'q',
+      message: `must have at most ${PHRASES} words`,
+      expected: { maxWords: PHRASES },
+      actual: words,
+    })
+  const { viewer, channel_id } = input
+  const channel =
+    channel_id === undefined ? undefined : readable(store, project, { id: channel_id, viewer })
+  const match =
+    channel_id !== undefined && !channel
+      ? undefined
+      : matchOf(
+          input.q,
+          channel
+            ? { within: [`c${channel.n}`], without: [] }
+            : placesFor(store, project, viewer.id),
+        )
+  if (match === undefined) return { items: [] }
+  const limit = limitOf(input)
+  const items: ChannelMessage[] = []
+  let [from = Number.MAX_SAFE_INTEGER] = (input.after ?? []) as readonly Value[]
+  let shown = from
+  let size = 0
+  for (let looked = 0; looked < AT_MOST; looked += AT_ONCE) {
+    const hits = store.all<Hit>(
+      `SELECT m.cursor, m.replies, m.record,
+         (SELECT c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) FROM channels c WHERE c.n = m.channel) AS seen
+       FROM (SELECT rowid AS hit FROM message_words WHERE message_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) CROSS JOIN messages m ON m.cursor = hit ORDER BY hit DESC`,
+      viewer.id,
+      match,
+      from,
+      AT_ONCE,
+    )
+    for (const hit of hits) {
+      if (hit.seen !== 1) continue
+      size += hit.record.length
+      if (items.length === limit || (size > CHARACTERS && items.length > 0))
+        return { items, position: [shown] }
+      items.push(messageRecord(hit))
+      shown = hit.cursor
+    }
+    const last = hits.at(-1)
+    if (hits.length < AT_ONCE || last === undefined) return { items }
+    from = last.cursor
+  }
+  return { items, position: [items.length < limit ? from : shown] }
+}

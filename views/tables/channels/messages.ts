@@ -1,0 +1,210 @@
+/**
+ * Messages of channels. A row's key is the cursor of its event, which orders all messages of a partition as they were
+ * committed; within a channel that is the order of `seq`. The full-text index knows words and places of each message by the
+ * same key, and no text.
+ */
+import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { patch, type Patch } from '../../../protocol/patch.ts'
+import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
+import { limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+/** A message as it is kept; the number of its replies is not part of its record. */
+export interface MessageRow {
+  readonly cursor: number
+  readonly replies: number
+  readonly record: string
+}
+/** The record of a message. */
+export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
+  const message = JSON.parse(record) as ChannelMessage
+  return replies > 0 ? { ...message, reply_count: replies } : message
+}
+/** Places of a message in the full-text index: its channel, and the public channels of its project if that is one of them now. */
+export const placesOf = ({
+  n,
+  project,
+  private: closed,
+}: Pick<ChannelRow, 'n' | 'project' | 'private'>): string =>
+  closed === 0 ? `o${project} c${n}` : `c${n}`
+const index = (store: Store, channel: ChannelRow, cursor: number, content: string): void =>
+  store.run(
+    'INSERT INTO message_words (rowid, content, place) VALUES (?, ?, ?)',
+    cursor,
+    content,
+    placesOf(channel),
+  )
+
+/** Add a message. @param cursor of its event. @param called agents that it wakes; they belong to its thread from now on. */
+export function addMessage(
+  store: Store,
+  channel: ChannelRow,
+  message: ChannelMessage,
+  cursor: number,
+  called: readonly string[] = [],
+): void {
+  store.run(
+    'INSERT INTO messages (cursor, id, channel, sender, root, pinned, replies, record) VALUES (?, ?, ?, ?, ?, 0, 0, ?)',
+    cursor,
+    message.id,
+    channel.n,
+    message.sender_id,
+    message.reply_to ?? null,
+    JSON.stringify(message),
+  )
+  index(store, channel, cursor, message.content)
+  for (const agent of called)
+    store.run(
+      'INSERT OR IGNORE INTO thread_agents (channel, root, agent) VALUES (?, ?, ?)',
+      channel.n,
+      message.reply_to ?? message.id,
+      agent,
+    )
+  if (message.reply_to !== undefined)
+    store.run(
+      'UPDATE messages SET replies = replies + 1 WHERE id = ? AND channel = ?',
+      message.reply_to,
+      channel.n,
+    )
+}
+/** Change a message. Gives its key; undefined when it is not known here. */
+export function changeMessage(
+  store: Store,
+  channel: ChannelRow,
+  id: string,
+  change: Patch<ChannelMessage>,
+): number | undefined {
+  const row = find(store, channel, id)
+  if (!row) return undefined
+  const message = patch(JSON.parse(row.record) as ChannelMessage, change)
+  store.run(
+    'UPDATE messages SET pinned = ?, record = ? WHERE cursor = ?',
+    message.pinned ? 1 : 0,
+    JSON.stringify(message),
+    row.cursor,
+  )
+  if (change.content !== undefined) {
+    store.run('DELETE FROM message_words WHERE rowid = ?', row.cursor)
+    index(store, channel, row.cursor, message.content)
+  }
+  return row.cursor
+}
+
+/** Messages deleted at once: this takes some milliseconds. */
+const DROPPED_AT_ONCE = 500
+/** The messages of a deleted channel, found by nobody any more, are to be deleted. @param channel its number. */
+export const dropMessages = (store: Store, channel: number): void =>
+  store.run('INSERT INTO dropped (channel) VALUES (?)', channel)
+/** Whether messages of deleted channels are left. */
+export const hasDropped = (store: Store): boolean =>
+  store.one('SELECT 1 FROM dropped LIMIT 1') !== undefined
+/** Delete some of them. */
+export function deleteDropped(store: Store): void {
+  const channel = store.one<{ channel: number }>('SELECT channel FROM dropped LIMIT 1')?.channel
+  if (channel === undefined) return
+  const rows = store.all<{ cursor: number }>(
+    'SELECT cursor FROM messages WHERE channel = ? LIMIT ?',
+    channel,
+    DROPPED_AT_ONCE,
+  )
+  for (const { cursor } of rows) {
+    store.run('DELETE FROM message_words WHERE rowid = ?', cursor)
+    store.run('DELETE FROM messages WHERE cursor = ?', cursor)
+  }
+  if (rows.length >= DROPPED_AT_ONCE) return
+  store.run('DELETE FROM thread_agents WHERE channel = ?', channel)
+  store.run('DELETE FROM dropped WHERE channel = ?', channel)
+}
+
+const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefined =>
+  store.one<MessageRow>(
+    'SELECT cursor, replies, record FROM messages WHERE id = ? AND channel = ?',
+    id,
+    n,
+  )
+
+/** What never changes about a message of a channel, and which agents began its thread or were called in it; nothing when there is none. It says nothing to clients, so nobody is kept from it. */
+export function messageFacts(
+  channel: ChannelRow | undefined,
+  store: Store,
+  id: string,
+): { facts?: MessageFacts; thread?: string[] } {
+  const row = channel && find(store, channel, id)
+  if (!row) return {}
+  const { seq, sender_id, reply_to } = messageRecord(row)
+  const root = reply_to === undefined ? row : find(store, channel, reply_to)
+  const called = store
+    .all<{ agent: string }>(
+      'SELECT agent FROM thread_agents WHERE channel = ? AND root = ?',
+      channel.n,
+      reply_to ?? id,
+    )
+    .map(({ agent }) => agent)
+  const beginner = root && messageRecord(root)
+  const thread = [...called, ...(beginner?.sender_type === 'agent' ? [beginner.sender_id] : [])]
+  return {
+    facts: { id, seq, sender_id, ...(reply_to !== undefined && { reply_to }) },
+    ...(thread.length > 0 && { thread }),
+  }
+}
+
+/** One message. */
+export function messageGet(
+  store: Store,
+  project: number,
+  input: WithViewer & { readonly id: string; readonly message_id: string },
+): ChannelMessage | Refusal {
+  const channel = readable(store, project, input)
+  if (!channel) return missingChannel
+  const row = find(store, channel, input.message_id)
+  return row
+    ? messageRecord(row)
+    : refuse('not_found', { resource: 'message' }, 'There is no such message in this channel.')
+}
+
+type Filters = Paging & {
+  readonly sender_id?: string
+  readonly reply_to?: string
+  readonly pinned?: boolean
+}
+/** The statement of a page of messages: a range of one index, the most telling one. @param channel its number. */
+export function planMessages(
+  channel: number,
+  { sender_id, reply_to, pinned, ...paging }: Filters,
+): { sql: string; values: Value[] } {
+  const by =
+    pinned === true
+      ? 'messages_pinned'
+      : reply_to !== undefined
+        ? 'messages_thread'
+        : sender_id !== undefined
+          ? 'messages_sender'
+          : 'messages_channel'
+  const [last] = paging.after ?? []
+  return {
+    sql:
+      `SELECT cursor, replies, record FROM messages INDEXED BY ${by} WHERE channel = ?${reply_to === undefined ? '' : ' AND root = ?'}${sender_id === undefined ? '' : ' AND sender = ?'}` +
+      `${pinned === undefined ? '' : pinned ? ' AND pinned = 1' : ' AND pinned = 0'}${last === undefined ? '' : ' AND cursor < ?'} ORDER BY cursor DESC LIMIT ?`,
+    values: [
+      channel,
+      ...(reply_to === undefined ? [] : [reply_to]),
+      ...(sender_id === undefined ? [] : [sender_id]),
+      ...(last === undefined ? [] : [last]),
+      limitOf(paging) + 1,
+    ],
+  }
+}
+/** Messages of a channel, newest first. */
+export function messageList(
+  store: Store,
+  project: number,
+  input: Filters & WithViewer & { readonly id: string },
+): Page<ChannelMessage> | Refusal {
+  const channel = readable(store, project, input)
+  if (!channel) return missingChannel
+  const { sql, values } = planMessages(channel.n, input)
+  return page(store.upToPage<MessageRow>(sql, ...values), input, messageRecord, (row) => [
+    row.cursor,
+  ])
+}

@@ -1,0 +1,148 @@
+/** Source events as they were published; each is a row that never changes, in the order of the journal. */
+import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { SourcesEvent } from '../../../protocol/events/sources.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
+import type { Store, Value } from '../../store.ts'
+
+/** Apply an entry of the source events of a project. */
+export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
+    if (event.type !== 'source.published') continue
+    const { id, event_type, source_kind, source_id, dedup_key = null } = event
+    const { private_session = null } = event
+    store.append(
+      'source_events',
+      cursor + index,
+      id,
+      project,
+      event_type,
+      source_kind,
+      source_id,
+      dedup_key,
+      private_session,
+      JSON.stringify(recordOf(event)),
+    )
+  }
+}
+const count = (lists: Readonly<Record<string, readonly string[]>> = {}): number =>
+  Object.values(lists).reduce((sum, { length }) => sum + length, 0)
+const recordOf = ({
+  id,
+  event_type,
+  source_kind,
+  source_id,
+  event,
+  meta,
+  occurred_at,
+  depth,
+  fires,
+  wakes,
+}: Extract<SourcesEvent, { type: 'source.published' }>): SourceEventRecord => ({
+  id,
+  event_type,
+  source_kind,
+  source_id,
+  event,
+  meta,
+  occurred_at,
+  ...(depth > 0 && { causation: { depth } }),
+  fired_triggers: count(fires),
+  resumed_waits: count(wakes),
+})
+
+interface Row {
+  readonly cursor: number
+  readonly record: string
+}
+const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
+
+/** Filters of the list; they all have to hold. */
+export interface EventFilters extends Paging {
+  readonly event_type?: string
+  readonly source_kind?: string
+  readonly source_id?: string
+  /** The principal that asks; absent: the service itself. */
+  readonly viewer?: Viewer
+}
+/** Published events, newest first. */
+export function eventList(
+  store: Store,
+  project: number,
+  input: EventFilters,
+): Page<SourceEventRecord> {
+  const after = beyond(['cursor'], 'DESC', input.after)
+  const filters = [
+    ['event_type', input.event_type],
+    ['source_id', input.source_id],
+    ['source_kind', input.source_kind],
+  ] as const
+  const given = filters.filter(([, value]) => value !== undefined)
+  const index =
+    input.source_id !== undefined
+      ? 'source_events_source'
+      : input.event_type !== undefined
+        ? 'source_events_type'
+        : 'source_events_new'
+  const values: Value[] = [
+    project,
+    ...given.map(([, value]) => value as string),
+    ...(input.viewer ? viewerValues(input.viewer) : []),
+    ...after.values,
+    limitOf(input) + 1,
+  ]
+  const conditions = [
+    'project = ?',
+    ...given.map(([name]) => `${name} = ?`),
+    ...(input.viewer ? [openTo('source_events')] : []),
+  ]
+  const rows = store.upToPage<Row>(
+    `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    ...values,
+  )
+  return page(rows, input, read, (row) => [row.cursor])
+}
+/** The events that were published last under keys, as far as that was since a time (Unix milliseconds). */
+export function publishedKeys(
+  store: Store,
+  project: number,
+  { keys, since }: ViewQuestions['published_keys']['input'],
+): ViewQuestions['published_keys']['reply'] {
+  const last = (key: string) =>
+    store.one<{ id: string; record: string }>(
+      'SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1',
+      project,
+      key,
+    )
+  return {
+    ids: keys.map((key) => {
+      const found = last(key)
+      return found &&
+        (parseTimestamp((JSON.parse(found.record) as SourceEventRecord).occurred_at) ?? 0) > since
+        ? found.id
+        : null
+    }),
+  }
+}
+/** One published event. */
+export function eventGet(
+  store: Store,
+  project: number,
+  { id, viewer }: { readonly id: string; readonly viewer?: Viewer },
+): SourceEventRecord | Refusal {
+  const row = store.one<Row>(
+    `SELECT cursor, record FROM source_events WHERE id = ? AND project = ?${viewer ? ` AND ${openTo('source_events')}` : ''}`,
+    id,
+    project,
+    ...(viewer ? viewerValues(viewer) : []),
+  )
+  return row
+    ? read(row)
+    : refuse('not_found', { resource: 'source_event' }, 'There is no such event in this project.')
+}

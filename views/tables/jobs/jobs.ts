@@ -1,0 +1,183 @@
+/** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
+import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { patch, type Patch } from '../../../protocol/patch.ts'
+import { feedJob } from '../runs/feed.ts'
+import { addInvocation } from '../actions/invocations.ts'
+import { beyond, limitOf, page, wants, type Including, type Page, type Paging } from '../../page.ts'
+import { missingRun, runRow, type RunRow } from '../runs/runs.ts'
+import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import { Kept, type Store } from '../../store.ts'
+import { waitingOfJob, type KeptJob, type Watch } from '../runs/waiting.ts'
+
+interface JobRow {
+  readonly project: number
+  readonly record: KeptJob
+  /** Worker session that holds the lease. */
+  readonly session: string | null
+  stored: boolean
+}
+
+function save(store: Store, row: JobRow, id: string): void {
+  const { record, session, project } = row
+  const json = JSON.stringify(record)
+  if (row.stored)
+    store.run(
+      'UPDATE jobs SET status = ?, session = ?, record = ? WHERE id = ?',
+      record.status,
+      session,
+      json,
+      id,
+    )
+  else
+    store.run(
+      'INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      id,
+      project,
+      record.run_id ?? null,
+      parseTimestamp(record.created_at) ?? 0,
+      record.status,
+      record.queue,
+      session,
+      json,
+    )
+  row.stored = true
+}
+const kept = (store: Store): Kept<JobRow> =>
+  store.kept(
+    'jobs',
+    () =>
+      new Kept(
+        (id): JobRow | undefined => {
+          const row = store.one<{ project: number; record: string; session: string | null }>(
+            'SELECT project, record, session FROM jobs WHERE id = ?',
+            id,
+          )
+          return row && { ...row, record: JSON.parse(row.record) as KeptJob, stored: true }
+        },
+        (row, id) => save(store, row, id),
+      ),
+  )
+
+/** Apply an entry of a queue. Events of jobs that the journal no longer begins with are passed over. */
+export function applyQueue(store: Store, place: Placed): void {
+  const jobs = kept(store)
+  const project = store.numberOf(place.entry.project)
+  place.entry.events.forEach((any: Event, i) => {
+    const event = any as QueueEvent
+    if (event.type !== 'lease.renewed' && !event.type.startsWith('job.')) return
+    if (event.type === 'job.queued' && isUnlisted(event.header.kind)) return
+    const row = jobs.get(event.id, event.type === 'job.queued')
+    if (row ? row.project !== project : event.type !== 'job.queued') return
+    const change: Patch<Job> | undefined =
+      event.type === 'lease.renewed' ? { lease_expires_at: timestamp(event.expires_at) } : event.job
+    if (!change) return
+    const begun: KeptJob =
+      row?.record ??
+      ({
+        id: event.id,
+        ...(event.type === 'job.queued' && event.header.workers_only && { workers_only: true }),
+      } as KeptJob)
+    const record: KeptJob = patch(begun, change)
+    const session =
+      event.type === 'job.claimed'
+        ? event.lease.session
+        : record.status === 'claimed'
+          ? (row?.session ?? null)
+          : null
+    jobs.set(event.id, { project, record, session, stored: row?.stored ?? false })
+    if (change.status) feedJob(store, place, place.cursor + i, record)
+    if (
+      event.type === 'job.completed' ||
+      event.type === 'job.failed' ||
+      event.type === 'job.cancelled'
+    )
+      addInvocation(store, project, place.cursor + i, record, event)
+  })
+}
+
+/** A run's `action.completed` brings the result of the job that its payload names. */
+export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
+  if (event.type !== 'action.completed') return
+  const { job_id, result } = event.payload ?? {}
+  if (
+    typeof job_id !== 'string' ||
+    typeof result !== 'object' ||
+    result === null ||
+    Array.isArray(result)
+  )
+    return
+  const jobs = kept(store)
+  const row = jobs.get(job_id)
+  if (row?.project === project)
+    jobs.set(job_id, { ...row, record: { ...row.record, result: result as JsonObject } })
+}
+
+/** Look-up of stored jobs of a project by id. */
+export const jobsById =
+  (store: Store, project: number) =>
+  (id: string): KeptJob | undefined => {
+    const row = store.one<{ record: string }>(
+      'SELECT record FROM jobs WHERE id = ? AND project = ?',
+      id,
+      project,
+    )
+    return row && (JSON.parse(row.record) as KeptJob)
+  }
+
+/**
+ * Jobs of a run, oldest first, each with what it waits for when that is asked for. Jobs of a session that the viewer may not
+ * read are left out. Without a viewer the service itself asks.
+ */
+export function runJobs(
+  store: Store,
+  project: number,
+  input: Paging & Including & { readonly id: string; readonly viewer?: Viewer },
+  watch: Watch,
+): Page<Job> | Refusal {
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
+  const { viewer } = input
+  const after = beyond(['created_at', 'id'], 'ASC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${viewer ? ` AND ${recordOpenTo('jobs')}` : ''}${after.sql} ORDER BY created_at, id LIMIT ?`,
+    input.id,
+    project,
+    ...(viewer ? viewerValues(viewer) : []),
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  const item = (row: { record: string }): Job => {
+    const kept = JSON.parse(row.record) as KeptJob
+    const { workers_only: _, ...job } = kept
+    const waiting_on = wants(input, 'waiting_on') ? waitingOfJob(kept, watch) : undefined
+    return { ...job, ...(waiting_on && { waiting_on }) }
+  }
+  return page(rows, input, item, (row) => [row.created_at, row.id])
+}
+
+/** Jobs that a worker session holds a lease of. */
+export const leases = (
+  store: Store,
+  project: number,
+  session: string,
+): ViewQuestions['leases']['reply'] => ({
+  items: store
+    .all<{ job_id: string; queue: string; record: string }>(
+      'SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id',
+      session,
+      project,
+    )
+    .map(({ record, ...lease }) => {
+      const { kind, session_id } = JSON.parse(record) as Job
+      return {
+        ...lease,
+        ...(kind === 'llm_generation' && session_id !== undefined && { session_id }),
+      }
+    }),
+})

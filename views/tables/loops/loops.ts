@@ -1,0 +1,123 @@
+/** Loops as they are now, and which loop has a name. */
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { LoopEvent } from '../../../protocol/loops/events.ts'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { changeRecord, keptRecords } from '../../records.ts'
+import type { Store, Value } from '../../store.ts'
+
+const keptLoops = (store: Store) =>
+  keptRecords<Loop>(store, 'loops', () => ({
+    insert: (id, { project, created_at }, loop) =>
+      store.run(
+        'INSERT INTO loops (id, project, name, status, agent, created_at, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        id,
+        project,
+        loop.name,
+        loop.status,
+        loop.agent_id ?? null,
+        created_at,
+        JSON.stringify(loop),
+      ),
+    update: (id, loop) =>
+      store.run(
+        'UPDATE loops SET name = ?, status = ?, agent = ?, record = ? WHERE id = ?',
+        loop.name,
+        loop.status,
+        loop.agent_id ?? null,
+        JSON.stringify(loop),
+        id,
+      ),
+    remove: (id) => store.run('DELETE FROM loops WHERE id = ?', id),
+  }))
+
+/** Apply an entry of a loop. One whose beginning was trimmed away is not known here. */
+export function applyLoop(store: Store, { entry }: Placed): void {
+  const rows = keptLoops(store)
+  const project = store.numberOf(entry.project)
+  const { id } = entry
+  const change = (next: (loop: Loop) => Loop | undefined): void =>
+    changeRecord(rows, project, id, next)
+  for (const event of entry.events as readonly LoopEvent[]) {
+    if (event.type === 'loop.created') {
+      const { loop } = event
+      rows.set(id, {
+        project,
+        created_at: parseTimestamp(loop.created_at) ?? entry.origin.at,
+        record: loop,
+        stored: false,
+      })
+    } else if (event.type === 'loop.updated') change((loop) => patch(loop, event.loop))
+    else if (event.type === 'loop.auto_paused') change((loop) => ({ ...loop, status: 'paused' }))
+    else if (event.type === 'run.admitted' || event.type === 'run.lined_up')
+      change((loop) => ({ ...loop, last_run_at: event.last_run_at }))
+    else if (event.type === 'loop.deleted') change(() => undefined)
+  }
+}
+const find = (store: Store, project: number, id: string): Loop | undefined => {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM loops WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+  return row && (JSON.parse(row.record) as Loop)
+}
+
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'loop' },
+  'There is no such loop in this project.',
+)
+/** The loop with an id, or the only one with a name. */
+export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
+  const known = find(store, project, name)
+  const rows = known
+    ? [{ id: known.id }]
+    : store.all<{ id: string }>(
+        'SELECT id FROM loops WHERE project = ? AND name = ? LIMIT 2',
+        project,
+        name,
+      )
+  const only = rows.length === 1 ? rows[0] : undefined
+  return only ? { id: only.id } : {}
+}
+
+/** One loop. */
+export function loopGet(
+  store: Store,
+  project: number,
+  { id: name }: { readonly id: string },
+): Loop | Refusal {
+  const { id } = loopNamed(store, project, name)
+  return (id === undefined ? undefined : find(store, project, id)) ?? missing
+}
+
+interface LoopFilters extends Paging {
+  readonly status?: string
+  readonly agent_id?: string
+}
+/** Loops, newest first. */
+export function loopList(store: Store, project: number, input: LoopFilters): Page<Loop> {
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const wanted = [
+    ['status', input.status],
+    ['agent', input.agent_id],
+  ].filter((pair): pair is [string, string] => pair[1] !== undefined)
+  const values: Value[] = wanted.map(([, value]) => value)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM loops INDEXED BY loops_new WHERE project = ?${wanted.map(([column]) => ` AND ${column} = ?`).join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Loop,
+    (row) => [row.created_at, row.id],
+  )
+}

@@ -1,0 +1,181 @@
+/**
+ * The memory of agents: entries, their search by words, and the feed of changes. A change that is older than the retention is
+ * gone, whether its row is still there or not, so that all copies of a view answer alike.
+ */
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import {
+  MEMORY_RETENTION,
+  type AgentMemory,
+  type MemoryChange,
+  type MemoryEntry,
+  type MemoryEvent,
+} from '../../../protocol/memory/schema.ts'
+import { hasAgent } from '../agents/agents.ts'
+import { fitting, sizeOf, beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'agent' },
+  'There is no such agent in this project.',
+)
+
+/** Apply an entry of a memory. */
+export function applyMemory(store: Store, { cursor, entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  const agent = entry.id
+  const { at } = entry.origin
+  for (const [index, any] of (entry.events as readonly Event[]).entries()) {
+    const event = any as MemoryEvent
+    if (event.type === 'memory.cleared') {
+      store.run('DELETE FROM memory WHERE project = ? AND agent = ?', project, agent)
+      store.run('DELETE FROM memory_changes WHERE project = ? AND agent = ?', project, agent)
+      continue
+    }
+    const { change } = event
+    if (event.type === 'memory.saved') put(store, project, agent, event.entry)
+    else
+      store.run(
+        'DELETE FROM memory WHERE project = ? AND agent = ? AND key = ?',
+        project,
+        agent,
+        change.memory_key,
+      )
+    store.run(
+      'INSERT OR REPLACE INTO memory_changes (project, agent, cursor, at, record) VALUES (?, ?, ?, ?, ?)',
+      project,
+      agent,
+      cursor + index,
+      at,
+      JSON.stringify(change),
+    )
+  }
+  // The newest of those that are gone stays: it is the mark that older cursors have expired.
+  store.run(
+    'DELETE FROM memory_changes WHERE project = ? AND agent = ? AND cursor < (SELECT max(cursor) FROM memory_changes WHERE project = ? AND agent = ? AND at < ?)',
+    project,
+    agent,
+    project,
+    agent,
+    at - MEMORY_RETENTION,
+  )
+}
+function put(store: Store, project: number, agent: string, entry: MemoryEntry): void {
+  const words = [entry.key, entry.summary ?? '', entry.content ?? ''].join('\n').toLowerCase()
+  store.run(
+    'INSERT OR REPLACE INTO memory (project, agent, key, kind, pinned, importance, updated_at, words, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    project,
+    agent,
+    entry.key,
+    entry.kind,
+    entry.pinned ? 1 : 0,
+    entry.importance,
+    parseTimestamp(entry.updated_at) ?? 0,
+    words,
+    JSON.stringify(entry),
+  )
+}
+
+/** How much an agent remembers. */
+export function memoryGet(
+  store: Store,
+  project: number,
+  { id }: { readonly id: string },
+): AgentMemory | Refusal {
+  if (!hasAgent(store, project, id)) return missing
+  const rows = store.all<{ kind: string; n: number; newest: number }>(
+    'SELECT kind, count(*) AS n, max(updated_at) AS newest FROM memory WHERE project = ? AND agent = ? GROUP BY kind ORDER BY kind',
+    project,
+    id,
+  )
+  return {
+    agent_id: id,
+    entry_count: rows.reduce((sum, { n }) => sum + n, 0),
+    counts_by_kind: Object.fromEntries(rows.map(({ kind, n }) => [kind, n])),
+    ...(rows.length > 0 && {
+      updated_at: timestamp(Math.max(...rows.map(({ newest }) => newest))),
+    }),
+  }
+}
+
+/** Words of a search at most. */
+const WORDS = 16
+/** Filters of the entries of an agent; they all have to hold. */
+export interface MemoryFilters extends Paging {
+  readonly id: string
+  readonly query?: string
+  readonly search_mode?: 'keyword' | 'semantic' | 'hybrid'
+  readonly kind?: string
+}
+/** Entries: pinned first, then by importance, then the newest. Searching by meaning needs an index that the service does not have; it says so instead of searching otherwise. */
+export function memoryEntries(
+  store: Store,
+  project: number,
+  input: MemoryFilters,
+): Page<MemoryEntry> | Refusal {
+  if (!hasAgent(store, project, input.id)) return missing
+  const words = (input.query ?? '').toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS)
+  if (words.length > 0 && (input.search_mode ?? 'keyword') !== 'keyword')
+    return refuse('memory_semantic_search_unavailable')
+  const conditions = words.map(() => ' AND instr(words, ?) > 0')
+  const values: Value[] = [...words]
+  if (input.kind !== undefined) {
+    conditions.push(' AND kind = ?')
+    values.push(input.kind)
+  }
+  const after = beyond(['pinned', 'importance', 'updated_at', 'key'], 'DESC', input.after)
+  const rows = store.upToPage<{
+    key: string
+    pinned: number
+    importance: number
+    updated_at: number
+    record: string
+  }>(
+    `SELECT key, pinned, importance, updated_at, record FROM memory WHERE project = ? AND agent = ?${conditions.join('')}${after.sql} ORDER BY pinned DESC, importance DESC, updated_at DESC, key DESC LIMIT ?`,
+    project,
+    input.id,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as MemoryEntry,
+    (row) => [row.pinned, row.importance, row.updated_at, row.key],
+  )
+}
+
+/** Changes after a position, oldest first; `last` is where the next page begins. Refused when something after the position is gone. @param now Unix milliseconds. */
+export function memoryChanges(
+  store: Store,
+  project: number,
+  { id, after, limit }: { readonly id: string; readonly after?: number; readonly limit: number },
+  now: number,
+): { items: MemoryChange[]; last: number; more: boolean } | Refusal {
+  if (!hasAgent(store, project, id)) return missing
+  const gone =
+    store.one<{ cursor: number | null }>(
+      'SELECT max(cursor) AS cursor FROM memory_changes WHERE project = ? AND agent = ? AND at < ?',
+      project,
+      id,
+      now - MEMORY_RETENTION,
+    )?.cursor ?? 0
+  if (after !== undefined && after < gone) return refuse('memory_cursor_expired')
+  const from = Math.max(after ?? 0, gone)
+  const rows = store.upToPage<{ cursor: number; record: string }>(
+    'SELECT cursor, record FROM memory_changes WHERE project = ? AND agent = ? AND cursor > ? ORDER BY cursor LIMIT ?',
+    project,
+    id,
+    from,
+    limit + 1,
+  )
+  const shown = fitting(rows, limit, sizeOf)
+  return {
+    items: shown.map(({ record }) => JSON.parse(record) as MemoryChange),
+    last: shown.at(-1)?.cursor ?? from,
+    more: rows.length > shown.length,
+  }
+}

@@ -1,0 +1,278 @@
+/** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
+import { createHash } from 'node:crypto'
+import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { isOfLoop, shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
+import { patch } from '../../../protocol/patch.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import { feedRun } from './feed.ts'
+import { applyResult, jobsById } from '../jobs/jobs.ts'
+import { wants, type Including } from '../../page.ts'
+import { applyStep, stepCounts, stepsOf } from './steps.ts'
+import { Kept, type Store, type Value } from '../../store.ts'
+import { applyTimeline } from './timeline.ts'
+import { waitingOfRun, type Watch } from './waiting.ts'
+
+/** A run as it is kept. `last`: cursor of its newest applied event. */
+export interface RunRow {
+  /** Its number in this file. */
+  readonly n: number
+  readonly project: number
+  readonly created_at: number
+  /** Its JSON, or the hash of one that runs share. */
+  readonly spec: string | null
+  record: RunRecord
+  last: number
+  /** The indexed columns as they are stored; undefined before the first write. */
+  stored: readonly Value[] | undefined
+}
+
+const COLUMNS = [
+  'status',
+  'queue',
+  'workflow_type',
+  'parent',
+  'initiated_by',
+  'external_id',
+  'definition_id',
+  'loop',
+  'source_event',
+] as const
+/** A run of a loop has no queue, initiator or external id that clients see: it is not found by them. */
+function indexed(record: RunRecord): Value[] {
+  const {
+    status = 'queued',
+    queue = 'default',
+    workflow_type,
+    parent_run_id,
+    initiated_by,
+    external_id,
+    definition_id,
+  } = record
+  if (!isOfLoop(record))
+    return [
+      status,
+      queue,
+      workflow_type ?? null,
+      parent_run_id ?? null,
+      initiated_by ?? null,
+      external_id ?? null,
+      definition_id || null,
+      null,
+      null,
+    ]
+  const source = record.meta?.['source_event_id']
+  return [
+    status,
+    '',
+    null,
+    parent_run_id ?? null,
+    null,
+    null,
+    null,
+    record.loop_id,
+    typeof source === 'string' ? source : null,
+  ]
+}
+
+const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
+const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
+const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
+const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE n = ?`
+
+// An index is rewritten for every column that an UPDATE names, so each kind of change names what it must.
+function save(store: Store, row: RunRow, id: string): void {
+  const { n } = row
+  const json = JSON.stringify(row.record)
+  const next = indexed(row.record)
+  const { stored } = row
+  if (!stored)
+    store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
+  else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
+  else if (next.every((value, i) => i === 0 || value === stored[i]))
+    store.run(MOVE, row.last, json, next[0] ?? null, n)
+  else store.run(REPLACE, row.last, json, ...next, n)
+  row.stored = next
+}
+interface Stored {
+  readonly n: number
+  readonly project: number
+  readonly created_at: number
+  readonly spec: string | null
+  readonly record: string
+  readonly last: number
+}
+function load(store: Store, id: string): RunRow | undefined {
+  const row = store.one<Stored>(
+    'SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?',
+    id,
+  )
+  if (!row) return undefined
+  const record = JSON.parse(row.record) as RunRecord
+  return { ...row, record, stored: indexed(record) }
+}
+/** Runs by id, for whoever applies an entry. */
+export const keptRuns = (store: Store): Kept<RunRow> =>
+  store.kept(
+    'runs',
+    () =>
+      new Kept(
+        (id) => load(store, id),
+        (row, id) => save(store, row, id),
+      ),
+  )
+
+// Runs of one workflow version share their spec's text; a spec that came with its run is kept with it.
+interface SpecRow {
+  readonly project: number
+  readonly hash: string
+  readonly json: string
+}
+const keptSpecs = (store: Store): Kept<SpecRow> =>
+  store.kept(
+    'specs',
+    () =>
+      new Kept<SpecRow>(
+        () => undefined,
+        ({ project, hash, json }) =>
+          store.run(
+            'INSERT OR IGNORE INTO specs (project, hash, spec) VALUES (?, ?, ?)',
+            project,
+            hash,
+            json,
+          ),
+      ),
+  )
+function keepSpec(store: Store, project: number, spec: Spec): string {
+  const json = JSON.stringify(spec)
+  const specs = keptSpecs(store)
+  const key = `${project}:${json}`
+  const known = specs.get(key)
+  if (known) return known.hash
+  const hash = createHash('sha256').update(json).digest('base64url')
+  specs.set(key, { project, hash, json })
+  return hash
+}
+
+/** Apply an entry of a run. A run whose beginning was trimmed away is not known here, so its later entries are passed over. */
+export function applyRun(store: Store, place: Placed): void {
+  const { entry, cursor } = place
+  const { at } = entry.origin
+  const runs = keptRuns(store)
+  const known = entry.prev === 0 ? undefined : runs.get(entry.id)
+  let row = known?.project === store.numberOf(entry.project) ? { ...known } : undefined
+  const events = entry.events as readonly RunEvent[]
+  const begun = row ? 0 : events.findIndex(({ type }) => type === 'run.created')
+  if (begun < 0) return
+  for (let i = begun; i < events.length; i++) {
+    const event = events[i] as RunEvent
+    if (!row) row = begin(store, place, event)
+    else if (event.run) row.record = patch(row.record, event.run)
+    applyStep(store, row, event)
+    applyResult(store, row, event)
+    feedRun(store, row, event, cursor + i, at)
+  }
+  if (!row || events.length === 0) return
+  store.tail.weigh(applyTimeline(store, row, events.slice(begun), cursor + begun, at))
+  row.last = lastCursor(place)
+  runs.set(entry.id, row)
+}
+function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
+  const record = patch({ id: entry.id } as RunRecord, event.run)
+  const project = store.numberOf(entry.project)
+  const created_at = parseTimestamp(record.created_at ?? '') ?? entry.origin.at
+  const spec =
+    event.spec &&
+    (record.definition_id ? keepSpec(store, project, event.spec) : JSON.stringify(event.spec))
+  return {
+    n: store.nextRun(),
+    project,
+    created_at,
+    spec: spec ?? null,
+    record,
+    last: 0,
+    stored: undefined,
+  }
+}
+
+/** A run of the project. */
+export function runRow(store: Store, project: number, id: string): RunRow | undefined {
+  const row = keptRuns(store).peek(id) ?? load(store, id)
+  return row?.project === project ? row : undefined
+}
+/** The answer for a run that the project does not have. */
+export const missingRun: Refusal = refuse(
+  'not_found',
+  { resource: 'run' },
+  'There is no such run in this project.',
+)
+
+/** One run with its spec, its steps counted and what it waits for. A run is one path. */
+export function runDetail(
+  store: Store,
+  project: number,
+  input: Including & { readonly id: string },
+  watch: Watch,
+): WorkflowRunDetail | LoopRunDetail | Refusal {
+  const row = runRow(store, project, input.id)
+  if (!row) return missingRun
+  const { record } = row
+  const asked = wants(input, 'waiting_on')
+  if (isOfLoop(record) && !asked) return shownRun(record) as LoopRunDetail
+  const steps = stepsOf(store, row)
+  const waiting_on = waitingOfRun(record, steps, jobsById(store, project), watch)
+  const added = { ...(asked && waiting_on && { waiting_on }) }
+  if (isOfLoop(record)) return { ...(shownRun(record) as LoopRunDetail), ...added }
+  const spec = row.spec?.startsWith('{')
+    ? row
+    : row.spec === null
+      ? undefined
+      : store.one<{ spec: string }>(
+          'SELECT spec FROM specs WHERE project = ? AND hash = ?',
+          project,
+          row.spec,
+        )
+  const is = (...statuses: string[]) => (statuses.includes(record.status) ? 1 : 0)
+  return {
+    ...(shownRun(record) as WorkflowRunDetail),
+    spec: (spec?.spec ? JSON.parse(spec.spec) : { steps: [] }) as Spec,
+    step_counts: stepCounts(steps),
+    path_counts: {
+      total: 1,
+      working: is('queued', 'running'),
+      waiting: is('suspended'),
+      completed: is('completed'),
+      failed: is('failed'),
+    },
+    paths: [
+      {
+        path_id: 'main',
+        state: record.status,
+        ...(record.error_message !== undefined && { error_message: record.error_message }),
+        ...(waiting_on && { waiting_on: { kind: waiting_on.kind, reason: waiting_on.reason } }),
+      },
+    ],
+    ...added,
+  }
+}
+
+/** A run of the project that was started under the key from which its id is derived. */
+export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
+  store.one<{ id: string }>(
+    'SELECT id FROM runs WHERE id >= ? AND id < ? AND project = ? LIMIT 1',
+    stem,
+    `${stem}~`,
+    project,
+  ) ?? {}
+
+/** The project a run belongs to, whoever asks. */
+export function locate(store: Store, id: string): { project?: string } {
+  const row = store.one<{ project: string }>(
+    'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',
+    id,
+  )
+  return row ? { project: row.project } : {}
+}

@@ -1,0 +1,116 @@
+/**
+ * The newest frames of the feed in memory, so that whoever follows it at its end is answered without reading a table, and
+ * those that wait to be stored. Frames lie in two generations; when the younger one is full, the older one is dropped.
+ */
+import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
+
+/** A frame of the feed. */
+export interface Frame {
+  /** Cursor of the event. */
+  readonly cursor: number
+  readonly kind: ProjectRunEvent['type']
+  /** The frame as clients get it. */
+  readonly json: () => string
+  /** As it is stored: its JSON, or, for a call of an action, the run and time of the event that the timeline has. */
+  readonly stored:
+    | readonly [cursor: number, kind: ProjectRunEvent['type'], json: string]
+    | readonly [cursor: number, run_n: number, run: string, at: number]
+}
+
+/** Frames by project. `after`: every frame beyond this cursor is here or in a younger generation. */
+interface Generation {
+  readonly after: number
+  readonly frames: Map<number, Frame[]>
+  count: number
+  size: number
+}
+const generation = (after: number): Generation => ({ after, frames: new Map(), count: 0, size: 0 })
+function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void {
+  const known = frames.get(project)
+  if (known) known.push(frame)
+  else frames.set(project, [frame])
+}
+
+/**
+ * Frames, and characters of their payloads, that a generation holds at most, but for its last batch: some ten seconds of a busy
+ * project. Who falls behind it is answered from the table, which costs several times as much, and falls behind further.
+ */
+const FRAMES = 16_000
+const SIZE = 16_000_000
+/** Frames of a stored row, but for the rest of an event's. */
+const IN_ROW = 64
+
+export class FeedTail {
+  #old = generation(0)
+  #young = generation(0)
+  #batch: { readonly project: number; readonly frame: Frame }[] = []
+  /** Frames of applied batches that are not stored yet. */
+  #unstored = new Map<number, Frame[]>()
+  /** Begin empty. @param current the cursor up to which everything is applied and stored. */
+  begin(current: number): void {
+    this.#old = this.#young = generation(current)
+    this.#batch = []
+    this.#unstored = new Map()
+  }
+  /** Add a frame of the present batch. @param project its number. */
+  add(project: number, frame: Frame): void {
+    this.#batch.push({ project, frame })
+  }
+  /** Tell how many characters of payloads the frames may hold on to. */
+  weigh(size: number): void {
+    this.#young.size += size
+  }
+  /** The present batch is applied, up to this cursor. */
+  keep(current: number): void {
+    for (const { project, frame } of this.#batch) {
+      push(this.#young.frames, project, frame)
+      push(this.#unstored, project, frame)
+      this.#young.count++
+    }
+    this.#batch = []
+    if (this.#young.count <= FRAMES && this.#young.size <= SIZE) return
+    this.#old = this.#young
+    this.#young = generation(current)
+  }
+  /** The present batch failed. */
+  undo(): void {
+    this.#batch = []
+  }
+  /** Hand over what is not stored yet, in rows: the cursor of the last frame, and the frames as JSON. */
+  flush(store: (project: number, seq: number, frames: string) => void): void {
+    for (const [project, frames] of this.#unstored) {
+      for (let from = 0; from < frames.length; ) {
+        let to = Math.min(from + IN_ROW, frames.length)
+        // Frames of one event lie in one row, so that a cursor has all of them behind it or none.
+        while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
+        const row = frames.slice(from, to)
+        store(project, row.at(-1)?.cursor ?? 0, JSON.stringify(row.map(({ stored }) => stored)))
+        from = to
+      }
+    }
+    this.#unstored.clear()
+  }
+  /** Whether all frames after a cursor are here. */
+  reaches(after: number): boolean {
+    return after >= this.#old.after
+  }
+  /** Frames of a project after a cursor that `reaches`, at most `limit`, oldest first. */
+  read(project: number, after: number, limit: number): Frame[] {
+    const found =
+      this.#old === this.#young ? [] : beyond(this.#old.frames.get(project), after, limit)
+    return found.length < limit
+      ? [...found, ...beyond(this.#young.frames.get(project), after, limit - found.length)]
+      : found
+  }
+}
+/** Frames beyond a cursor: their cursors do not fall, so the first one is found by halving. */
+function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
+  if (!frames) return []
+  let [low, high] = [0, frames.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((frames[middle] as Frame).cursor > after) high = middle
+    else low = middle + 1
+  }
+  return frames.slice(low, low + limit)
+}

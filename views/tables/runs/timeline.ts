@@ -1,0 +1,152 @@
+/** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
+import { terminal, type RunEventRecord } from '../../../protocol/runs/schema.ts'
+import { timelineRecord, timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
+import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
+import { missingRun, runRow, type RunRow } from './runs.ts'
+import type { Store } from '../../store.ts'
+
+/** An event of the timeline. `at`: Unix milliseconds. */
+export interface Shown {
+  readonly cursor: number
+  readonly type: string
+  readonly step: string | null
+  readonly payload: JsonObject | null
+  readonly at: number
+}
+/**
+ * One row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last of them; `events` is
+ * JSON, for each how far its cursor lies before that, its type, its step, and its payload: 0 when that is the one of the event
+ * before it, as it is when a step, its wait and the run begin to wait together.
+ */
+export interface TimelineRow {
+  readonly cursor: number
+  readonly at: number
+  readonly events: string
+}
+type Packed = readonly [
+  back: number,
+  type: string,
+  step: string | null,
+  payload: JsonObject | null | 0,
+]
+
+/** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
+export function applyTimeline(
+  store: Store,
+  { n, project }: RunRow,
+  events: readonly RunEvent[],
+  cursor: number,
+  at: number,
+): number {
+  const last = events.findLastIndex(({ type }) => timelineTypes.has(type))
+  if (last < 0) return 0
+  const packed: string[] = []
+  let actions = 0
+  let before: string | undefined
+  for (let i = 0; i <= last; i++) {
+    const { type, step = null, payload = null } = events[i] as RunEvent
+    if (!timelineTypes.has(type)) continue
+    const text = JSON.stringify(payload)
+    packed.push(
+      `[${last - i},${JSON.stringify(type)},${JSON.stringify(step)},${text === before ? 0 : text}]`,
+    )
+    before = text
+    if (type.startsWith('action.')) actions = 1
+  }
+  const json = `[${packed.join(',')}]`
+  store.append('timeline', cursor + last, n, project, actions, at, json)
+  return json.length
+}
+
+/** The events of a row, oldest first. */
+export function eventsOf({ cursor, at, events }: TimelineRow): Shown[] {
+  let before: JsonObject | null = null
+  return (JSON.parse(events) as Packed[]).map(([back, type, step, payload]) => {
+    if (payload !== 0) before = payload
+    return { cursor: cursor - back, type, step, payload: before, at }
+  })
+}
+
+const record =
+  (run: string) =>
+  ({ cursor, type, step, payload, at }: Shown): RunEventRecord =>
+    timelineRecord(run, cursor, timestamp(at), {
+      type: type as RunEvent['type'],
+      ...(step !== null && { step }),
+      ...(payload !== null && { payload }),
+    })
+// Every row has an event beyond the cursor, so as many rows as events that are wanted are enough.
+const after = (
+  store: Store,
+  { n, project }: RunRow,
+  cursor: number,
+  limit: number,
+): { readonly items: readonly Shown[]; readonly more: boolean } => {
+  const items: Shown[] = []
+  let size = 0
+  for (const row of store.each<TimelineRow>(
+    'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor > ? AND project = ? ORDER BY cursor LIMIT ?',
+    n,
+    cursor,
+    project,
+    limit + 1,
+  )) {
+    size += sizeOf(row)
+    if (size > CHARACTERS && items.length > 0) return { items: items.slice(0, limit), more: true }
+    items.push(...eventsOf(row).filter((event) => event.cursor > cursor))
+    if (items.length > limit) break
+  }
+  return { items: items.slice(0, limit), more: items.length > limit }
+}
+
+/** The event of a run with this cursor. */
+export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
+  store
+    .all<TimelineRow>(
+      'SELECT cursor, at, events FROM timeline WHERE run = ? AND cursor >= ? ORDER BY cursor LIMIT 1',
+      run,
+      cursor,
+    )
+    .flatMap(eventsOf)
+    .find((event) => event.cursor === cursor)
+
+/**
+ * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or not.
+ * `more`: the limit, or the size of a page, was reached before the end. Then `last` is the cursor of the last item; ask again after it.
+ */
+export function timeline(
+  store: Store,
+  project: number,
+  input: ViewQuestions['timeline']['input'],
+  oldest: number,
+): ViewQuestions['timeline']['reply'] {
+  const run = runRow(store, project, input.run_id)
+  if (!run) return { items: [], last: 0, more: false, ended: false, oldest, exists: false }
+  const { items, more } = after(store, run, input.after, input.limit)
+  return {
+    items: items.map(record(input.run_id)),
+    last: more ? (items.at(-1)?.cursor ?? input.after) : run.last,
+    more,
+    oldest,
+    exists: true,
+    ended: !more && terminal.has(run.record.status),
+  }
+}
+
+/** The timeline as a page of JSON. */
+export function eventPage(
+  store: Store,
+  project: number,
+  input: { readonly id: string; readonly after_sequence?: number; readonly limit?: number },
+): { items: RunEventRecord[]; next_sequence?: number; has_more: boolean } | Refusal {
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
+  const limit = limitOf(input.limit === undefined ? {} : { limit: input.limit })
+  const found = after(store, run, input.after_sequence ?? 0, limit)
+  const items = found.items.map(record(input.id))
+  const last = items.at(-1)
+  return { items, ...(last && { next_sequence: last.sequence }), has_more: found.more }
+}

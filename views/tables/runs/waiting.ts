@@ -1,0 +1,135 @@
+/**
+ * Why something does not move, worked out when it is asked: from the step's own record (timers, signals, retries), from
+ * the job it waits for, and from the workers that are connected.
+ */
+import type { Job } from '../../../protocol/jobs/rows.ts'
+import { terminal, type RunStep, type WorkflowRun } from '../../../protocol/runs/schema.ts'
+import type { WaitingOn } from '../../../protocol/runs/waiting.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Filters } from '../../../protocol/workers/socket.ts'
+
+/** What a connected worker that accepts jobs takes. */
+export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'>> &
+  Pick<Filters, 'environment_id'>
+
+/** A job as it is kept. `workers_only`: the service itself does not take it; no record shows it. */
+export type KeptJob = Job & { readonly workers_only?: true }
+
+/** Who could do the work, and when it is asked (Unix milliseconds). */
+export interface Watch {
+  readonly now: number
+  readonly workers: () => readonly Taking[]
+  /** Whether an action is one of the project's that the service calls itself. */
+  readonly served?: (action: string) => boolean
+}
+
+/** Whether a worker may take a job: the same rule that claims go by. A worker that lists models only takes no actions. */
+export function takes(worker: Taking, job: Job): boolean {
+  if (job.environment_id !== undefined && job.environment_id !== worker.environment_id) return false
+  if (job.kind === 'llm_generation')
+    return worker.models.some(
+      ({ provider, model }) => provider === job.provider && model === job.model,
+    )
+  if (worker.queues.length > 0 && !worker.queues.includes(job.queue)) return false
+  return worker.action_names.length > 0
+    ? worker.action_names.includes(job.action_name ?? '')
+    : worker.models.length === 0
+}
+
+/** What a job waits for; undefined once it ended. */
+export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
+  if (job.status === 'claimed') return held(job, watch.now)
+  if (job.status !== 'queued') return undefined
+  const about = {
+    job_id: job.id,
+    queue: job.queue,
+    ...(job.action_name !== undefined && { action_name: job.action_name }),
+  }
+  if (
+    job.executor_kind === 'server_worker' ||
+    (job.action_name !== undefined &&
+      job.environment_id === undefined &&
+      !job.workers_only &&
+      watch.served?.(job.action_name))
+  )
+    return { kind: 'worker', reason: 'waiting for a free slot of the service itself', ...about }
+  const able = watch.workers().filter((worker) => takes(worker, job)).length
+  return {
+    kind: 'worker',
+    reason:
+      able > 0
+        ? `waiting for a free slot: ${able} ${able === 1 ? 'worker' : 'workers'} can take it`
+        : `no worker ${wanted(job)}`,
+    ...about,
+  }
+}
+// Renewals are not journaled: a lease that seems to be over was renewed, because its loss would be known.
+function held(job: Job, now: number): WaitingOn {
+  const { worker_instance_id, lease_expires_at } = job
+  const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`
+  const until =
+    lease_expires_at !== undefined && (parseTimestamp(lease_expires_at) ?? 0) > now
+      ? lease_expires_at
+      : undefined
+  const about = {
+    job_id: job.id,
+    ...(worker_instance_id !== undefined && { worker_instance_id }),
+    ...(until !== undefined && { until }),
+  }
+  if (job.cancel_requested)
+    return {
+      kind: 'cancel',
+      reason: `cancellation was requested; ${worker} has not stopped yet`,
+      ...about,
+    }
+  return {
+    kind: 'lease',
+    reason: `${worker} works on it; its lease ${until === undefined ? 'is being renewed' : `lasts until ${until} unless renewed`}`,
+    ...about,
+  }
+}
+function wanted(job: Job): string {
+  const place = job.environment_id === undefined ? '' : ` in environment "${job.environment_id}"`
+  return job.kind === 'llm_generation'
+    ? `${place.slice(1)}${place && ' '}takes model "${job.provider ?? ''}/${job.model ?? ''}"`
+    : `for queue "${job.queue}"${place} takes action "${job.action_name ?? ''}"`
+}
+
+/** What a suspended step waits for: its job while that is alive, else what the step itself says. */
+export function waitingOfStep(
+  step: RunStep,
+  jobs: (id: string) => KeptJob | undefined,
+  watch: Watch,
+): WaitingOn | undefined {
+  const job =
+    step.status === 'suspended' && step.job_id !== undefined ? jobs(step.job_id) : undefined
+  const waiting = job && waitingOfJob(job, watch)
+  return waiting ? { ...waiting, step_key: step.step_key } : step.waiting_on
+}
+
+/** What a run waits for: to be let in, to end its cancellation, or what its current step waits for. */
+export function waitingOfRun(
+  run: WorkflowRun,
+  steps: readonly RunStep[],
+  jobs: (id: string) => KeptJob | undefined,
+  watch: Watch,
+): WaitingOn | undefined {
+  if (terminal.has(run.status)) return undefined
+  const current = steps.find(({ status }) => status === 'suspended')
+  const waiting = current && waitingOfStep(current, jobs, watch)
+  if (run.cancel_requested)
+    return waiting?.kind === 'cancel'
+      ? waiting
+      : {
+          kind: 'cancel',
+          reason: 'cancellation was requested; the run ends when its work has stopped',
+          ...(current && { step_key: current.step_key }),
+        }
+  if (run.status === 'queued')
+    return {
+      kind: 'concurrency',
+      reason: 'the run is queued and starts as soon as there is room',
+      queue: run.queue,
+    }
+  return waiting && { step_key: current.step_key, ...waiting }
+}

@@ -1,0 +1,339 @@
+/** Lists and records of sessions. A session that is gone shows its tombstone and its turns, and nothing that was said. */
+import { timestamp } from '../../../protocol/common.ts'
+import { channelOfKey } from '../../../protocol/channels/exchange.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import {
+  agentTurn,
+  publicSession,
+  shownSession,
+  sessionMessage,
+  type AgentTurn,
+  type CompactionProgress,
+  type Session,
+  type SessionDetail,
+  type SessionMessage,
+  type SessionNudge,
+  type TranscriptMessage,
+  type TurnUpsert,
+  type TurnExtra,
+} from '../../../protocol/sessions/schema.ts'
+import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
+import { beyond, fitting, limitOf, page, sizeOf, type Page, type Paging } from '../../page.ts'
+import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
+import type { Store, Value } from '../../store.ts'
+
+const missing = (resource: string): Refusal =>
+  refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
+const missingSession = missing('session')
+interface Of {
+  readonly session_id: string
+}
+type Found<T> = T | Refusal
+const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
+  sessionRow(store, project, session_id)
+
+/** Whether a session is closed to a viewer. A session that does not exist is open. */
+export function sessionAccess(
+  store: Store,
+  project: number,
+  { of, viewer }: ViewQuestions['session_access']['input'],
+): { known: boolean; closed: boolean; restricted: boolean; channel?: string } {
+  if ('interaction_id' in of) return interactionAccess(store, project, of, viewer)
+  const select = `SELECT s.session_key, s.private, ${visibleTo('s')} AS visible FROM`
+  const known = store.one<{ session_key: string; private: number; visible: number }>(
+    'session_id' in of
+      ? `${select} sessions s WHERE s.id = ? AND s.project = ?`
+      : `${select} session_turns t JOIN sessions s ON s.n = t.session WHERE t.id = ? AND t.project = ?`,
+    ...viewerValues(viewer),
+    'session_id' in of ? of.session_id : of.turn_id,
+    project,
+  )
+  const channel = known && channelOfKey(known.session_key)
+  return {
+    known: known !== undefined,
+    closed: known?.visible === 0,
+    restricted: known?.private === 1,
+    ...(channel !== undefined && { channel }),
+  }
+}
+/** The same of the session that an interaction was asked in; those that it asks may read it in any case. */
+function interactionAccess(
+  store: Store,
+  project: number,
+  { interaction_id, names }: { readonly interaction_id: string; readonly names: readonly string[] },
+  viewer: Viewer,
+): { known: boolean; closed: boolean; restricted: boolean } {
+  const known = store.one<{ session: string | null; visible: number }>(
+    `SELECT i.session, ${interactionVisibleTo('i', names)} AS visible FROM interactions i WHERE i.id = ? AND i.project = ?`,
+    ...viewerValues(viewer),
+    ...names,
+    interaction_id,
+    project,
+  )
+  return {
+    known: known !== undefined,
+    closed: known?.visible === 0,
+    restricted: typeof known?.session === 'string',
+  }
+}
+
+/** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
+export function sessionGet(
+  store: Store,
+  project: number,
+  input: Of,
+  now: number,
+): Found<SessionDetail> {
+  const row = found(store, project, input)
+  if (!row) return missingSession
+  const { latest, running } = JSON.parse(row.compaction) as CompactionNote
+  const compaction: CompactionProgress = {
+    in_progress: running !== undefined && running.deadline > now,
+    ...(running &&
+      running.deadline > now && {
+        started_at: timestamp(running.at),
+        deadline: timestamp(running.deadline),
+        from_sequence: running.from,
+        through_sequence: running.through,
+        message_count: running.count,
+      }),
+  }
+  return { ...shownSession(recordOf(row)), latest_compaction: latest ?? null, compaction }
+}
+
+type Many = string | readonly string[]
+const list = (value: Many | undefined): readonly string[] =>
+  value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
+const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
+/** Filters of the list; they all have to hold. `agent_id` has been found for a name; `since`: activity after, Unix milliseconds. */
+export interface SessionFilters extends Paging {
+  readonly agent_id?: string
+  readonly session_key?: string
+  readonly status?: Many
+  readonly scope?: string
+  readonly provider?: string
+  readonly integration_id?: string
+  readonly since?: number
+  /** Who asks; absent: the service itself. */
+  readonly viewer?: Viewer
+}
+const listed = (row: SessionRow): Session => publicSession(recordOf(row))
+/** Sessions, the latest activity first. A key of an agent means one session: that which lives, else the newest of those that are gone. */
+export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
+  const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
+  const statuses = list(status).length > 0 ? list(status) : ['active']
+  const conditions = [`status IN (${marks(statuses)})`]
+  const values: Value[] = [...statuses]
+  for (const [column, value] of [
+    ['agent', agent_id],
+    ['session_key', session_key],
+    ['scope', scope],
+    ['provider', provider],
+    ['integration', integration_id],
+  ] as const) {
+    if (value === undefined) continue
+    conditions.push(`${column} = ?`)
+    values.push(value)
+  }
+  if (since !== undefined) {
+    conditions.push('active_at > ?')
+    values.push(since)
+  }
+  if (viewer) {
+    conditions.push(visibleTo('sessions'))
+    values.push(...viewerValues(viewer))
+  }
+  const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
+  if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {
+    const named = store.one<SessionRow>(
+      `${select} ORDER BY status = 'deleted', n DESC LIMIT 1`,
+      project,
+      ...values,
+    )
+    return { items: named ? [listed(named)] : [] }
+  }
+  const after = beyond(['active_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<SessionRow>(
+    `${select}${after.sql} ORDER BY active_at DESC, id DESC LIMIT ?`,
+    project,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(rows, input, listed, (row) => [row.active_at, row.id])
+}
+
+interface Window {
+  readonly after_sequence?: number
+  readonly before_sequence?: number
+  readonly order?: 'asc' | 'desc'
+  readonly limit?: number
+  readonly include?: Many
+}
+interface MessageRow {
+  readonly sequence: number
+  readonly record: string
+}
+interface Messages {
+  readonly items: SessionMessage[]
+  readonly has_more: boolean
+  readonly next_sequence?: number
+  readonly prev_sequence?: number
+}
+function messages(
+  store: Store,
+  where: string,
+  values: readonly Value[],
+  { after_sequence, before_sequence, order = 'asc', include, ...paging }: Window,
+): Messages {
+  const direction = order === 'desc' ? 'DESC' : 'ASC'
+  const limit = limitOf(paging)
+  const bounds = [
+    ...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]),
+    ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const]),
+  ]
+  const rows = store.upToPage<MessageRow>(
+    `SELECT sequence, record FROM session_messages WHERE ${where} AND sequence IS NOT NULL${list(include).includes('context') ? '' : ' AND hidden = 0'}${bounds.map(([sql]) => ` AND ${sql}`).join('')} ORDER BY sequence ${direction} LIMIT ?`,
+    ...values,
+    ...bounds.map(([, value]) => value),
+    limit + 1,
+  )
+  const shown = [...fitting(rows, limit, sizeOf)]
+  const items = (order === 'desc' ? shown.reverse() : shown).map((row) =>
+    sessionMessage(JSON.parse(row.record) as TranscriptMessage),
+  )
+  const [first, last] = [items[0], items.at(-1)]
+  return {
+    items,
+    has_more: rows.length > shown.length,
+    ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
+  }
+}
+/** Messages of a session by number. */
+export function messagesOfSession(
+  store: Store,
+  project: number,
+  input: Window & Of,
+): Found<Messages> {
+  const row = found(store, project, input)
+  return row ? messages(store, 'session = ?', [row.n], input) : missingSession
+}
+/** Messages of a turn by number. */
+export function messagesOfTurn(
+  store: Store,
+  project: number,
+  { turn_id, ...input }: Window & { readonly turn_id: string },
+): Found<Messages> {
+  const turn = store.one<{ session: number }>(
+    'SELECT session FROM session_turns WHERE id = ? AND project = ?',
+    turn_id,
+    project,
+  )
+  return turn
+    ? messages(store, 'session = ? AND turn = ?', [turn.session, turn_id], input)
+    : missing('turn')
+}
+
+interface TurnRow {
+  readonly id: string
+  readonly seq: number
+  readonly extra: string
+  readonly record: string
+}
+const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
+  agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
+/** Turns of a session by creation; with `ids` exactly those. The order says at which end pages begin; each page is by creation. */
+export function turnList(
+  store: Store,
+  project: number,
+  input: Paging & Of & { readonly ids?: Many; readonly order?: 'asc' | 'desc' },
+): Found<Page<AgentTurn>> {
+  const row = found(store, project, input)
+  if (!row) return missingSession
+  const ids = list(input.ids)
+  const select = 'SELECT id, seq, extra, record FROM session_turns WHERE session = ?'
+  if (ids.length > 0)
+    return {
+      items: store
+        .all<TurnRow>(`${select} AND id IN (${marks(ids)}) ORDER BY seq`, row.n, ...ids)
+        .map(turnRecord),
+    }
+  const direction = input.order === 'desc' ? 'DESC' : 'ASC'
+  const after = beyond(['seq'], direction, input.after)
+  const { items, ...rest } = page(
+    store.upToPage<TurnRow>(
+      `${select}${after.sql} ORDER BY seq ${direction} LIMIT ?`,
+      row.n,
+      ...after.values,
+      limitOf(input) + 1,
+    ),
+    input,
+    turnRecord,
+    (turn) => [turn.seq],
+  )
+  return { items: direction === 'DESC' ? items.toReversed() : items, ...rest }
+}
+/** One turn of a session. */
+export function turnGet(
+  store: Store,
+  project: number,
+  { turn_id, ...input }: Of & { readonly turn_id: string },
+): Found<AgentTurn> {
+  const row = found(store, project, input)
+  const turn =
+    row &&
+    store.one<TurnRow>(
+      'SELECT id, seq, extra, record FROM session_turns WHERE session = ? AND id = ?',
+      row.n,
+      turn_id,
+    )
+  return turn ? turnRecord(turn) : missing('turn')
+}
+
+interface NudgeRow {
+  readonly id: string
+  readonly created_at: number
+  readonly record: string
+  readonly status: string | null
+}
+/** A nudge with its turn as it is now. */
+function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
+  const nudge = JSON.parse(record) as SessionNudge
+  return status === null
+    ? nudge
+    : { ...nudge, turn: { ...nudge.turn, status: status as SessionNudge['turn']['status'] } }
+}
+const nudges =
+  'SELECT g.id, g.created_at, g.record, t.status FROM session_nudges g LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn WHERE g.session = ?'
+/** Nudges of a session by creation. */
+export function nudgeList(
+  store: Store,
+  project: number,
+  input: Paging & Of & { readonly status?: Many; readonly order?: 'asc' | 'desc' },
+): Found<Page<SessionNudge>> {
+  const row = found(store, project, input)
+  if (!row) return missingSession
+  const statuses = list(input.status)
+  const direction = input.order === 'desc' ? 'DESC' : 'ASC'
+  const after = beyond(['g.created_at', 'g.id'], direction, input.after)
+  const rows = store.upToPage<NudgeRow>(
+    `${nudges}${statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
+    row.n,
+    ...statuses,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(rows, input, nudgeRecord, (nudge) => [nudge.created_at, nudge.id])
+}
+/** One nudge of a session. */
+export function nudgeGet(
+  store: Store,
+  project: number,
+  { nudge_id, ...input }: Of & { readonly nudge_id: string },
+): Found<SessionNudge> {
+  const row = found(store, project, input)
+  const nudge = row && store.one<NudgeRow>(`${nudges} AND g.id = ?`, row.n, nudge_id)
+  return nudge ? nudgeRecord(nudge) : missing('nudge')
+}

@@ -1,0 +1,362 @@
+/**
+ * Sessions, their turns and messages: the frames of the journal, folded row by row. Every row carries the revision of the
+ * last frame that changed it, so whoever asks for what is new since a revision reads a range.
+ */
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { patch } from '../../../protocol/patch.ts'
+import {
+  isFrame,
+  patchBlock,
+  rowIn,
+  type SessionEvent,
+  type SessionFrame,
+} from '../../../protocol/sessions/events.ts'
+import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type {
+  Session,
+  SessionNudge,
+  TranscriptMessage,
+  TurnUpsert,
+  TurnExtra,
+} from '../../../protocol/sessions/schema.ts'
+import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
+import type { Store } from '../../store.ts'
+
+/** What of a compaction is shown: the pass under way, and the last summary. */
+export interface CompactionNote {
+  readonly running?: {
+    readonly at: number
+    readonly deadline: number
+    readonly from: number
+    readonly through: number
+    readonly count: number
+  }
+  readonly latest?: {
+    readonly message_id: string
+    readonly sequence: number
+    readonly covers_through_sequence: number
+  }
+}
+export interface SessionRow {
+  readonly n: number
+  readonly id: string
+  readonly revision: number
+  readonly gone: number
+  /** Journal cursor of its newest event. */
+  readonly last: number
+  readonly active_at: number
+  readonly record: string
+  readonly compaction: string
+}
+
+/** A session of a project. */
+export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
+  store.one<SessionRow>(
+    'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+export const recordOf = ({ record }: { readonly record: string }): Session =>
+  JSON.parse(record) as Session
+
+/** Apply an entry of a session. One whose beginning was trimmed away is not known here. */
+export function applySession(store: Store, place: Placed): void {
+  const { entry } = place
+  const project = store.numberOf(entry.project)
+  const events = entry.events as readonly SessionEvent[]
+  const [first] = events
+  if (first?.type === 'session.created')
+    create(store, project, withVisibility(first.session, first.visibility_requested))
+  const row = sessionRow(store, project, entry.id)
+  if (!row) return
+  const on: Applying = {
+    store,
+    project,
+    n: row.n,
+    record: recordOf(row),
+    revision: row.revision,
+    gone: row.gone,
+    compaction: JSON.parse(row.compaction) as CompactionNote,
+  }
+  for (const person of speakersIn(events, entry.origin.principal.id))
+    store.run('INSERT OR IGNORE INTO session_people (session, person) VALUES (?, ?)', row.n, person)
+  for (const event of events) {
+    if (isFrame(event)) frame(on, event, ++on.revision)
+    else keep(on, event)
+  }
+  const { record } = on
+  store.run(
+    'UPDATE sessions SET status = ?, active_at = ?, revision = ?, gone = ?, last = ?, record = ?, compaction = ? WHERE n = ?',
+    record.status,
+    parseTimestamp(record.last_message_at ?? record.created_at) ?? 0,
+    on.revision,
+    on.gone,
+    lastCursor(place),
+    JSON.stringify(record),
+    JSON.stringify(on.compaction),
+    on.n,
+  )
+}
+/** Principals that made the session or spoke in it with these events. @param caller who sent the command. */
+const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =>
+  events.flatMap((event) => {
+    switch (event.type) {
+      case 'session.created':
+        return event.session.created_by === undefined ? [] : [event.session.created_by]
+      case 'turn.admitted':
+        return [event.work.asker.id]
+      case 'nudge.queued':
+        return [event.nudge.sender_principal_id]
+      // Rows of a turn are written for its asker; an appended row belongs to no turn.
+      case 'message.upsert':
+        return event.turn_id === undefined && event.entry_type === 'message' ? [caller] : []
+      default:
+        return []
+    }
+  })
+interface Applying {
+  readonly store: Store
+  readonly project: number
+  readonly n: number
+  record: Session
+  revision: number
+  gone: number
+  compaction: CompactionNote
+}
+
+function create(store: Store, project: number, record: Session): void {
+  const { id, agent_id, session_key, scope, status, created_at, metadata } = record
+  const closed = isPrivate(record) ? 1 : 0
+  const at = parseTimestamp(created_at) ?? 0
+  const text = (name: string): string | null =>
+    typeof metadata?.[name] === 'string' ? metadata[name] : null
+  store.run(
+    'INSERT OR IGNORE INTO sessions (id, project, agent, session_key, scope, status, provider, integration, private, active_at, revision, gone, record, compaction) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)',
+    id,
+    project,
+    agent_id,
+    session_key,
+    scope,
+    status,
+    text('provider'),
+    text('integration_id'),
+    closed,
+    at,
+    JSON.stringify(record),
+    '{}',
+  )
+}
+
+function frame({ store, n, project }: Applying, event: SessionFrame, revision: number): void {
+  switch (event.type) {
+    case 'message.upsert':
+      return void putRow(store, n, rowIn(event), revision)
+    case 'message.block':
+      return void changeRow(store, n, event.message_id, revision, (content) => {
+        const next = [...content]
+        next[event.content_index] = event.block
+        return next
+      })
+    case 'message.block.patch': {
+      const { content_index, type: _, session_id: __, message_id: ___, ...change } = event
+      return void changeRow(store, n, event.message_id, revision, (content) =>
+        content.map((block, index) =>
+          index === content_index ? patchBlock(block, change) : block,
+        ),
+      )
+    }
+    case 'turn.upsert':
+      return void putTurn(store, n, project, turnOf(event), revision)
+    case 'interaction.upsert':
+      return void putInteraction(store, n, interactionOf(event), revision)
+  }
+}
+const turnOf = ({ type: _, ...turn }: Extract<SessionFrame, { type: 'turn.upsert' }>): TurnUpsert =>
+  turn
+const interactionOf = ({
+  type: _,
+  ...interaction
+}: Extract<SessionFrame, { type: 'interaction.upsert' }>): Interaction => interaction
+
+function putRow(
+  store: Store,
+  n: number,
+  row: TranscriptMessage,
+  revision: number,
+  hidden = 0,
+): void {
+  store.run(
+    'INSERT INTO session_messages (id, session, turn, sequence, hidden, revision, record) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET sequence = excluded.sequence, revision = excluded.revision, record = excluded.record',
+    row.id,
+    n,
+    row.turn_id ?? null,
+    row.sequence,
+    hidden,
+    revision,
+    JSON.stringify(row),
+  )
+}
+function changeRow(
+  store: Store,
+  n: number,
+  id: string,
+  revision: number,
+  change: (content: TranscriptMessage['content']) => TranscriptMessage['content'],
+): void {
+  const known = store.one<{ record: string }>(
+    'SELECT record FROM session_messages WHERE session = ? AND id = ?',
+    n,
+    id,
+  )
+  if (!known) return
+  const row = JSON.parse(known.record) as TranscriptMessage
+  store.run(
+    'UPDATE session_messages SET revision = ?, record = ? WHERE session = ? AND id = ?',
+    revision,
+    JSON.stringify({ ...row, content: change(row.content) }),
+    n,
+    id,
+  )
+}
+function putTurn(
+  store: Store,
+  n: number,
+  project: number,
+  turn: TurnUpsert,
+  revision: number,
+): void {
+  store.run(
+    'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET seq = excluded.seq, status = excluded.status, revision = excluded.revision, record = excluded.record',
+    turn.id,
+    n,
+    project,
+    turn.seq ?? 0,
+    turn.status,
+    revision,
+    '{}',
+    JSON.stringify(turn),
+  )
+  if (settledTurns.has(turn.status))
+    store.run(
+      'DELETE FROM session_messages WHERE session = ? AND turn = ? AND sequence IS NULL',
+      n,
+      turn.id,
+    )
+}
+const putInteraction = (
+  store: Store,
+  n: number,
+  interaction: Interaction,
+  revision: number,
+): void =>
+  store.run(
+    'INSERT OR REPLACE INTO session_interactions (session, id, status, revision, record) VALUES (?, ?, ?, ?, ?)',
+    n,
+    interaction.id,
+    interaction.status,
+    revision,
+    JSON.stringify(interaction),
+  )
+
+function addExtra(store: Store, n: number, project: number, id: string, extra: TurnExtra): void {
+  const known = store.one<{ extra: string }>(
+    'SELECT extra FROM session_turns WHERE session = ? AND id = ?',
+    n,
+    id,
+  )
+  const next = JSON.stringify({ ...(known && (JSON.parse(known.extra) as TurnExtra)), ...extra })
+  if (known)
+    store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
+  else
+    store.run(
+      'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, 0, ?, 0, ?, ?)',
+      id,
+      n,
+      project,
+      'queued',
+      next,
+      '{}',
+    )
+}
+
+function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
+  const { store, n, project } = on
+  switch (event.type) {
+    case 'session.updated':
+      on.record = patch(on.record, event.session)
+      if (on.record.status === 'deleted') prune(on)
+      return
+    case 'session.expired':
+      on.record = patch(on.record, event.session)
+      return void prune(on)
+    case 'context.stored':
+      return void putRow(store, n, event.message, 0, 1)
+    case 'turn.extra':
+      return void addExtra(store, n, project, event.id, event.extra)
+    case 'nudge.queued':
+      return void putNudge(store, n, event.nudge)
+    case 'nudge.changed': {
+      const known = store.one<{ record: string }>(
+        'SELECT record FROM session_nudges WHERE session = ? AND id = ?',
+        n,
+        event.id,
+      )
+      if (known) putNudge(store, n, patch(JSON.parse(known.record) as SessionNudge, event.nudge))
+      return
+    }
+    case 'compaction.started': {
+      const { from_sequence: from, through_sequence: through, message_count: count } = event.pass
+      on.compaction = {
+        ...on.compaction,
+        running: { at: event.at, deadline: event.deadline, from, through, count },
+      }
+      return
+    }
+    case 'compaction.created': {
+      const {
+        message_id,
+        sequence,
+        covers_through_sequence,
+        pass: { trigger, message_count, summary_model },
+      } = event
+      store.run(
+        'UPDATE session_messages SET summing = ? WHERE session = ? AND id = ?',
+        JSON.stringify({ trigger, message_count, summary_model } satisfies Summing),
+        n,
+        message_id,
+      )
+      on.compaction = {
+        ...stopped(on.compaction),
+        latest: { message_id, sequence, covers_through_sequence },
+      }
+      return
+    }
+    case 'compaction.failed':
+      on.compaction = stopped(on.compaction)
+  }
+}
+const stopped = ({ running: _, ...rest }: CompactionNote): CompactionNote => rest
+const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
+  store.run(
+    'INSERT INTO session_nudges (id, session, created_at, status, turn, record) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn, record = excluded.record',
+    nudge.id,
+    n,
+    parseTimestamp(nudge.created_at) ?? 0,
+    nudge.status,
+    nudge.turn.id,
+    JSON.stringify(nudge),
+  )
+
+/** What was said is gone, outputs included; the session and its turns stay as a memory that they were. */
+function prune(on: Applying): void {
+  on.gone = 1
+  for (const table of ['session_messages', 'session_interactions', 'session_nudges'])
+    on.store.run(`DELETE FROM ${table} WHERE session = ?`, on.n)
+  on.store.run(
+    "UPDATE session_turns SET record = json_remove(record, '$.output', '$.output_source') WHERE session = ?",
+    on.n,
+  )
+}

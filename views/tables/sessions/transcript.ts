@@ -1,0 +1,203 @@
+/** Pages of transcripts: what changed after a revision, or the newest part. Bounded by bytes as well as by number. */
+import { settledStatuses, type Interaction } from '../../../protocol/interactions/schema.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type {
+  Changed,
+  LiveRowsOfTurn,
+  Summing,
+  TranscriptPage,
+  TranscriptQuestion,
+} from '../../../protocol/sessions/transcript/pages.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import { sessionRow, type SessionRow } from './sessions.ts'
+import type { Store } from '../../store.ts'
+
+/** Characters of records on a page, after which the next one begins. */
+const SIZE = 512_000
+
+interface Row {
+  readonly revision: number
+  readonly record: string
+  readonly summing?: string | null
+}
+type Kind = 'messages' | 'turns' | 'interactions'
+interface Found extends Row {
+  readonly kind: Kind
+}
+const parsed = <T>({ revision, record }: Row): Changed<T> => ({
+  revision,
+  record: JSON.parse(record) as T,
+})
+const messagesOf = (found: readonly Found[]): TranscriptPage['messages'] =>
+  found
+    .filter(({ kind }) => kind === 'messages')
+    .map((row) => ({
+      ...parsed<TranscriptMessage>(row),
+      ...(typeof row.summing === 'string' && { summing: JSON.parse(row.summing) as Summing }),
+    }))
+const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
+  found.filter((one) => one.kind === kind).map(parsed<T>)
+
+const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
+const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
+const changed: Readonly<Record<Kind, string>> = {
+  messages:
+    'SELECT revision, record, summing FROM session_messages WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
+  turns:
+    'SELECT revision, record FROM session_turns WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
+  interactions:
+    'SELECT revision, record FROM session_interactions WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
+}
+const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[] =>
+  store
+    .all<Row>(
+      'SELECT revision, record FROM session_messages WHERE session = ? AND sequence IS NULL ORDER BY revision',
+      n,
+    )
+    .map(parsed<TranscriptMessage>)
+const activeTurns = (store: Store, { n }: SessionRow): Changed<TurnUpsert>[] =>
+  store
+    .all<Row>(
+      `SELECT revision, record FROM session_turns WHERE session = ? AND status NOT IN (${SETTLED}) ORDER BY seq`,
+      n,
+    )
+    .map(parsed<TurnUpsert>)
+const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
+  store
+    .all<{ record: string }>(
+      `SELECT record FROM session_interactions WHERE session = ? AND status NOT IN (${OVER}) ORDER BY revision`,
+      n,
+    )
+    .map(({ record }) => JSON.parse(record) as Interaction)
+
+/** The revision that a reader has who has every message up to a number. */
+function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
+  const row = store.one<{ revision: number }>(
+    'SELECT revision FROM session_messages WHERE session = ? AND sequence <= ? AND hidden = 0 ORDER BY sequence DESC LIMIT 1',
+    n,
+    sequence,
+  )
+  return row?.revision ?? 0
+}
+
+/** A page of a transcript. */
+export function transcriptPage(
+  store: Store,
+  project: number,
+  { session_id, after, after_sequence, until, limit }: TranscriptQuestion,
+): TranscriptPage | Refusal {
+  const row = sessionRow(store, project, session_id)
+  if (!row)
+    return refuse('not_found', { resource: 'session' }, 'There is no such session in this project.')
+  const from =
+    after ?? (after_sequence === undefined ? undefined : revisionAt(store, row, after_sequence))
+  const common = { revision: row.revision, last: row.last, active: activeTurns(store, row) }
+  if (from === undefined)
+    return {
+      ...common,
+      ...newest(store, row, limit, common.active),
+      live: streaming(store, row),
+      pending: pendingQuestions(store, row),
+    }
+  const cut = Math.min(until ?? row.revision, row.revision)
+  const kinds = Object.keys(changed) as Kind[]
+  const all: Found[] =
+    from >= cut
+      ? []
+      : kinds
+          .flatMap((kind) =>
+            store
+              .all<Row>(changed[kind], row.n, from, cut, limit + 1)
+              .map((one) => ({ ...one, kind })),
+          )
+          .sort((a, b) => a.revision - b.revision)
+  const shown: Found[] = []
+  for (
+    let size = 0;
+    shown.length < Math.min(limit, all.length) && (size < SIZE || shown.length === 0);
+  ) {
+    const next = all[shown.length] as Found
+    size += next.record.length
+    if (size > SIZE && shown.length > 0) break
+    shown.push(next)
+  }
+  const more = shown.length < all.length
+  return {
+    ...common,
+    after: from,
+    through: more ? (shown.at(-1)?.revision ?? from) : Math.max(from, cut),
+    cut,
+    more,
+    messages: messagesOf(shown),
+    turns: of(shown, 'turns'),
+    interactions: of(shown, 'interactions'),
+    live: more ? [] : streaming(store, row),
+    pending: more ? [] : pendingQuestions(store, row),
+  }
+}
+
+/** The newest rows that fit a page, with their turns. */
+function newest(
+  store: Store,
+  { n, revision }: SessionRow,
+  limit: number,
+  active: readonly Changed<TurnUpsert>[],
+): Pick<
+  TranscriptPage,
+  'after' | 'through' | 'cut' | 'more' | 'messages' | 'turns' | 'interactions'
+> {
+  const rows: Row[] = []
+  let size = 0
+  for (const row of store.each<Row>(
+    'SELECT revision, record FROM session_messages WHERE session = ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY sequence DESC LIMIT ?',
+    n,
+    limit,
+  )) {
+    size += row.record.length
+    if (size > SIZE && rows.length > 0) break
+    rows.push(row)
+  }
+  const messages = rows.reverse().map(parsed<TranscriptMessage>)
+  const known = new Set(active.map(({ record }) => record.id))
+  const ids = [
+    ...new Set(
+      messages.flatMap(({ record: { turn_id } }) =>
+        turn_id === undefined || known.has(turn_id) ? [] : [turn_id],
+      ),
+    ),
+  ]
+  const turns = ids.flatMap((id) =>
+    store
+      .all<Row>('SELECT revision, record FROM session_turns WHERE session = ? AND id = ?', n, id)
+      .map(parsed<TurnUpsert>),
+  )
+  return {
+    after: -1,
+    through: revision,
+    cut: revision,
+    more: false,
+    messages,
+    turns,
+    interactions: [],
+  }
+}
+
+/** The rows of a turn that stream. */
+export function liveRows(
+  store: Store,
+  project: number,
+  { session_id, turn_id }: { readonly session_id: string; readonly turn_id: string },
+): LiveRowsOfTurn | Refusal {
+  const row = sessionRow(store, project, session_id)
+  const turn =
+    row &&
+    store.one<{ id: string }>(
+      'SELECT id FROM session_turns WHERE session = ? AND id = ?',
+      row.n,
+      turn_id,
+    )
+  return row && turn
+    ? { rows: streaming(store, row).filter(({ record }) => record.turn_id === turn_id) }
+    : refuse('not_found', { resource: 'turn' }, 'There is no such turn in this project.')
+}

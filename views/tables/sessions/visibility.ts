@@ -1,0 +1,39 @@
+/** Which sessions a viewer may read, as a condition of SQL. The rule is in protocol/sessions/visibility.ts. */
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import type { Value } from '../../store.ts'
+
+/** Holds for the rows of `sessions` that a viewer may read. @param alias of the table. */
+export const visibleTo = (
+  alias: string,
+): string => `(CASE WHEN ${alias}.session_key GLOB 'channel:chan_*' THEN EXISTS (
+  SELECT 1 FROM channels c WHERE c.project = ${alias}.project AND c.id = substr(${alias}.session_key, 9, instr(substr(${alias}.session_key, 9) || ':', ':') - 1)
+    AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?)))
+  ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
+    OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
+/**
+ * Holds for the rows of `interactions` that a viewer may read: those of no session, of a session that the viewer may read,
+ * and those that ask the viewer. @param alias of the table.
+ */
+export const interactionVisibleTo = (
+  alias: string,
+  names: readonly string[],
+): string => `(${alias}.session IS NULL OR NOT EXISTS (
+  SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND NOT ${visibleTo('s')})
+  OR EXISTS (SELECT 1 FROM interaction_people a WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
+    AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
+/**
+ * Holds for rows that belong to no private session, or to one that a viewer may read.
+ * @param alias of a table with the columns `project` and `session`, which is the id of a private session or null.
+ */
+export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
+  SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
+/**
+ * Holds for rows whose record names no session, or none that is closed to a viewer.
+ * @param alias of a table with the columns `project` and `record`, JSON that may have a `session_id`.
+ */
+export const recordOpenTo = (
+  alias: string,
+): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
+  AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
+/** The values of the parameters of `visibleTo`, `openTo` and `recordOpenTo`. */
+export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]

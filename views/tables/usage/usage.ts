@@ -1,0 +1,173 @@
+/** Usage events: one row for each answer of a model that was paid for, of runs and of turns without a run. */
+import type { UsageEvent } from '../../../protocol/usage/rows.ts'
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { creditsOf } from '../../../protocol/loops/credits.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store, Value } from '../../store.ts'
+
+/** What an event says of a usage; texts that are absent do not apply. */
+interface Spent {
+  readonly usage_id?: string | undefined
+  readonly run_id?: string | undefined
+  readonly step_key?: string | undefined
+  readonly counter: string
+  readonly quantity: number
+  readonly milli: number
+  readonly agent_turn_id?: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+}
+
+/** Apply the entry of a run: usages that it recorded. */
+export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
+  for (const [index, event] of (entry.events as readonly RunEvent[]).entries()) {
+    if (event.type !== 'usage.recorded') continue
+    const { category, quantity, credit_cost } = event.payload ?? {}
+    keep(store, entry, cursor + index, {
+      run_id: entry.id,
+      step_key: event.step,
+      counter: String(category ?? ''),
+      quantity: Number(quantity ?? 0),
+      milli: Math.round(Number(credit_cost ?? 0) * 1000),
+      ...event.usage,
+    })
+  }
+}
+
+/** Apply the entry of a session: what turns without a run spent. Those of runs are recorded by the run. */
+export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {
+  for (const [index, event] of (entry.events as readonly SessionEvent[]).entries()) {
+    if (event.type !== 'turn.spent' || event.spending.run_id !== undefined) continue
+    const { tokens, ...spent } = event.spending
+    keep(store, entry, cursor + index, { ...spent, counter: 'llm.tokens', quantity: tokens })
+  }
+}
+
+function keep(
+  store: Store,
+  { project, origin: { at } }: Placed['entry'],
+  cursor: number,
+  { usage_id, run_id = '', step_key = '', counter, quantity, milli, ...spent }: Spent,
+): void {
+  const { agent_turn_id = '', provider = '', model = '' } = spent
+  const recorded_at = timestamp(at)
+  const id = `usage_${project}_${cursor}`
+  // The id of a usage is the id of the job that spent it; journals of earlier releases do not have it.
+  const job_id = usage_id ?? ''
+  const record: UsageEvent = {
+    id,
+    project_id: project,
+    api_key_id: '',
+    period_start: `${recorded_at.slice(0, 7)}-01T00:00:00.000Z`,
+    counter,
+    raw_quantity: quantity,
+    credit_cost: creditsOf(milli),
+    credit_cost_milli: milli,
+    credit_weight_version: 1,
+    zero_credits: milli === 0,
+    source_type: 'agent_turn',
+    source_id: agent_turn_id,
+    idempotency_key: usage_id ?? id,
+    run_id,
+    step_id: step_key && `${run_id}:${step_key}`,
+    step_key,
+    job_id,
+    agent_turn_id,
+    provider,
+    model,
+    model_class: '',
+    metadata: {},
+    occurred_at: recorded_at,
+    recorded_at,
+    created_at: recorded_at,
+  }
+  store.append(
+    'usage_events',
+    id,
+    project,
+    at,
+    record.period_start,
+    counter,
+    record.source_type,
+    agent_turn_id,
+    run_id,
+    job_id,
+    record.api_key_id,
+    quantity,
+    milli,
+    JSON.stringify(record),
+  )
+}
+
+/** Filters of the list; they all have to hold. */
+export interface UsageFilters extends Paging {
+  readonly period_start?: string
+  readonly project_id?: readonly string[]
+  readonly recorded_after?: string
+  readonly counter?: string
+  readonly source_type?: string
+  readonly source_id?: string
+  readonly run_id?: string
+  readonly job_id?: string
+  readonly api_key_id?: string
+}
+const equal = ['counter', 'source_type', 'source_id', 'run_id', 'job_id', 'api_key_id'] as const
+/** Sums over everything that the filters match. */
+export interface UsageTotals {
+  readonly quantity: number
+  readonly milli: number
+}
+
+/** Usage events of this partition: newest first, or oldest first from `recorded_after` on. */
+export function usageList(
+  store: Store,
+  input: UsageFilters,
+): (Page<UsageEvent> & { readonly totals: UsageTotals }) | Refusal {
+  const conditions: string[] = ['TRUE']
+  const values: Value[] = []
+  const hold = (condition: string, ...more: Value[]) => {
+    conditions.push(condition)
+    values.push(...more)
+  }
+  for (const name of equal) if (input[name] !== undefined) hold(`${name} = ?`, input[name])
+  const { project_id, period_start, recorded_after } = input
+  if (project_id)
+    hold(`project IN (${project_id.map(() => '?').join(', ') || 'NULL'})`, ...project_id)
+  for (const [name, given] of Object.entries({ period_start, recorded_after })) {
+    if (given === undefined) continue
+    const at = parseTimestamp(given)
+    if (at === undefined)
+      return refuseFields({
+        field: name,
+        message: 'must be a date and time with an offset, such as 2031-02-03T04:05:06Z',
+      })
+    if (name === 'period_start') hold('period_start = ?', timestamp(at))
+    else hold('recorded_at >= ?', at)
+  }
+  const matching = conditions.join(' AND ')
+  const totals = store.one<UsageTotals>(
+    `SELECT COALESCE(SUM(quantity), 0) AS quantity, COALESCE(SUM(milli), 0) AS milli FROM usage_events WHERE ${matching}`,
+    ...values,
+  ) ?? { quantity: 0, milli: 0 }
+  const order = recorded_after === undefined ? 'DESC' : 'ASC'
+  const after = beyond(['recorded_at', 'id'], order, input.after)
+  const rows = store.upToPage<{ id: string; recorded_at: number; record: string }>(
+    `SELECT id, recorded_at, record FROM usage_events WHERE ${matching}${after.sql} ORDER BY recorded_at ${order}, id ${order} LIMIT ?`,
+    ...values,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return {
+    ...page(
+      rows,
+      input,
+      ({ record }) => JSON.parse(record) as UsageEvent,
+      (row) => [row.recorded_at, row.id],
+    ),
+    totals,
+  }
+}

@@ -1,0 +1,181 @@
+/** Webhooks of a project, and their deliveries. */
+import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import { parseTimestamp } from '../../../protocol/common.ts'
+import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { withMaskedUrl } from '../../../protocol/masked-url.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
+import { Kept, type Store } from '../../store.ts'
+
+/** Milliseconds for which deliveries are listed. */
+const LISTED = 30 * 86_400_000
+
+/** Apply an entry of a project. */
+export function applyWebhooks(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const event of entry.events as readonly WebhookEvent[]) {
+    if (event.type === 'webhook.created') {
+      const { id, webhook } = event
+      store.run(
+        'INSERT OR REPLACE INTO webhooks (id, project, enabled, created_at, record) VALUES (?, ?, ?, ?, ?)',
+        id,
+        project,
+        Number(webhook.enabled),
+        parseTimestamp(webhook.created_at) ?? entry.origin.at,
+        JSON.stringify(withMaskedUrl(webhook, 'url')),
+      )
+    } else if (event.type === 'webhook.updated') {
+      const known = find(store, project, event.id)
+      if (!known) continue
+      const webhook = withMaskedUrl(patch(known, event.webhook), 'url')
+      store.run(
+        'UPDATE webhooks SET enabled = ?, record = ? WHERE id = ?',
+        Number(webhook.enabled),
+        JSON.stringify(webhook),
+        event.id,
+      )
+    } else if (event.type === 'webhook.deleted')
+      store.run('DELETE FROM webhooks WHERE id = ? AND project = ?', event.id, project)
+  }
+}
+const find = (store: Store, project: number, id: string): Webhook | undefined => {
+  const row = store.one<{ record: string }>(
+    'SELECT record FROM webhooks WHERE id = ? AND project = ?',
+    id,
+    project,
+  )
+  return row && (JSON.parse(row.record) as Webhook)
+}
+const missing: Refusal = refuse(
+  'not_found',
+  { resource: 'webhook' },
+  'There is no such webhook in this project.',
+)
+
+/** One webhook. */
+export const webhookGet = (
+  store: Store,
+  project: number,
+  { webhook_id }: { readonly webhook_id: string },
+): Webhook | Refusal => find(store, project, webhook_id) ?? missing
+/** Webhooks, newest first. */
+export function webhookList(
+  store: Store,
+  project: number,
+  input: Paging & { readonly enabled?: boolean },
+): Page<Webhook> {
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const wanted = input.enabled === undefined ? [] : [Number(input.enabled)]
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM webhooks WHERE project = ?${wanted.length > 0 ? ' AND enabled = ?' : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...wanted,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Webhook,
+    (row) => [row.created_at, row.id],
+  )
+}
+
+interface DeliveryRow {
+  readonly project: number
+  /** The private session of its event. */
+  readonly session: string | null
+  readonly record: DeliveryRecord
+  stored: boolean
+}
+const kept = (store: Store): Kept<DeliveryRow> =>
+  store.kept(
+    'deliveries',
+    () =>
+      new Kept(
+        (id): DeliveryRow | undefined => {
+          const row = store.one<{ project: number; session: string | null; record: string }>(
+            'SELECT project, session, record FROM deliveries WHERE id = ?',
+            id,
+          )
+          return (
+            row && {
+              project: row.project,
+              session: row.session,
+              record: JSON.parse(row.record) as DeliveryRecord,
+              stored: true,
+            }
+          )
+        },
+        (row, id) => {
+          const { project, session, record } = row
+          if (row.stored)
+            store.run('UPDATE deliveries SET record = ? WHERE id = ?', JSON.stringify(record), id)
+          else
+            store.run(
+              'INSERT OR REPLACE INTO deliveries (id, project, webhook, session, created_at, record) VALUES (?, ?, ?, ?, ?, ?)',
+              id,
+              project,
+              record.webhook_id,
+              session,
+              parseTimestamp(record.created_at) ?? 0,
+              JSON.stringify(record),
+            )
+          row.stored = true
+        },
+      ),
+  )
+/** Apply an entry of a delivery. Tests, and callbacks of interactions, are on no list. */
+export function applyDelivery(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  const rows = kept(store)
+  for (const event of entry.events as readonly DeliveryEvent[]) {
+    if (event.type === 'delivery.opened') {
+      const {
+        opening: { to, once, private_session: session = null },
+        delivery,
+      } = event
+      if (to.kind === 'webhook' && !once)
+        rows.set(event.id, {
+          project,
+          session,
+          record: delivery as DeliveryRecord,
+          stored: false,
+        })
+      continue
+    }
+    const row = rows.get(event.id)
+    if (row?.project === project)
+      rows.set(event.id, { ...row, record: patch(row.record, event.delivery) })
+  }
+}
+/** Deliveries of a webhook, newest first. @param now Unix milliseconds. */
+export function deliveryList(
+  store: Store,
+  project: number,
+  input: Paging & { readonly webhook_id: string; readonly viewer?: Viewer },
+  now: number,
+): Page<DeliveryRecord> | Refusal {
+  if (!find(store, project, input.webhook_id)) return missing
+  const { viewer } = input
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM deliveries WHERE webhook = ? AND project = ? AND created_at > ?${viewer ? ` AND ${openTo('deliveries')}` : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    input.webhook_id,
+    project,
+    now - LISTED,
+    ...(viewer ? viewerValues(viewer) : []),
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as DeliveryRecord,
+    (row) => [row.created_at, row.id],
+  )
+}

@@ -1,0 +1,179 @@
+/** Worker instances as the registry's events tell: what they take, whether they are connected, what they hold. */
+import type { Api } from '../../../protocol/api.ts'
+import type { Action } from '../../../protocol/actions/rows.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Reply } from '../../../protocol/contract.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import type { Registration, Worker, WorkerEvent } from '../../../protocol/workers/socket.ts'
+import { actionsOf } from '../actions/definitions.ts'
+import type { Store } from '../../store.ts'
+import type { Taking, Watch } from '../runs/waiting.ts'
+
+/** Apply an entry of a worker's registry record. */
+export function applyWorker(store: Store, { entry }: Placed): void {
+  const { id } = entry
+  const project = store.numberOf(entry.project)
+  const set = (assignment: string, ...values: (string | number | null)[]) =>
+    store.run(
+      `UPDATE workers SET ${assignment} WHERE project = ? AND id = ?`,
+      ...values,
+      project,
+      id,
+    )
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as WorkerEvent
+    switch (event.type) {
+      case 'worker.registered': {
+        const { session, connected_at } = event.registration
+        store.run(
+          `INSERT INTO workers (id, project, session, connected, draining, gone_at, last_seen, registration) VALUES (?, ?, ?, 1, 0, NULL, ?, ?)
+           ON CONFLICT (project, id) DO UPDATE SET session = excluded.session, connected = 1, gone_at = NULL,
+             last_seen = max(last_seen, excluded.last_seen), registration = excluded.registration`,
+          id,
+          project,
+          session,
+          Math.max(connected_at, entry.origin.at),
+          JSON.stringify(event.registration),
+        )
+        break
+      }
+      case 'worker.seen':
+        set('last_seen = max(last_seen, ?), gone_at = iif(connected, NULL, gone_at)', event.at)
+        break
+      case 'worker.disconnected':
+        set(
+          'connected = 0, gone_at = coalesce(gone_at, ?), last_seen = max(last_seen, ?)',
+          event.at,
+          event.at,
+        )
+        break
+      case 'worker.stale':
+        set('gone_at = coalesce(gone_at, ?)', event.at)
+        break
+      case 'worker.draining':
+      case 'worker.drain_requested':
+        set('draining = 1')
+        break
+      case 'worker.drain_cleared':
+        set('draining = 0')
+        break
+    }
+  }
+}
+
+interface WorkerRow {
+  readonly session: string
+  readonly connected: number
+  readonly draining: number
+  readonly gone_at: number | null
+  readonly last_seen: number
+  readonly registration: string
+  readonly leased: number
+}
+
+/** A worker that drained and then closed its connection without a lease has ended; any other that is gone was lost. */
+const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
+  gone_at === null
+    ? draining
+      ? 'draining'
+      : 'online'
+    : draining && !connected && leased === 0
+      ? 'ended'
+      : 'stale'
+
+/** Connected workers, and for a while those whose connection was lost. @param now and @param lasting in milliseconds: how long a lost worker is still shown as stale. */
+export function workerList(
+  store: Store,
+  project: number,
+  now: number,
+  lasting: number,
+): { items: Worker[] } {
+  const rows = store.all<WorkerRow>(
+    `SELECT session, connected, draining, gone_at, last_seen, registration,
+       (SELECT count(*) FROM jobs WHERE jobs.project = workers.project AND jobs.session = workers.session) AS leased
+     FROM workers WHERE project = ? AND (gone_at IS NULL OR gone_at > ?) ORDER BY id`,
+    project,
+    now - lasting,
+  )
+  const items = rows.map((row): Worker => {
+    const {
+      instance,
+      name,
+      version,
+      concurrency_limit,
+      queues,
+      action_names,
+      models,
+      capabilities,
+      environment_id,
+      principal_id,
+      connected_at,
+    } = JSON.parse(row.registration) as Registration
+    return {
+      worker_instance_id: instance,
+      ...(name !== undefined && { name }),
+      ...(version !== undefined && { version }),
+      state: stateOf(row),
+      concurrency_limit,
+      leased: row.leased,
+      queues: [...(queues ?? [])],
+      action_names: [...(action_names ?? [])],
+      models: [...(models ?? [])],
+      capabilities: [...(capabilities ?? [])],
+      ...(environment_id !== undefined && { environment_id }),
+      principal_id,
+      connected_at: timestamp(connected_at),
+      last_seen_at: timestamp(row.last_seen),
+    }
+  })
+  return { items: items.sort((a, b) => (a.worker_instance_id < b.worker_instance_id ? -1 : 1)) }
+}
+
+/** What the project's workers take that are connected and not draining, read at most once; and the time in Unix milliseconds. */
+export function watch(store: Store, project: number, now: number): Watch {
+  let known: Taking[] | undefined
+  const served = (action: string) =>
+    actionsOf<Action>(store, project, action).some(({ endpoint_kind }) => endpoint_kind === 'http')
+  return {
+    now,
+    served,
+    workers: () =>
+      (known ??= store
+        .all<{ registration: string }>(
+          'SELECT registration FROM workers WHERE project = ? AND gone_at IS NULL AND draining = 0',
+          project,
+        )
+        .map(({ registration }): Taking => {
+          const { queues, action_names, models, environment_id } = JSON.parse(
+            registration,
+          ) as Registration
+          return {
+            queues: queues ?? [],
+            action_names: action_names ?? [],
+            models: models ?? [],
+            ...(environment_id !== undefined && { environment_id }),
+          }
+        })),
+  }
+}
+
+/** Models that workers offer which are connected and not draining, with how many of them do, by provider and model. */
+export function workerModels({ workers }: Watch): Reply<Api['catalog.worker_models']> {
+  const counts = new Map<string, { provider: string; model: string; worker_count: number }>()
+  for (const { models } of workers())
+    for (const key of new Set(
+      models.map(({ provider, model }) => JSON.stringify([provider, model])),
+    )) {
+      const [provider = '', model = ''] = JSON.parse(key) as string[]
+      counts.set(key, { provider, model, worker_count: (counts.get(key)?.worker_count ?? 0) + 1 })
+    }
+  const items = [...counts.entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, { provider, model, worker_count }]) => ({
+      provider,
+      model,
+      worker_count,
+      route: { mode: 'worker' as const, provider, model },
+    }))
+  return { items }
+}

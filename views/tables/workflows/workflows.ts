@@ -1,0 +1,158 @@
+/** Workflow definitions and their versions with specs. */
+import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
+import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
+import type { Event, Placed } from '../../../protocol/entry.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { patch } from '../../../protocol/patch.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
+import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { Store } from '../../store.ts'
+
+/** Apply the workflow events of an entry of a project. */
+export function applyWorkflows(store: Store, { entry }: Placed): void {
+  const project = store.numberOf(entry.project)
+  for (const any of entry.events as readonly Event[]) {
+    const event = any as WorkflowEvent
+    const at = timestamp(entry.origin.at)
+    if (event.type === 'workflow.created') {
+      const { spec: _, ...record } = event.workflow
+      store.run(
+        'INSERT OR REPLACE INTO workflows (id, project, handle, created_at, record) VALUES (?, ?, ?, ?, ?)',
+        event.id,
+        project,
+        record.handle,
+        parseTimestamp(record.created_at) ?? entry.origin.at,
+        JSON.stringify(record),
+      )
+      addVersion(
+        store,
+        project,
+        {
+          definition_id: event.id,
+          version: record.latest_version,
+          ...(record.created_by !== undefined && { created_by: record.created_by }),
+          created_at: record.created_at ?? at,
+        },
+        event.spec,
+      )
+    } else if (event.type === 'workflow.updated') {
+      const row = store.one<{ record: string }>(
+        'SELECT record FROM workflows WHERE id = ? AND project = ?',
+        event.id,
+        project,
+      )
+      if (!row) continue
+      const { spec: _, ...record } = patch(JSON.parse(row.record) as Workflow, event.workflow)
+      store.run(
+        'UPDATE workflows SET handle = ?, record = ? WHERE id = ?',
+        record.handle,
+        JSON.stringify(record),
+        event.id,
+      )
+      if (event.spec)
+        addVersion(
+          store,
+          project,
+          {
+            definition_id: event.id,
+            version: record.latest_version,
+            created_by: entry.origin.principal.id,
+            created_at: at,
+          },
+          event.spec,
+        )
+    } else if (event.type === 'workflow.deleted') {
+      store.run('DELETE FROM versions WHERE definition = ? AND project = ?', event.id, project)
+      store.run('DELETE FROM workflows WHERE id = ? AND project = ?', event.id, project)
+    }
+  }
+}
+const addVersion = (store: Store, project: number, version: WorkflowVersion, spec: Spec) =>
+  store.run(
+    'INSERT OR REPLACE INTO versions (definition, version, project, record, spec) VALUES (?, ?, ?, ?, ?)',
+    version.definition_id,
+    version.version,
+    project,
+    JSON.stringify(version),
+    JSON.stringify(spec),
+  )
+
+/** The answer for a workflow that the project does not have. */
+export const missingWorkflow: Refusal = refuse(
+  'not_found',
+  { resource: 'workflow' },
+  'There is no such workflow in this project.',
+)
+
+/** A workflow by id or handle, without its spec. */
+export function findWorkflow(store: Store, project: number, name: string): Workflow | undefined {
+  const row =
+    store.one<{ record: string }>(
+      'SELECT record FROM workflows WHERE id = ? AND project = ?',
+      name,
+      project,
+    ) ??
+    store.one<{ record: string }>(
+      'SELECT record FROM workflows WHERE project = ? AND handle = ?',
+      project,
+      name,
+    )
+  return row && (JSON.parse(row.record) as Workflow)
+}
+
+/** Workflows, newest first, without their specs. */
+export function workflowList(store: Store, project: number, input: Paging): Page<Workflow> {
+  const after = beyond(['created_at', 'id'], 'DESC', input.after)
+  const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
+    `SELECT id, created_at, record FROM workflows WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    project,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  return page(
+    rows,
+    input,
+    (row) => JSON.parse(row.record) as Workflow,
+    (row) => [row.created_at, row.id],
+  )
+}
+
+/** One workflow with its latest spec. */
+export function workflowGet(
+  store: Store,
+  project: number,
+  input: { readonly id: string },
+): Workflow | Refusal {
+  const workflow = findWorkflow(store, project, input.id)
+  if (!workflow) return missingWorkflow
+  const latest = store.one<{ spec: string }>(
+    'SELECT spec FROM versions WHERE definition = ? AND version = ? AND project = ?',
+    workflow.id,
+    workflow.latest_version,
+    project,
+  )
+  return { ...workflow, ...(latest && { spec: JSON.parse(latest.spec) as Spec }) }
+}
+
+/** Versions of a workflow, newest first; with their specs only when asked. */
+export function workflowVersions(
+  store: Store,
+  project: number,
+  input: Paging & { readonly id: string; readonly include_spec?: boolean },
+): Page<WorkflowVersion> | Refusal {
+  const workflow = findWorkflow(store, project, input.id)
+  if (!workflow) return missingWorkflow
+  const after = beyond(['version'], 'DESC', input.after)
+  const rows = store.upToPage<{ version: number; record: string; spec: string }>(
+    `SELECT version, record, ${input.include_spec === true ? 'spec' : "'' AS spec"} FROM versions WHERE definition = ? AND project = ?${after.sql} ORDER BY version DESC LIMIT ?`,
+    workflow.id,
+    project,
+    ...after.values,
+    limitOf(input) + 1,
+  )
+  const item = (row: { record: string; spec: string }): WorkflowVersion => ({
+    ...(JSON.parse(row.record) as WorkflowVersion),
+    ...(input.include_spec === true && { spec: JSON.parse(row.spec) as Spec }),
+  })
+  return page(rows, input, item, (row) => [row.version])
+}
