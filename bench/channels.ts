@@ -2,10 +2,10 @@
  * One channel with very many messages: how fast they are taken, how fast its lists are read, and how late a message
  * reaches many followers. The messages are sent by clients, each with its own acknowledgement.
  */
-import { startBaton } from './baton.ts'
-import { startCrowd, type Lateness } from './crowd.ts'
-import { Http } from './http.ts'
-import { allowed } from './limits.ts'
+import { startBaton } from './support/baton.ts'
+import { startCrowd, type Lateness } from './load/crowd.ts'
+import { Http } from './load/http.ts'
+import { allowed } from './support/limits.ts'
 import {
   atRate,
   inFlight,
@@ -15,8 +15,8 @@ import {
   spread,
   type Figures,
   type Terms,
-} from './measure.ts'
-import { cell, ms, note, table, whole } from './table.ts'
+} from './support/measure.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
   'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'

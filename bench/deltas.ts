@@ -2,13 +2,21 @@
  * Many models that speak at once: sessions whose generations a worker streams, piece by piece, each to one follower. The followers
  * live in a process of their own. A piece bears the time at which its worker sent it.
  */
-import { startBaton, type Target } from './baton.ts'
-import { startCrowd } from './crowd.ts'
-import { Http } from './http.ts'
-import { allowed } from './limits.ts'
-import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
-import { openSocket, type Socket } from './socket.ts'
-import { cell, ms, note, table, whole } from './table.ts'
+import { startBaton, type Target } from './support/baton.ts'
+import { startCrowd } from './load/crowd.ts'
+import { Http } from './load/http.ts'
+import { allowed } from './support/limits.ts'
+import {
+  costOf,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { openSocket, type Socket } from './load/socket.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
 import { agentOf } from './turns.ts'
 
 export const about =

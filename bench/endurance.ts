@@ -1,9 +1,9 @@
 /** Whether it stays as fast as it begins: one-step runs without a pause, with the figure of every tenth of them. */
-import { startBaton } from './baton.ts'
-import { costOf, inFlight, percentile, type Terms } from './measure.ts'
-import { resident } from './processes.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { runsOf } from './work.ts'
+import { startBaton } from './support/baton.ts'
+import { costOf, inFlight, percentile, type Terms } from './support/measure.ts'
+import { resident } from './support/processes.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { runsOf } from './load/work.ts'
 
 export const about =
   'One-step runs, 500,000 of them: throughput and memory from the first to the last'

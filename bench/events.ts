@@ -3,9 +3,9 @@
  * compared per second, and how late a run goes on that waits for one of them. The triggers are registered past the API, as
  * loops do it.
  */
-import { startBaton, type Baton } from './baton.ts'
-import { Http } from './http.ts'
-import { connectTo, SHARDS } from './journal.ts'
+import { startBaton, type Baton } from './support/baton.ts'
+import { Http } from './load/http.ts'
+import { connectTo, SHARDS } from './support/journal.ts'
 import {
   atRate,
   costOf,
@@ -15,10 +15,10 @@ import {
   spread,
   type Figures,
   type Terms,
-} from './measure.ts'
-import { follow } from './sse.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { completedIn, startRun } from './work.ts'
+} from './support/measure.ts'
+import { follow } from './load/sse.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { completedIn, startRun } from './load/work.ts'
 import { shardOf } from '../protocol/subjects.ts'
 import type { Nats } from '../nodes/nats/server/connect.ts'
 import type { Watch } from '../protocol/events/sources.ts'

@@ -2,10 +2,10 @@
  * Many followers of one project's event stream, each of which gets every event. They live in a process of their own. The
  * delivery of an event is counted from the time it bears, at which it was decided, before it was committed.
  */
-import { startBaton } from './baton.ts'
-import { startCrowd } from './crowd.ts'
-import { Http } from './http.ts'
-import { allowed } from './limits.ts'
+import { startBaton } from './support/baton.ts'
+import { startCrowd } from './load/crowd.ts'
+import { Http } from './load/http.ts'
+import { allowed } from './support/limits.ts'
 import {
   atRate,
   costOf,
@@ -15,10 +15,10 @@ import {
   percentile,
   type Figures,
   type Terms,
-} from './measure.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { instantWorker } from './worker.ts'
-import { runOf, startRun } from './work.ts'
+} from './support/measure.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { instantWorker } from './load/worker.ts'
+import { runOf, startRun } from './load/work.ts'
 
 export const about =
   '5,000 followers of a project with 20 events per second each: time until an event is delivered'

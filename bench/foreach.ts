@@ -2,8 +2,8 @@
  * One run with a `for_each` over many items, each a job, on ten worker connections; and runs of one step beside it, at a fixed
  * rate, on the same connections.
  */
-import { startBaton } from './baton.ts'
-import { Http } from './http.ts'
+import { startBaton } from './support/baton.ts'
+import { Http } from './load/http.ts'
 import {
   atRate,
   costOf,
@@ -13,11 +13,11 @@ import {
   percentile,
   type Figures,
   type Terms,
-} from './measure.ts'
-import { follow } from './sse.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { completedIn, runOf, startRun } from './work.ts'
-import { instantWorker } from './worker.ts'
+} from './support/measure.ts'
+import { follow } from './load/sse.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { completedIn, runOf, startRun } from './load/work.ts'
+import { instantWorker } from './load/worker.ts'
 
 export const about =
   'A for_each over 10,000 items on 10 worker connections: items per second, and what runs beside it lose'

@@ -1,9 +1,16 @@
 /** Reading one run over HTTP, with connections that are kept open. */
-import { startBaton } from './baton.ts'
-import { Http } from './http.ts'
-import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { runOf, startRun } from './work.ts'
+import { startBaton } from './support/baton.ts'
+import { Http } from './load/http.ts'
+import {
+  costOf,
+  inFlight,
+  inTurn,
+  percentile,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { runOf, startRun } from './load/work.ts'
 
 export const about = 'GET of a run: requests per second over 32 connections'
 

@@ -1,12 +1,20 @@
 /** What a worker that waits for work costs: memory of the server for each, and what the runs of another worker lose. */
-import { startBaton } from './baton.ts'
-import { allowed } from './limits.ts'
-import { inFlight, inTurn, load, pause, type Amount, type Figures, type Terms } from './measure.ts'
-import { COLLECT, settled } from './memory.ts'
-import { openSocket, type Socket } from './socket.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import type { Target } from './baton.ts'
-import { measureRuns, runsOf } from './work.ts'
+import { startBaton } from './support/baton.ts'
+import { allowed } from './support/limits.ts'
+import {
+  inFlight,
+  inTurn,
+  load,
+  pause,
+  type Amount,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { COLLECT, settled } from './support/memory.ts'
+import { openSocket, type Socket } from './load/socket.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import type { Target } from './support/baton.ts'
+import { measureRuns, runsOf } from './load/work.ts'
 
 export const about =
   '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'

@@ -2,10 +2,17 @@
  * Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. First both in turn, then
  * answers alone, to interactions that were created before.
  */
-import { startBaton } from './baton.ts'
-import { Http } from './http.ts'
-import { costOf, inFlight, inTurn, percentile, type Figures, type Terms } from './measure.ts'
-import { cell, ms, note, table, whole } from './table.ts'
+import { startBaton } from './support/baton.ts'
+import { Http } from './load/http.ts'
+import {
+  costOf,
+  inFlight,
+  inTurn,
+  percentile,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
   'Interactions: created and answered, and answered alone, per second over 128 connections'

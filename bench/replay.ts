@@ -1,10 +1,10 @@
 /** Reading a project's event stream from its beginning: one follower, and several at once. */
 import { rmSync } from 'node:fs'
-import { newFolder, startBaton, type Baton } from './baton.ts'
-import { fill } from './fill.ts'
-import { costOf, inTurn, pause, type Figures, type Terms } from './measure.ts'
-import { follow } from './sse.ts'
-import { cell, note, table, whole } from './table.ts'
+import { newFolder, startBaton, type Baton } from './support/baton.ts'
+import { fill } from './load/fill.ts'
+import { costOf, inTurn, pause, type Figures, type Terms } from './support/measure.ts'
+import { follow } from './load/sse.ts'
+import { cell, note, table, whole } from './support/table.ts'
 
 export const about =
   'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'

@@ -2,10 +2,10 @@
  * A run of one step, from an HTTP request through a leased worker to its end on an event stream. Beside it, in the same run,
  * what a job or a one-step workflow costs elsewhere. Each server, its store, the load and the worker share this machine.
  */
-import { inTurn, type Amount, type Loaded, type Terms } from './measure.ts'
-import { jobPeers, present } from './peers.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { measureRuns } from './work.ts'
+import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
+import { jobPeers, present } from './support/peers.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { measureRuns } from './load/work.ts'
 
 export const about =
   'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'

@@ -3,13 +3,21 @@
  * then nothing happens until they have left memory; then they wake one after the other, at a rate that one machine can end
  * runs at.
  */
-import { startBaton } from './baton.ts'
-import { Http } from './http.ts'
-import { costOf, inFlight, inTurn, pause, percentile, type Figures, type Terms } from './measure.ts'
-import { COLLECT, settled } from './memory.ts'
-import { follow } from './sse.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { completedIn, startRun } from './work.ts'
+import { startBaton } from './support/baton.ts'
+import { Http } from './load/http.ts'
+import {
+  costOf,
+  inFlight,
+  inTurn,
+  pause,
+  percentile,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { COLLECT, settled } from './support/memory.ts'
+import { follow } from './load/sse.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { completedIn, startRun } from './load/work.ts'
 
 export const about =
   '100,000 sleeping runs: memory of each, and how long after their time they have ended'

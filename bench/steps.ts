@@ -1,8 +1,8 @@
 /** A run of ten action steps, one after the other, each a job of a leased worker. Beside it a Restate handler with ten journaled steps. */
-import { inTurn, type Amount, type Loaded, type Terms } from './measure.ts'
-import { present, workflowPeers } from './peers.ts'
-import { cell, ms, note, table, whole } from './table.ts'
-import { measureRuns } from './work.ts'
+import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
+import { present, workflowPeers } from './support/peers.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
+import { measureRuns } from './load/work.ts'
 
 export const about =
   'Runs of 10 steps: time of one run when idle, steps per second with 50 in flight; Restate beside it'

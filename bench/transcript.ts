@@ -1,9 +1,16 @@
 /** A session with very many messages: how soon its transcript opens, and whether writing to it takes longer than to a new one. */
-import { startBaton } from './baton.ts'
-import { Http } from './http.ts'
-import { inFlight, inTurn, percentile, spread, type Figures, type Terms } from './measure.ts'
-import { follow } from './sse.ts'
-import { cell, ms, note, table, whole } from './table.ts'
+import { startBaton } from './support/baton.ts'
+import { Http } from './load/http.ts'
+import {
+  inFlight,
+  inTurn,
+  percentile,
+  spread,
+  type Figures,
+  type Terms,
+} from './support/measure.ts'
+import { follow } from './load/sse.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
 import { agentOf } from './turns.ts'
 
 export const about =

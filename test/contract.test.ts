@@ -17,7 +17,7 @@ const rows = Object.entries(api) as [string, Row][]
 const table: Readonly<Record<string, Row>> = api
 const scenarios = join(import.meta.dirname, 'scenarios')
 const read = (accept: (name: string) => boolean) =>
-  readdirSync(scenarios)
+  readdirSync(scenarios, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts') && accept(name))
     .map((name) => readFileSync(join(scenarios, name), 'utf8'))
     .join('\n')
@@ -26,13 +26,13 @@ const names = (schema: unknown): string[] =>
 
 t.test('every row is used by a scenario that names it', async (t) => {
   // These two loop over the table, so they say nothing about a single row.
-  const text = read((name) => name !== 'isolation.test.ts' && name !== 'restart.test.ts')
+  const text = read((name) => !/\b(isolation|restart)\.test\.ts$/.test(name))
   for (const [name, row] of rows)
     t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)
 })
 
 t.test('every frame of the worker socket occurs in a scenario', async (t) => {
-  const text = read((name) => name.startsWith('worker'))
+  const text = read((name) => name.startsWith('workers'))
   for (const type of new Set([...Object.keys(up), ...Object.keys(down)]))
     t.ok(text.includes(`'${type}'`), type)
 })

@@ -1,6 +1,6 @@
 /** The simulation is worth something only if it finds faults: each planted one must show within some seeds. */
 import t from 'tap'
-import { plants } from './simulation/plants.ts'
+import { plants } from './simulation/faults/plants.ts'
 import { runSeed } from './simulation/simulation.ts'
 
 const SEEDS = 2000

@@ -4,7 +4,7 @@
  */
 import { Queue, QueueEvents, Worker } from 'bullmq'
 import { freePort } from '../../nodes/nats/server/server.ts'
-import { asked, folderFor, report, startStore } from '../peer.ts'
+import { asked, folderFor, report, startStore } from '../support/peer.ts'
 
 const {
   amount,

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Logger, run } from 'graphile-worker'
 import { freePort } from '../../nodes/nats/server/server.ts'
-import { asked, eventually, folderFor, report, startStore } from '../peer.ts'
+import { asked, eventually, folderFor, report, startStore } from '../support/peer.ts'
 
 const {
   amount,

@@ -7,7 +7,7 @@ import { endpoint, service } from '@restatedev/restate-sdk'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { freePort } from '../../nodes/nats/server/server.ts'
-import { asked, eventually, folderFor, report, startStore } from '../peer.ts'
+import { asked, eventually, folderFor, report, startStore } from '../support/peer.ts'
 
 const { amount, steps } = asked()
 const [ingress, admin, fabric, own] = [

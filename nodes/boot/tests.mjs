@@ -4,22 +4,22 @@
  * in one (two cores, 2026-11-21); tap's own runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
+import { testsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing runs beside them. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
 const PAIRED =
-  /^test.scenarios.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
+  /^test.scenarios.\w+.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|(?<=workers.)(claims|leases))\.test\b/
 /** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
 const LONG =
-  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
+  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
 /** Files that share a process. */
 const TOGETHER = 16
 /** A file that shares one is over. */
@@ -45,7 +45,7 @@ function shared(files) {
 /**
  * Run the tests.
  * @param {string} root folder of the project
- * @param {readonly string[]} args files, `--jobs=N` for how many run at once, `--timeout=N` for the seconds that a file may take (0: as long as it wants)
+ * @param {readonly string[]} args files and folders, `--jobs=N` for how many run at once, `--timeout=N` for the seconds that a file may take (0: as long as it wants)
  * @param {string} loader what loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
@@ -69,13 +69,7 @@ export async function runTests(root, args, loader) {
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
   const named = args.filter((arg) => !arg.startsWith('-'))
-  const files =
-    named.length > 0
-      ? named
-      : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
-          .filter((name) => name.endsWith('.test.ts'))
-          .sort()
-          .map((name) => join('test', name))
+  const files = testsOf(root, named.length > 0 ? named : ['test'])
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const kinds = [LONG, PAIRED, ALONE]
   const [long = [], paired = [], alone = []] = kinds.map((kind) =>

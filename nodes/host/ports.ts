@@ -1,5 +1,5 @@
 /**
- * What the shard host needs of the world. `nodes/nats/` implements these ports over NATS, `test/memory.ts` in memory with
+ * What the shard host needs of the world. `nodes/nats/` implements these ports over NATS, `test/support/memory.ts` in memory with
  * faults; the host itself never sees a clock, a socket or a random source.
  */
 

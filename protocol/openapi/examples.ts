@@ -1,6 +1,6 @@
 /**
  * Examples of operations: a request and its answer, as a real service gave it. They are kept in `examples.json`, which
- * `test/scenarios/examples.test.ts` records and checks.
+ * `test/scenarios/first-use/examples.test.ts` records and checks.
  */
 export interface Example {
   /** Values of the path slots. */

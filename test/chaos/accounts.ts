@@ -1,6 +1,6 @@
 /** The NATS users of a chaos run in operator mode: one for each role of node, and one for the run itself. */
 import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
-import { createOperatorAccount } from '../nodes/operator.ts'
+import { createOperatorAccount } from '../nodes/support/operator.ts'
 import type { Role } from './stack.ts'
 
 /** Names the inbox of the connection that waits for replicas. */

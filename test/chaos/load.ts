@@ -2,7 +2,7 @@
  * The load: runs started at a fixed rate whether or not earlier ones were answered, each under a key of its own, and what
  * their clients ask for afterwards. It only writes down what happened; `check.ts` judges.
  */
-import { fork, type Dice } from '../simulation/dice.ts'
+import { fork, type Dice } from '../simulation/faults/dice.ts'
 import type { Asker, Json, Reply } from './ask.ts'
 import type { Repeat, Start } from './history.ts'
 import { draw, type Plan } from './plans.ts'

@@ -1,5 +1,5 @@
 /** The kinds of runs that the load starts, how often each, and what its client does with it afterwards. */
-import type { Dice } from '../simulation/dice.ts'
+import type { Dice } from '../simulation/faults/dice.ts'
 import type { Ending } from './history.ts'
 
 type Spec = Readonly<Record<string, unknown>>

@@ -11,7 +11,7 @@ import { source, startChild, startNodeProcess, type Child } from '../../nodes/co
 import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
 import { createIdentity, seedFile } from '../../nodes/nats/server/identity.ts'
 import { freePort, startServer } from '../../nodes/nats/server/server.ts'
-import { silent } from '../memory.ts'
+import { silent } from '../support/memory.ts'
 import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
 

@@ -2,7 +2,7 @@
  * The dice decide who is struck, how and for how long. Never more than the service promises to stand: one NATS server at a
  * time, and the next only when all replicas are current again; at least one gateway, shard node and view node untouched.
  */
-import { fork } from '../simulation/dice.ts'
+import { fork } from '../simulation/faults/dice.ts'
 import type { Manner, Strike } from './history.ts'
 import type { Net } from './net.ts'
 import type { Member, Role, Stack } from './stack.ts'

@@ -4,7 +4,7 @@ import { client } from '../../client/client.ts'
 import { channelLine } from '../../client/cli/timeline.ts'
 import { followChannel } from '../../client/follow.ts'
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
-import { service } from '../service.ts'
+import { service } from '../support/service.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

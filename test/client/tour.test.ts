@@ -21,7 +21,7 @@ import { Lines } from '../../client/tour/spoken.ts'
 import { Transcript } from '../../client/transcript.ts'
 import { ensureWorkflow, partSpec, queueOf, tourSpec } from '../../client/tour/workflow.ts'
 import { client } from '../../client/client.ts'
-import { jobOf } from './stand.ts'
+import { jobOf } from './worker/stand.ts'
 
 const never = new AbortController().signal
 const tree = {

@@ -5,10 +5,10 @@
 import t from 'tap'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import type { RowName } from '../../protocol/api.ts'
-import { listOf } from '../scenarios/given.ts'
-import { service } from '../service.ts'
-import { openClient, type Answered } from './ask.ts'
-import { bad } from './judge.ts'
+import { listOf } from '../scenarios/support/given.ts'
+import { service } from '../support/service.ts'
+import { openClient, type Answered } from './support/ask.ts'
+import { bad } from './support/judge.ts'
 import {
   bodyFor,
   filled,
@@ -20,7 +20,7 @@ import {
   shownIn,
   slotsOf,
   type Place,
-} from './rows.ts'
+} from './support/rows.ts'
 
 const s = await service()
 const client = openClient(s.url)

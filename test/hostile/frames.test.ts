@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { closeCodes, up } from '../../protocol/workers/socket.ts'
-import { acting } from '../scenarios/given.ts'
-import { hasty, open, runOf, seen, start, until } from '../scenarios/sockets.ts'
-import { service, type TestWorker } from '../service.ts'
-import { often, seed, tries } from './campaign.ts'
-import { fitting } from './generate.ts'
-import { mutated } from './mutate.ts'
-import { settled, usage } from './usage.ts'
+import { acting } from '../scenarios/support/given.ts'
+import { hasty, open, runOf, seen, start, until } from '../scenarios/support/sockets.ts'
+import { service, type TestWorker } from '../support/service.ts'
+import { often, seed, tries } from './support/campaign.ts'
+import { fitting } from './support/generate.ts'
+import { mutated } from './support/mutate.ts'
+import { settled, usage } from './support/usage.ts'
 
 const s = await service(hasty)
 t.teardown(() => s.stop())

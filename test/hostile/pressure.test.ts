@@ -1,12 +1,12 @@
 /** Thousands of bad requests, aborted streams and lost sockets: no memory, no connection and no follower stays behind, and good requests are answered meanwhile. */
 import t from 'tap'
-import { sleeping } from '../scenarios/given.ts'
-import { until } from '../scenarios/sockets.ts'
-import { service } from '../service.ts'
-import { openClient } from './ask.ts'
-import { tries } from './campaign.ts'
-import { memory, settled } from './usage.ts'
-import { dial, listen, spoken } from './wire.ts'
+import { sleeping } from '../scenarios/support/given.ts'
+import { until } from '../scenarios/support/sockets.ts'
+import { service } from '../support/service.ts'
+import { openClient } from './support/ask.ts'
+import { tries } from './support/campaign.ts'
+import { memory, settled } from './support/usage.ts'
+import { dial, listen, spoken } from './support/wire.ts'
 
 const s = await service()
 const client = openClient(s.url)

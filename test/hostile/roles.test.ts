@@ -10,11 +10,19 @@ import {
   type SystemRole,
 } from '../../protocol/access/schema.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
-import { service } from '../service.ts'
-import { openClient, type Answered } from './ask.ts'
-import { bad } from './judge.ts'
-import { accepted } from './people.ts'
-import { bodyFor, furnish, placedPath, queryFor, rows, shownIn, type Place } from './rows.ts'
+import { service } from '../support/service.ts'
+import { openClient, type Answered } from './support/ask.ts'
+import { bad } from './support/judge.ts'
+import { accepted } from './support/people.ts'
+import {
+  bodyFor,
+  furnish,
+  placedPath,
+  queryFor,
+  rows,
+  shownIn,
+  type Place,
+} from './support/rows.ts'
 
 const s = await service()
 const client = openClient(s.url)
@@ -33,25 +41,19 @@ interface Held {
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
-    const inside = new Set<string>(
-      systemRoles[role].filter((permission) => !organizationOnly.has(permission)),
-    )
-    held.push({
-      what: `organization ${role}`,
-      key: String(
-        (await s.ok('key.create_organization', { name: `${handle} ${role}`, role }))['key'],
-      ),
-      may: new Set(systemRoles[role]),
-    })
+    const inside = new Set<string>(systemRoles[role].filter((one) => !organizationOnly.has(one)))
+    const whole = await s.ok('key.create_organization', { name: `${handle} ${role}`, role })
+    const may = new Set(systemRoles[role])
+    held.push({ what: `organization ${role}`, key: String(whole['key']), may })
     const principal = await s.ok('principal.create', {
       project: handle,
       name: role,
       role_ids: [systemRoleId(role)],
     })
-    const key = (name: string, more: object = {}) =>
-      s
-        .ok('key.create', { project: handle, name, principal_id: principal['id'], ...more })
-        .then((made) => String(made['key']))
+    const key = async (name: string, more: object = {}) => {
+      const one = { project: handle, name, principal_id: principal['id'], ...more }
+      return String((await s.ok('key.create', one))['key'])
+    }
     held.push({ what: `project ${role}`, key: await key(role), may: inside })
     if (role === 'Owner' || role === 'Viewer')
       held.push({
@@ -65,13 +67,11 @@ async function keysFor({ handle }: Place): Promise<Held[]> {
     name: 'several',
     role_ids: ['role_viewer', 'role_operator'],
   })
+  const one = { project: handle, name: 'several', principal_id: several['id'] }
+  const { key } = await s.ok('key.create', one)
   held.push({
     what: 'project Viewer and Operator',
-    key: String(
-      (await s.ok('key.create', { project: handle, name: 'several', principal_id: several['id'] }))[
-        'key'
-      ],
-    ),
+    key: String(key),
     may: new Set(systemRoles.Operator),
   })
   return held

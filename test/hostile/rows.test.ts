@@ -4,12 +4,12 @@ import t from 'tap'
 import type { Code } from '../../protocol/errors.ts'
 import { routeOf, type Row } from '../../protocol/contract.ts'
 import type { RowName } from '../../protocol/api.ts'
-import { service } from '../service.ts'
-import { openClient, type Answered, type Asked } from './ask.ts'
-import { often, seed, tries } from './campaign.ts'
-import { fitting } from './generate.ts'
-import { bad } from './judge.ts'
-import { mutated } from './mutate.ts'
+import { service } from '../support/service.ts'
+import { openClient, type Answered, type Asked } from './support/ask.ts'
+import { often, seed, tries } from './support/campaign.ts'
+import { fitting } from './support/generate.ts'
+import { bad } from './support/judge.ts'
+import { mutated } from './support/mutate.ts'
 import {
   bodyFor,
   furnish,
@@ -20,7 +20,7 @@ import {
   shownIn,
   slotsOf,
   type Place,
-} from './rows.ts'
+} from './support/rows.ts'
 
 const s = await service()
 const client = openClient(s.url)

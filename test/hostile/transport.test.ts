@@ -2,12 +2,12 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { errors, type Code } from '../../protocol/errors.ts'
-import { service } from '../service.ts'
-import { sleeping } from '../scenarios/given.ts'
-import { tries } from './campaign.ts'
-import { badRefusal } from './judge.ts'
-import { settled, usage } from './usage.ts'
-import { answersIn, dial, listen, say, spoken } from './wire.ts'
+import { service } from '../support/service.ts'
+import { sleeping } from '../scenarios/support/given.ts'
+import { tries } from './support/campaign.ts'
+import { badRefusal } from './support/judge.ts'
+import { settled, usage } from './support/usage.ts'
+import { answersIn, dial, listen, say, spoken } from './support/wire.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { listOf } from '../scenarios/given.ts'
-import { service, type TestWorker } from '../service.ts'
+import { listOf } from '../scenarios/support/given.ts'
+import { service, type TestWorker } from '../support/service.ts'
 import { lineOf, read } from './story.ts'
 
 /** Stories that move no clock and put no questions to people. */

@@ -6,7 +6,7 @@
 import { evolve, type AnyActor, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
 import { placesOf, type RunState } from '../../actors/runs/state.ts'
-import { watching } from '../actors/run/story.ts'
+import { watching } from '../actors/runs/story.ts'
 import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import type { Definition } from '../../protocol/access/directory.ts'

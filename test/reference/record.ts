@@ -3,10 +3,10 @@ import { DEVICE_GRANT, unauthenticated } from '../../protocol/access/unauthentic
 import { routeOf } from '../../protocol/contract.ts'
 import { integrationSecret } from '../../protocol/events/integrations.ts'
 import type { Example, Examples } from '../../protocol/openapi/examples.ts'
-import { accepted, deviceForm, waitingDevice } from '../hostile/people.ts'
-import { filled, furnish, queryFor, rows, type Place } from '../hostile/rows.ts'
-import { instant } from '../scenarios/given.ts'
-import type { Service } from '../service.ts'
+import { accepted, deviceForm, waitingDevice } from '../hostile/support/people.ts'
+import { filled, furnish, queryFor, rows, type Place } from '../hostile/support/rows.ts'
+import { instant } from '../scenarios/support/given.ts'
+import type { Service } from '../support/service.ts'
 import { normalizer } from './normal.ts'
 
 /** What is read of a stream: its first frame with data, or what came within this many milliseconds. */

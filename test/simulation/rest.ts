@@ -4,9 +4,9 @@ import type { WorkerState } from '../../actors/workers/worker.ts'
 import type { QueueState } from '../../actors/jobs/state.ts'
 import { isAsked, type RunState } from '../../actors/runs/state.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
-import { unsettledInteraction } from './interactions.ts'
-import type { Added, Ledger } from './ledger.ts'
-import { EPOCH } from './machine.ts'
+import { unsettledInteraction } from './checks/interactions.ts'
+import type { Added, Ledger } from './checks/ledger.ts'
+import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
 /** Clocks may differ by this much and a timer still be in the future for its owner. */

@@ -1,6 +1,6 @@
 /** Many seeds: `npm run simulate -- --seeds 1000 --from 1`. A failing seed is told with what it needs to fail and how it went. */
 import { runSeed, type Options, type Outcome } from './simulation.ts'
-import type { FaultKind } from './weather.ts'
+import type { FaultKind } from './faults/weather.ts'
 
 /** Lines of a trace that are shown. */
 const LINES = 40

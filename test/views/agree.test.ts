@@ -15,8 +15,8 @@ import { shownRun } from '../../protocol/loops/record.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import { defaultTiming } from '../../protocol/workers/socket.ts'
 import { View } from '../../views/view.ts'
-import { given, START, type Outcome, type Scene } from '../given.ts'
-import { ask, Journal, T0, type Draft } from './journal.ts'
+import { given, START, type Outcome, type Scene } from '../support/given.ts'
+import { ask, Journal, T0, type Draft } from './support/journal.ts'
 
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 

@@ -2,8 +2,8 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import type { Message } from '../../views/view.ts'
-import { ids, world } from './following.ts'
-import { Journal, moved, started, type Answer } from './journal.ts'
+import { ids, world } from './support/following.ts'
+import { Journal, moved, started, type Answer } from './support/journal.ts'
 
 t.test('a question waits until the view knows all that was committed before it', async (t) => {
   const { journal, follower, deliver, settle, ask, state, timers, pass } = world()

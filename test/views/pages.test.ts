@@ -8,7 +8,7 @@ import { CHARACTERS } from '../../views/page.ts'
 import { messagesOfSession } from '../../views/tables/sessions/lists.ts'
 import { Store } from '../../views/store.ts'
 import { View } from '../../views/view.ts'
-import { ask, event, Journal, moved, run, started } from './journal.ts'
+import { ask, event, Journal, moved, run, started } from './support/journal.ts'
 
 interface Timeline {
   readonly items: readonly { readonly sequence: number }[]

@@ -25,7 +25,7 @@ import {
   type Answer,
   type Draft,
   type Written,
-} from './journal.ts'
+} from './support/journal.ts'
 
 const projects = ['prj_a', 'prj_b'] as const
 /** One thing that happens to one of nine runs, or to the question that was asked with it. */

@@ -16,7 +16,7 @@ import {
   run,
   started,
   type Draft,
-} from './journal.ts'
+} from './support/journal.ts'
 
 const open = () => {
   const journal = new Journal()

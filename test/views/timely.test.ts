@@ -1,7 +1,7 @@
 import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
-import { ids, world } from './following.ts'
-import { started } from './journal.ts'
+import { ids, world } from './support/following.ts'
+import { started } from './support/journal.ts'
 
 t.test('a view that does not catch up in time refuses', async (t) => {
   const { journal, follower, settle, ask, pass, state, deliver } = world()

@@ -6,7 +6,7 @@ import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import { SCHEMA_VERSION } from '../../views/files/migrate.ts'
 import { View } from '../../views/view.ts'
-import { ask, each, event, Journal, moved, run, started } from './journal.ts'
+import { ask, each, event, Journal, moved, run, started } from './support/journal.ts'
 
 const file = (t: { teardown(run: () => void): void }): string => {
   const dir = mkdtempSync(join(tmpdir(), 'view-'))

@@ -6,7 +6,7 @@ import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import { Store } from '../../views/store.ts'
 import { View } from '../../views/view.ts'
-import { ask, at, each, event, Journal, moved, run, started } from './journal.ts'
+import { ask, at, each, event, Journal, moved, run, started } from './support/journal.ts'
 
 const feed = (view: View, after = 0, limit = 10_000) =>
   ask<{ items: readonly { seq: number }[]; last: number }>(view, 'feed', { after, limit })

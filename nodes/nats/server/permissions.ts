@@ -1,6 +1,6 @@
 /**
  * What the NATS account of each role of node may do: the least that the role needs, as one table. `baton nats-permissions`
- * prints it, docs/operations.md shows it, and test/scenarios/nats-permissions.test.ts runs a cluster on exactly this.
+ * prints it, docs/operations.md shows it, and test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly this.
  * Answers to requests need no entry: `allow_responses` permits one answer to each request that was received.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'

@@ -10,7 +10,7 @@ import type {
   Publication,
   TriggerLimits,
 } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../given.ts'
+import { given, START, type Scene } from '../../support/given.ts'
 
 type Fires = Readonly<Record<string, readonly string[]>>
 type Overruns = Readonly<Record<string, Overrun>>

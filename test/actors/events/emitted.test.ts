@@ -7,9 +7,9 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { eventCatalog } from '../../../protocol/events/catalog.ts'
 import { emittedTypes } from '../../../protocol/events/types.ts'
 import type { Publication } from '../../../protocol/events/sources.ts'
-import { answer, asked } from '../interaction/story.ts'
-import { Yard } from '../loop/yard.ts'
-import { begun } from '../session/story.ts'
+import { answer, asked } from '../interactions/story.ts'
+import { Yard } from '../loops/yard.ts'
+import { begun } from '../sessions/story.ts'
 
 const publishedBy = (effects: readonly Effect[] = []): string[] =>
   effects.flatMap((effect) =>

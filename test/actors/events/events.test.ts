@@ -11,7 +11,7 @@ import {
   type Watch,
   defaultTriggerLimits,
 } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../given.ts'
+import { given, START, type Scene } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const DAY = 86_400_000

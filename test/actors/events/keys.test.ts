@@ -12,7 +12,7 @@ import {
   type Recalled,
   type SourcesEvent,
 } from '../../../protocol/events/sources.ts'
-import { START } from '../../given.ts'
+import { START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits)
 const DAY = 86_400_000

@@ -11,7 +11,7 @@ import { isPrivate } from '../../../protocol/events/types.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { fits } from '../../../protocol/events/matching.ts'
 import { defaultTriggerLimits, type Publication } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../given.ts'
+import { given, START, type Scene } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })

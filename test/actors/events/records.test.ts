@@ -7,11 +7,11 @@ import { run } from '../../../actors/runs/run.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { shownRun } from '../../../protocol/loops/record.ts'
 import { defaultTriggerLimits, type Publication } from '../../../protocol/events/sources.ts'
-import { given } from '../../given.ts'
-import { answer, asked, record as interactionOf } from '../interaction/story.ts'
-import { Yard } from '../loop/yard.ts'
-import { failed, record as runOf, sleep, started } from '../run/story.ts'
-import { begun, say } from '../session/story.ts'
+import { given } from '../../support/given.ts'
+import { answer, asked, record as interactionOf } from '../interactions/story.ts'
+import { Yard } from '../loops/yard.ts'
+import { failed, record as runOf, sleep, started } from '../runs/story.ts'
+import { begun, say } from '../sessions/story.ts'
 
 const events = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const listening = given<SourcesState>(events).when('hook.set', { webhook_id: 'wbh_1', events: [] })

@@ -1,5 +1,5 @@
 /** The clients of a run of turns: each session says one thing after the other, each under a key, and waits until its follower has shown the end. */
-import type { Dice } from '../../simulation/dice.ts'
+import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Asker, Json } from '../ask.ts'
 import { SessionFollower } from './follower.ts'
 import type { Sent } from './history.ts'

@@ -1,7 +1,7 @@
 /** One run of turns under kills: stack, clients, strikes, then the judgement over what the clients saw. */
 import { linkedAbort } from '../../../client/watchdog.ts'
 import { Worker, type Action } from '../../../client/worker.ts'
-import { fork, type Dice } from '../../simulation/dice.ts'
+import { fork, type Dice } from '../../simulation/faults/dice.ts'
 import { Asker, type Json } from '../ask.ts'
 import { checkTurns, type Violation } from './check.ts'
 import { readSessions } from './gather.ts'

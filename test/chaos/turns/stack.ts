@@ -1,5 +1,5 @@
 /** The installation that turns are made on: one NATS server and nodes with a role each. Shard nodes, gateways and executors can be killed; a struck one comes back. */
-import { portsFor, processes, type Processes } from '../../scenarios/processes.ts'
+import { portsFor, processes, type Processes } from '../../scenarios/support/processes.ts'
 
 export const roles = ['shards', 'gateway', 'executor'] as const
 export type Role = (typeof roles)[number]

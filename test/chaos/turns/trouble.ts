@@ -3,7 +3,7 @@
  * on a fast machine as on a slow one. Each role in its turn, the process by dice; the next strike waits until the last one is undone,
  * unless each role is struck once at most: then enough of all of them is left.
  */
-import type { Dice } from '../../simulation/dice.ts'
+import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
 import { roles, type Member, type Role } from './stack.ts'
 

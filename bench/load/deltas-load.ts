@@ -1,0 +1,25 @@
+/** The process of the followers of sessions: follows each session that it is told of. Arguments: port, key. */
+import { openCount, sayReady } from './crowd.ts'
+import { inFlight } from '../support/measure.ts'
+import { follow } from './sse.ts'
+
+const [port = '', key = ''] = process.argv.slice(2)
+/** What stands before the text of a piece, and the digits of its time. */
+const MARK = '"content_index":0,"text":"'
+const DIGITS = 13
+const open = openCount((message) => {
+  const ids = message as readonly string[]
+  void inFlight(50, ids.length, (i) =>
+    follow(Number(port), key, `/v1/projects/default/sessions/${ids[i]}/transcript/stream`, frames),
+  ).then(sayReady)
+})
+
+function frames(text: string): void {
+  const { count } = open
+  if (!count) return
+  const now = Date.now()
+  for (let at = text.indexOf(MARK); at >= 0; at = text.indexOf(MARK, at + MARK.length)) {
+    const sent = Number(text.slice(at + MARK.length, at + MARK.length + DIGITS))
+    if (sent > 0) count(sent, now)
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * An HTTP/1.1 client for loads: a pool of connections kept open, one request on each at a time, answers with a length. A
+ * request that the service cannot answer right now (503) is sent again, as clients do, and its time goes on.
+ */
+import { pause } from '../support/measure.ts'
+import { dial, headOf, type Line } from './wire.ts'
+
+export interface Reply {
+  readonly status: number
+  /** Bytes of the body as Latin-1. */
+  readonly body: string
+}
+interface Asked {
+  readonly bytes: string
+  readonly done: (reply: Reply) => void
+  readonly failed: (error: Error) => void
+}
+
+/** How long a request is sent again, and how often. Milliseconds. */
+const PATIENCE = { whole: 30_000, between: 200 } as const
+
+/** Milliseconds after which an idle connection is not used again. */
+const FRESH = 5000
+interface Idle {
+  readonly begin: (asked: Asked) => void
+  readonly line: Line
+  readonly since: number
+}
+
+export class Http {
+  /** Answers 503 so far. */
+  unavailable = 0
+  readonly #port: number
+  readonly #tail: string
+  readonly #most: number
+  readonly #lines = new Set<Line>()
+  readonly #idle: Idle[] = []
+  readonly #queue: Asked[] = []
+
+  /** @param most connections; further requests wait for one. */
+  constructor(port: number, key: string, most: number) {
+    this.#port = port
+    this.#most = most
+    this.#tail = ` HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n`
+  }
+
+  get(path: string): Promise<Reply> {
+    return this.#patiently(`GET ${path}${this.#tail}\r\n`)
+  }
+  /** @param body JSON in ASCII. */
+  post(path: string, body: string): Promise<Reply> {
+    return this.#patiently(
+      `POST ${path}${this.#tail}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+  }
+  close(): void {
+    for (const line of this.#lines) line.close()
+  }
+
+  async #patiently(bytes: string): Promise<Reply> {
+    const first = await this.#ask(bytes)
+    if (first.status !== 503) return first
+    for (const until = performance.now() + PATIENCE.whole; ; ) {
+      this.unavailable++
+      await pause(PATIENCE.between)
+      const reply = await this.#ask(bytes)
+      if (reply.status !== 503 || performance.now() > until) return reply
+    }
+  }
+  #ask(bytes: string): Promise<Reply> {
+    return new Promise((done, failed) => {
+      const asked = { bytes, done, failed }
+      const idle = this.#lately()
+      if (idle) idle.begin(asked)
+      else if (this.#lines.size < this.#most) this.#open(asked)
+      else this.#queue.push(asked)
+    })
+  }
+  /** A connection used lately: the server gives up idle ones after 10 s, perhaps while a request is on its way. */
+  #lately(): Idle | undefined {
+    const oldest = performance.now() - FRESH
+    while (this.#idle[0] && this.#idle[0].since < oldest) this.#idle.shift()?.line.close()
+    return this.#idle.pop()
+  }
+  #open(first: Asked): void {
+    let current: Asked | undefined
+    let text = ''
+    const begin = (asked: Asked) => {
+      current = asked
+      line.send(asked.bytes)
+    }
+    const line: Line = dial(
+      this.#port,
+      (bytes) => {
+        text = text === '' ? bytes : text + bytes
+        const head = headOf(text)
+        if (!head || text.length < head.body + head.length) return
+        const reply: Reply = { status: head.status, body: text.slice(head.body) }
+        text = ''
+        const answered = current
+        current = undefined
+        const next = this.#queue.shift()
+        if (next) begin(next)
+        else this.#idle.push({ begin, line, since: performance.now() })
+        answered?.done(reply)
+      },
+      (error) => {
+        this.#lines.delete(line)
+        const at = this.#idle.findIndex((idle) => idle.line === line)
+        if (at >= 0) this.#idle.splice(at, 1)
+        current?.failed(error ?? new Error('the server closed a connection with a request on it'))
+      },
+    )
+    this.#lines.add(line)
+    begin(first)
+  }
+}

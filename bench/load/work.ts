@@ -1,0 +1,100 @@
+/** A run from the request that starts it until the project's event stream tells its end, as a piece of work. */
+import { startBaton, type Target } from '../support/baton.ts'
+import { Http } from './http.ts'
+import { load, type Amount, type Loaded, type Terms, type Work } from '../support/measure.ts'
+import { follow } from './sse.ts'
+import { instantWorker } from './worker.ts'
+
+const ENDED = '"data":{"status":"completed"'
+const RUN = '"type":"run_updated","run_id":"'
+
+/** The runs that frames of the project's stream say to be completed. They are looked for in the text: parsing all frames would cost more than the server's part. */
+export function* completedIn(text: string): Generator<string> {
+  for (let end = text.indexOf(ENDED); end >= 0; end = text.indexOf(ENDED, end + ENDED.length)) {
+    const line = text.lastIndexOf('\n', end)
+    const run = text.indexOf(RUN, line)
+    if (run >= 0 && run < end)
+      yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
+  }
+}
+/** Start a run, and give its id. @param body see `runOf`. */
+export async function startRun(http: Http, body: string): Promise<string> {
+  const { status, body: text } = await http.post('/v1/projects/default/runs', body)
+  const id = status === 202 ? /"id":"(run_\w+)"/.exec(text)?.[1] : undefined
+  if (id === undefined) throw new Error(`a start was answered ${status}: ${text}`)
+  return id
+}
+/** The request for a run of so many action steps, one after the other. */
+export const runOf = (steps: number, name: string): string =>
+  JSON.stringify({
+    spec: {
+      steps: Array.from({ length: steps }, (_, i) => ({
+        id: `s${i}`,
+        kind: 'action',
+        config: { action_name: 'send', parameters: { name } },
+      })),
+    },
+  })
+
+/** Runs of so many steps through one worker connection with 200 slots. Their first job counts as the execution. `stop` says how often a start was answered 503. */
+export async function runsOf(
+  steps: number,
+  target: Target,
+  say: (line: string) => void,
+): Promise<{ work: Work; stop: () => void }> {
+  const http = new Http(target.port, target.key, 256)
+  const executedAt = new Map<string, number>()
+  const waiting = new Map<string, () => void>()
+  const early = new Set<string>()
+  const stopWorker = await instantWorker(target, 200, (run) => {
+    if (!executedAt.has(run)) executedAt.set(run, performance.now())
+  })
+  const stopFollowing = await follow(
+    target.port,
+    target.key,
+    '/v1/projects/default/runs/events',
+    (text) => {
+      for (const run of completedIn(text)) {
+        const done = waiting.get(run)
+        if (done) done()
+        else early.add(run)
+      }
+    },
+  )
+  const work: Work = async (name) => {
+    const id = await startRun(http, runOf(steps, name))
+    if (!early.delete(id)) await new Promise<void>((done) => waiting.set(id, done))
+    waiting.delete(id)
+    const at = executedAt.get(id)
+    executedAt.delete(id)
+    return at
+  }
+  const stop = () => {
+    stopFollowing()
+    stopWorker()
+    http.close()
+    if (http.unavailable > 0)
+      say(
+        `starts were answered 503 and sent again: ${http.unavailable}; the machine is too busy for a measurement`,
+      )
+  }
+  return { work, stop }
+}
+
+/** Measure runs of so many steps on a server of its own. */
+export async function measureRuns(
+  sync: string,
+  steps: number,
+  amount: Amount,
+  { profile, say }: Terms,
+): Promise<Loaded> {
+  const server = await startBaton({ sync, profile })
+  try {
+    const { work, stop } = await runsOf(steps, server, say)
+    const measured = await load(work, amount, () => server.parties)
+    stop()
+    return measured
+  } finally {
+    await server.stop()
+  }
+}

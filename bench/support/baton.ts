@@ -1,0 +1,99 @@
+/** Baton as a load sees it: a server process of its own with a NATS server beside it, in a folder that goes when it stops. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { program } from '../../nodes/commands/child.ts'
+import { endWithUs } from '../../nodes/process/ending.ts'
+import { freePort } from '../../nodes/nats/server/server.ts'
+import type { Parties } from './processes.ts'
+
+/** Milliseconds; a server that finds data without its views builds them before it is ready. */
+const READY_WITHIN = 60_000
+
+/** Where requests go. */
+export interface Target {
+  readonly port: number
+  readonly key: string
+}
+export interface Baton extends Target {
+  /** Process ids: the server, its NATS server, and this process, which is the load. */
+  readonly parties: Required<Parties>
+  readonly data: string
+  /** Milliseconds it took from its start until it was ready. */
+  readonly took: number
+  /** End it in order and delete its data, unless the folder was given. */
+  stop(): Promise<void>
+}
+export interface BatonOptions {
+  /** When the NATS server writes to disk: `always`, or an interval. */
+  readonly sync: string
+  /** Folder that is used and kept; a new one otherwise. */
+  readonly data?: string
+  /** Folder for a CPU profile of the server. */
+  readonly profile?: string | undefined
+  /** Milliseconds to wait until it is ready. */
+  readonly within?: number
+  /** Further flags of Node. */
+  readonly node?: readonly string[]
+}
+/** A folder for one run, on the disk that everybody's data is on. */
+export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
+
+/** Start a server. */
+export async function startBaton({
+  sync,
+  data: given,
+  profile,
+  within = READY_WITHIN,
+  node = [],
+}: BatonOptions): Promise<Baton> {
+  const data = given ?? newFolder()
+  const port = await freePort()
+  const flags = [
+    ...node,
+    ...(profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
+  ]
+  const child = spawn(process.execPath, [...flags, ...program(), 'start'], {
+    env: {
+      ...process.env,
+      BATON_DATA: data,
+      BATON_PORT: String(port),
+      BATON_SYNC: sync,
+      BATON_RATE_KEY: '0',
+      BATON_RATE_ORG: '0',
+      BATON_LOG_LEVEL: 'error',
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const ended = new Promise<void>((done) => child.once('exit', () => done()))
+  const release = endWithUs(child)
+  const started = performance.now()
+  const until = started + within
+  while (
+    !(await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    ))
+  ) {
+    if (child.exitCode !== null || performance.now() > until)
+      throw new Error(`the server did not become ready within ${within / 1000} s`)
+    await new Promise((again) => setTimeout(again, 100))
+  }
+  const took = performance.now() - started
+  const stop = async () => {
+    release()
+    child.kill('SIGTERM')
+    await ended
+    if (given === undefined) rmSync(data, { recursive: true, force: true })
+  }
+  const nats = Number(readFileSync(join(data, 'nats', 'nats.pid'), 'utf8'))
+  return {
+    port,
+    key: readFileSync(join(data, 'root.key'), 'utf8').trim(),
+    data,
+    parties: { server: [child.pid ?? 0], store: [nats], load: [process.pid] },
+    took,
+    stop,
+  }
+}

@@ -1,0 +1,32 @@
+/** The journal of a data folder, beside the server that owns it. */
+import { join } from 'node:path'
+import type { Log } from '../../gateway/ports.ts'
+import { runningIn } from '../../nodes/nats/journal/claim.ts'
+import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
+import { createJournal } from '../../nodes/nats/journal/journal.ts'
+import type { Entry } from '../../protocol/entry.ts'
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+/** Shards that a server has unless it is told otherwise. */
+export const SHARDS = 4
+
+/** Connect to the NATS server that runs in a data folder. */
+export const connectTo = async (data: string): Promise<Nats> => {
+  const access = runningIn(join(data, 'nats'))
+  if (!access) throw new Error(`no NATS server runs in ${data}`)
+  return connectNats({ access, name: 'bench', log: silent, role: 'bench' })
+}
+/** Everything that the journal holds, shard by shard. */
+export async function journalOf(data: string): Promise<Entry[]> {
+  const nats = await connectTo(data)
+  const journal = createJournal(nats)
+  const entries: Entry[] = []
+  for (let shard = 0; shard < SHARDS; shard++) {
+    for await (const stored of journal.read(0, shard, 1))
+      entries.push(
+        ...(JSON.parse(new TextDecoder().decode(stored.data)) as { entries: Entry[] }).entries,
+      )
+  }
+  await nats.close()
+  return entries
+}

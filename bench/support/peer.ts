@@ -1,0 +1,79 @@
+/** What every peer's process does: a store in a folder of its own, the same load, figures as JSON on the last line. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { endOnSignals, endWithUs } from '../../nodes/process/ending.ts'
+import { load, type Amount, type Work } from './measure.ts'
+import { family } from './processes.ts'
+
+interface Asked {
+  readonly amount: Amount
+  readonly steps: number
+}
+/** What this process was asked to measure, and its further arguments. */
+export function asked(): Asked & { readonly rest: readonly string[] } {
+  endOnSignals()
+  const [first = '{}', ...rest] = process.argv.slice(2)
+  return { ...(JSON.parse(first) as Asked), rest }
+}
+
+/** A folder, for a user who is not us where one is given. */
+export function folderFor(user?: { readonly uid: number; readonly gid: number }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-peer-'))
+  if (user) chownSync(folder, user.uid, user.gid)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+/** Start a server that ends with this process. */
+export function startStore(
+  program: string,
+  args: readonly string[],
+  options: {
+    readonly env?: Record<string, string>
+    readonly uid?: number
+    readonly gid?: number
+    readonly cwd?: string
+    readonly end?: NodeJS.Signals
+  } = {},
+): ChildProcess {
+  const { env, end = 'SIGKILL', ...rest } = options
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', process.env['BATON_BENCH_LOUD'] ? 'inherit' : 'ignore'],
+    ...rest,
+    env: { ...process.env, ...env },
+  })
+  endWithUs(child, end)
+  child.once('exit', (code) => {
+    process.stderr.write(`${program} ended by itself (${code})\n`)
+    process.exit(1)
+  })
+  return child
+}
+/** Try again until it works, for at most 60 s. */
+export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (tries > 300) throw error
+      await new Promise((again) => setTimeout(again, 200))
+    }
+  }
+}
+/** Measure, print the figures, and end. @param parts the peer's processes; the load, its client and its worker are this one. */
+export async function report(
+  work: Work,
+  amount: Amount,
+  parts: { readonly server?: ChildProcess; readonly store?: ChildProcess },
+): Promise<never> {
+  const of = (child: ChildProcess | undefined): number[] =>
+    child?.pid === undefined ? [] : family(child.pid)
+  const figures = await load(work, amount, () => ({
+    ...(parts.server && { server: of(parts.server) }),
+    ...(parts.store && { store: of(parts.store) }),
+    load: [process.pid],
+  }))
+  process.stdout.write(`${JSON.stringify(figures)}\n`)
+  process.exit(0)
+}

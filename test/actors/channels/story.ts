@@ -1,0 +1,44 @@
+/** Channels as stories tell them: opened, joined, written to. */
+import { channelActor } from '../../../actors/channels/channel.ts'
+import type { ChannelState } from '../../../actors/channels/state.ts'
+import type { AnyActor } from '../../../actors/actor.ts'
+import type { ChannelMember, ChannelSettings } from '../../../protocol/channels/schema.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { given, START, type Outcome } from '../../support/given.ts'
+
+export const actor = channelActor({ brand: 'Service' }) as unknown as AnyActor
+export const CHANNEL = 'chan_1'
+const now = timestamp(START)
+export const settings = (more: Partial<ChannelSettings> = {}): ChannelSettings => ({
+  id: CHANNEL,
+  name: 'ops',
+  display_name: 'ops',
+  kind: 'channel',
+  private: false,
+  created_by: 'ann',
+  created_at: now,
+  updated_at: now,
+  ...more,
+})
+export const member = (id: string, role: ChannelMember['role'] = 'member'): ChannelMember => ({
+  channel_id: CHANNEL,
+  member_id: id,
+  kind: 'user',
+  role,
+  user_id: id,
+  added_by: 'ann',
+  joined_at: now,
+  last_read_seq: 0,
+})
+/** The cause of a command by somebody. */
+export const by = (id: string) => ({ principal: { type: 'service_account' as const, id } })
+/** A channel of ann, its administrator, and bob. */
+export const opened = (
+  more: Partial<ChannelSettings> = {},
+  members: readonly ChannelMember[] = [member('ann', 'admin'), member('bob')],
+): Outcome<ChannelState> =>
+  given<ChannelState>(actor).when(
+    'channel.open',
+    { channel: settings(more), members, holder: 'chn_1' },
+    by('ann'),
+  )

@@ -1,0 +1,36 @@
+/** Short words for stories about interactions. */
+import type { InteractionState } from '../../../actors/interactions/state.ts'
+import { interactionActor } from '../../../actors/interactions/interaction.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import { given, type Outcome, type Scene } from '../../support/given.ts'
+
+export type Asked = Scene<InteractionState>
+export type After = Outcome<InteractionState>
+
+/** An interaction that a client opened, by default an approval of one person. */
+export const asked = (input: Record<string, unknown> = {}): After =>
+  given<InteractionState>(interactionActor({ brand: 'Service' })).when('interaction.create', {
+    kind: 'request_approval',
+    title: 'Go?',
+    target_user_ids: ['ada'],
+    spec: { mode: 'confirm' },
+    ...input,
+  })
+/** An answer of a person. */
+export const answer = (
+  scene: Asked,
+  who: string,
+  value: unknown = true,
+  more: Record<string, unknown> = {},
+): After => scene.when('interaction.respond', { value, roles: [], ...more }, by(who))
+/** Who does it. */
+export const by = (id: string) => ({ principal: { type: 'user' as const, id } })
+export const record = (scene: Asked): Interaction => scene.state.record
+/** A person who reviews with what they say. */
+export const review = (
+  scene: Asked,
+  who: string,
+  action: 'accept' | 'request_changes',
+  comment?: string,
+): After =>
+  scene.when('interaction.review', { action, ...(comment !== undefined && { comment }) }, by(who))

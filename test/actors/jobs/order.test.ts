@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { add, inOrder, moved, removeAt, type Order } from '../../../actors/jobs/heap.ts'
+import {
+  emptyRing,
+  isEmpty,
+  join,
+  leave,
+  member,
+  toBack,
+  turns,
+} from '../../../actors/jobs/ring.ts'
+
+interface Items {
+  readonly weight: Map<string, number>
+  readonly place: Map<string, number>
+}
+const order: Order<Items, string> = {
+  before: ({ weight }, a, b) =>
+    weight.get(a) === weight.get(b) ? a < b : (weight.get(a) ?? 0) < (weight.get(b) ?? 0),
+  placed: ({ place }, item, index) => {
+    place.set(item, index)
+  },
+}
+const change = fc.record({
+  do: fc.constantFrom('add', 'remove', 'move'),
+  item: fc.integer({ min: 0, max: 30 }).map(String),
+  weight: fc.nat(20),
+})
+
+t.test(
+  'a heap gives its items in order and knows where each of them is, whatever was added, removed and moved',
+  async (t) => {
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 120, size: 'max' }), (changes) => {
+        const items: Items = { weight: new Map(), place: new Map() }
+        const heap: string[] = []
+        for (const { do: what, item, weight } of changes) {
+          const known = items.weight.has(item)
+          if (what === 'remove' && known) {
+            removeAt(heap, items.place.get(item) ?? -1, order, items)
+            items.weight.delete(item)
+          } else if (what === 'move' && known) {
+            items.weight.set(item, weight)
+            moved(heap, items.place.get(item) ?? -1, order, items)
+          } else if (what === 'add' && !known) {
+            items.weight.set(item, weight)
+            add(heap, item, order, items)
+          }
+          const sorted = [...items.weight.keys()].sort((a, b) =>
+            order.before(items, a, b) ? -1 : 1,
+          )
+          if ([...inOrder(heap, order, items)].join() !== sorted.join())
+            throw new Error('out of order')
+          if (heap.some((held, index) => items.place.get(held) !== index))
+            throw new Error('an item is not where it was said to be')
+        }
+      }),
+      { numRuns: 300 },
+    )
+    t.pass()
+  },
+)
+
+t.test('a ring gives turns as a plain list would', async (t) => {
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 80, size: 'max' }), (changes) => {
+      const ring = emptyRing<string>()
+      let list: string[] = []
+      for (const { do: what, item } of changes) {
+        const known = list.includes(item)
+        if ((member(ring, item) !== undefined) !== known) throw new Error('membership differs')
+        if (what === 'add' && !known) join(ring, item, item)
+        if (what === 'remove') leave(ring, item)
+        if (what === 'move') toBack(ring, item)
+        const others = list.filter((other) => other !== item)
+        if (what === 'remove') list = others
+        else if (what === 'add' ? !known : known) list = [...others, item]
+        if ([...turns(ring)].join() !== list.join() || isEmpty(ring) !== (list.length === 0))
+          throw new Error('turns differ')
+      }
+    }),
+    { numRuns: 300 },
+  )
+  t.pass()
+})

@@ -1,0 +1,147 @@
+/** Devices that ask to sign in: how long a request lives, who may answer it, and what its device is told. */
+import t from 'tap'
+import { organizationActor } from '../../../actors/projects/organization/organization.ts'
+import type { Principal } from '../../../protocol/entry.ts'
+import { played } from '../support/played.ts'
+
+const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
+const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
+const EXPIRES_IN_MS = 600_000
+const CODE = 'BCDF-GHJK'
+const address = '192.0.2.1'
+const started = () => {
+  const org = played(organizationActor({ brand: 'Service' }), {
+    project: ORG,
+    kind: 'organization',
+    id: ORG,
+  })
+  org.send('organization.init', {
+    name: 'Acme',
+    project_id: PRJ,
+    root_key: { id: 'key_1', hash: 'root', key_prefix: 'bat_root' },
+  })
+  return org
+}
+const asked = (more: object = {}) => {
+  const org = started()
+  org.send('device.request', { id: 'd1', user_code: CODE, label: 'laptop', address, ...more })
+  return org
+}
+const ann: Principal = { type: 'user', id: 'user_ann', name: 'Ann' }
+const by = (principal: Principal) => ({
+  principal,
+  credential: { type: 'cli_token' as const, id: 'tok_1' },
+})
+const answer = (decision: string, more: object = {}) => ({
+  user_code: CODE,
+  decision,
+  project: PRJ,
+  project_handle: 'default',
+  holds: ['project.view'],
+  ...more,
+})
+const status = (org: ReturnType<typeof started>) => org.send('device.poll', { id: 'd1' })['status']
+
+t.test('a request is allowed by a person, and gives one token', async (t) => {
+  const org = started()
+  t.strictSame(
+    org.send('device.request', { id: 'd1', user_code: CODE, label: 'laptop', address }),
+    { expires_in: 600, interval: 5 },
+  )
+  t.equal(status(org), 'authorization_pending')
+  t.equal(org.send('device.redeem', { id: 'd1' }).refused, 'not_found', 'not before the answer')
+  t.match(org.send('device.answer', answer('allow'), by(ann)), { status: 'approved' })
+  t.match(org.send('device.poll', { id: 'd1' }), {
+    status: 'approved',
+    name: `laptop (${CODE})`,
+    approval: {
+      project: PRJ,
+      principal: ann,
+      credential: { id: 'tok_1' },
+      holds: ['project.view'],
+    },
+  })
+  org.send('device.redeem', { id: 'd1' })
+  t.strictSame(org.events, [{ type: 'device.ended', id: 'd1' }])
+  t.equal(org.send('device.poll', { id: 'd1' }).refused, 'not_found')
+  t.equal(org.send('device.redeem', { id: 'd1' }).refused, 'not_found')
+})
+
+t.test('an early question is told to slow down, an answer comes at once', async (t) => {
+  const actor = organizationActor({ brand: 'Service' })
+  const org = asked()
+  const evolve = actor.evolve['device.polled']
+  t.equal(status(org), 'authorization_pending')
+  const state = actor.initial()
+  state.devices['d1'] = { user_code: CODE, label: 'laptop', address, expires_at: org.at + 60_000 }
+  evolve(state, { type: 'device.polled', id: 'd1', at: org.at }, org.at)
+  const poll = (at: number) => {
+    const decided = actor.decide['device.poll'](state, { id: 'd1' }, { at } as never)
+    return 'reply' in decided ? (decided.reply as { status: string }).status : decided.refused
+  }
+  t.equal(poll(org.at + 4999), 'slow_down')
+  t.equal(poll(org.at + 5000), 'authorization_pending')
+})
+
+t.test('a request that was denied, or expired, says so', async (t) => {
+  const denied = asked()
+  t.match(denied.send('device.answer', answer('deny'), by(ann)), { status: 'denied' })
+  t.equal(status(denied), 'access_denied')
+  t.match(denied.send('device.answer', answer('allow'), by(ann)), { refused: 'conflict' })
+  const expired = asked()
+  expired.at += EXPIRES_IN_MS
+  t.equal(expired.send('device.answer', answer('allow'), by(ann)).refused, 'not_found')
+  t.equal(expired.ask('device', { user_code: CODE }), null)
+  t.equal(status(expired), 'expired_token')
+  expired.at = expired.deadline() ?? 0
+  expired.send('wake')
+  t.strictSame(expired.events, [{ type: 'device.ended', id: 'd1' }])
+  t.equal(expired.deadline(), undefined)
+  const approved = asked()
+  approved.send('device.answer', answer('allow'), by(ann))
+  approved.at += EXPIRES_IN_MS
+  t.equal(status(approved), 'expired_token', 'also when it was allowed and not fetched')
+})
+
+t.test('only a person answers, once, and for the project that was asked for', async (t) => {
+  const org = asked({ project_handle: 'shop' })
+  const root: Principal = { type: 'service_account', id: 'svc_1' }
+  t.match(org.send('device.answer', answer('allow'), by(root)), { refused: 'permission_denied' })
+  t.match(org.send('device.answer', answer('allow'), by(ann)), {
+    refused: 'conflict',
+    details: { project_handle: 'shop' },
+  })
+  const shop = answer('allow', { project_handle: 'shop' })
+  t.match(org.send('device.answer', shop, by(ann)), { status: 'approved' })
+  t.match(org.send('device.answer', shop, by(ann)), { status: 'approved' })
+  t.strictSame(org.events, [], 'the same answer again changes nothing')
+  const other = by({ type: 'user', id: 'user_bob' })
+  t.match(org.send('device.answer', shop, other), { refused: 'conflict' })
+  t.match(org.send('device.answer', answer('allow', { user_code: 'XXXX-XXXX' }), by(ann)), {
+    refused: 'not_found',
+  })
+})
+
+t.test('open requests are bounded, in all and of one address', async (t) => {
+  const org = started()
+  const ask = (n: number, from: string) =>
+    org.send('device.request', { id: `d${n}`, user_code: `code ${n}`, label: 'x', address: from })
+      .refused
+  for (let n = 0; n < 20; n++) t.equal(ask(n, address), undefined)
+  t.equal(ask(20, address), 'conflict')
+  for (let n = 20; n < 200; n++) ask(n, `192.0.2.${n}`)
+  t.equal(ask(200, '198.51.100.1'), 'conflict')
+  org.at = org.deadline() ?? 0
+  org.send('wake')
+  t.equal(ask(200, address), undefined, 'forgotten ones make room')
+  t.equal(
+    org.send('device.request', { id: 'e', user_code: 'code 200', label: 'x', address }).refused,
+    'already_exists',
+  )
+})
+
+t.test('a snapshot of an older release knows no devices', async (t) => {
+  const actor = organizationActor({ brand: 'Service' })
+  const { devices: _, ...older } = actor.initial()
+  t.strictSame(actor.recover?.(older as never, 0).devices, {})
+})

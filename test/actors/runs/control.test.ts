@@ -1,0 +1,220 @@
+import t from 'tap'
+import { given, START, typesOf } from '../../support/given.ts'
+import { run } from '../../../actors/runs/run.ts'
+import { action, failed, payload, record, settle, sleep, started, step, wait } from './story.ts'
+
+t.test('commands to a run that was never started are refused', async (t) => {
+  for (const name of ['run.cancel', 'run.resume', 'run.recover', 'run.retry', 'run.signal'])
+    t.match(given(run).when(name, { name: 'go' }).refused, { refused: 'not_found' }, name)
+  for (const name of ['wake', 'job.settled', 'job.retried'])
+    t.strictSame(given(run).when(name, { job_id: 'job_1' }).events, [], name)
+})
+
+t.test('cancel ends a run that waits for no job at once', async (t) => {
+  const after = started([wait('a'), sleep('b')]).when(
+    'run.cancel',
+    { reason: 'mistake' },
+    { at: START + 5 },
+  )
+  t.strictSame(typesOf(after), [
+    'run.cancel_requested',
+    'wait.closed',
+    'step.cancelled',
+    'run.cancelled',
+  ])
+  t.strictSame(payload(after, 'run.cancelled'), { status: 'cancelled', reason: 'mistake' })
+  t.match(after.reply, {
+    status: 'cancelled',
+    cancel_requested: true,
+    cancel_requested_at: '2026-01-01T00:00:00.005Z',
+    completed_at: '2026-01-01T00:00:00.005Z',
+  })
+  t.match(step(after, 'a'), { status: 'cancelled' })
+  t.notOk(step(after, 'a')?.waiting_on)
+})
+
+t.test('cancel of a run with a job asks the queue, and the run ends with the job', async (t) => {
+  const asked = started([action('a'), sleep('b')], { limits: { wall_clock_timeout: '1h' } }).when(
+    'run.cancel',
+    { reason: 'mistake' },
+  )
+  t.strictSame(typesOf(asked), ['run.cancel_requested'])
+  t.strictSame(asked.tells, [
+    {
+      to: { kind: 'queue', id: '0.default' },
+      name: 'queue.cancel',
+      input: { job_ids: ['job_1'], reason: 'mistake' },
+    },
+  ])
+  t.match(asked.reply, { status: 'suspended', cancel_requested: true })
+  t.equal(
+    asked.deadline(),
+    undefined,
+    'the job ends within its lease; the run has no timers of its own',
+  )
+  t.strictSame(asked.when('wake', {}, { at: START + 9e6 }).events, [])
+  const stopped = settle(asked, 'job_1', 'cancelled')
+  t.strictSame(typesOf(stopped), ['wait.closed', 'step.cancelled', 'run.cancelled'])
+  t.strictSame(payload(stopped, 'run.cancelled'), { status: 'cancelled', reason: 'mistake' })
+})
+
+t.test('a job that ends otherwise after a cancel still cancels the run', async (t) => {
+  const asked = started([action('a'), sleep('b')]).when('run.cancel')
+  const done = settle(asked, 'job_1', 'completed', { result: { n: 1 } })
+  t.strictSame(typesOf(done), [
+    'action.completed',
+    'wait.resumed',
+    'step.resumed',
+    'step.completed',
+    'run.cancelled',
+  ])
+  t.match(
+    [record(done).status, step(done, 'a')],
+    ['cancelled', { status: 'completed', result: { n: 1 } }],
+  )
+  const broken = settle(asked, 'job_1', 'failed', { error_type: 'Boom' })
+  t.strictSame(typesOf(broken), ['action.failed', 'wait.closed', 'step.cancelled', 'run.cancelled'])
+})
+
+t.test('a repeated cancel, and one of a run that has ended, change nothing', async (t) => {
+  const asked = started([action('a')]).when('run.cancel')
+  const again = asked.when('run.cancel')
+  t.strictSame([again.events, again.tells, again.reply], [[], [], asked.reply])
+  const ended = failed().when('run.cancel')
+  t.strictSame(ended.events, [])
+  t.match(ended.reply, { status: 'failed', cancel_requested: false })
+})
+
+t.test('a run that is being cancelled is neither resumed nor completed by hand', async (t) => {
+  const asked = started([action('a')]).when('run.cancel')
+  t.strictSame(asked.when('run.resume').events, [])
+  t.match(asked.when('run.signal', { step_key: 'a' }).refused, { refused: 'conflict' })
+})
+
+t.test('resume ends a sleep, a wait or a retry delay now', async (t) => {
+  const after = started([sleep('a'), wait('b')]).when('run.resume', { reason: 'hurry' })
+  t.strictSame(typesOf(after), [
+    'wait.resumed',
+    'step.resumed',
+    'step.completed',
+    'run.resumed',
+    'step.started',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+  t.strictSame(payload(after, 'run.resumed'), { step: 'b', reason: 'hurry' })
+  t.match(after.when('run.resume').reply, { status: 'completed', result: { a: {}, b: {} } })
+  const delayed = started([
+    sleep('a', '1s', { if: '[1] - 1', retry: { max_attempts: 2, delay: '1h' } }),
+  ])
+  t.match(payload(delayed, 'run.suspended'), {
+    step: 'a',
+    wait_kind: 'timer',
+    reason: 'retry',
+    deadline: '2026-01-01T01:00:00.000Z',
+  })
+  t.match(delayed.when('run.resume').reply, { status: 'failed', error_type: 'expression_error' })
+})
+
+t.test('resume of a run that waits for a worker leaves its job as it is', async (t) => {
+  const after = started([action('a')]).when('run.resume')
+  t.strictSame(typesOf(after), ['run.resumed', 'run.suspended'])
+  t.strictSame(after.tells, [])
+  t.match(record(settle(after, 'job_1', 'completed')), { status: 'completed' })
+})
+
+t.test('only a suspended run is resumed', async (t) => {
+  t.match(failed().when('run.resume').refused, {
+    refused: 'run_not_suspended',
+    details: { status: 'failed' },
+  })
+})
+
+t.test('a retry runs the failed step again and keeps what is finished', async (t) => {
+  const broken = settle(
+    settle(
+      started([action('a'), action('b', { parameters: { from: '${{ steps.a.output.n }}' } })]),
+      'job_1',
+      'completed',
+      { result: { n: 7 } },
+    ),
+    'job_2',
+    'failed',
+    { error_type: 'Boom', error_message: 'no' },
+  )
+  const after = broken.when('run.retry', { reason: 'fixed' }, { at: START + 5 })
+  t.strictSame(typesOf(after), [
+    'run.resumed',
+    'step.retried',
+    'action.called',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+  t.strictSame(payload(after, 'run.resumed'), {
+    recovery_action: 'retry',
+    attempt: 2,
+    step: 'b',
+    reason: 'fixed',
+  })
+  t.strictSame(
+    (after.events as unknown as { run?: { status?: string } }[]).flatMap(
+      (event) => event.run?.status ?? [],
+    ),
+    ['queued', 'running', 'suspended'],
+  )
+  t.strictSame(payload(after, 'step.retried'), {
+    step: 'b',
+    kind: 'action',
+    attempt: 2,
+    max_attempts: 2,
+    retry_scope: 'run_recovery',
+    recovery_action: 'retry',
+    error: 'no',
+    error_type: 'Boom',
+  })
+  for (const field of ['error_type', 'error_message', 'completed_at'])
+    t.notHas(after.reply, { [field]: String })
+  t.match(step(after, 'b'), {
+    status: 'suspended',
+    attempt: 2,
+    job_id: 'job_3',
+    inputs: { from: '7' },
+  })
+  t.strictSame(settle(after, 'job_2', 'completed').events, [], 'the job of the failed attempt')
+  t.match(record(settle(after, 'job_3', 'completed')), {
+    status: 'completed',
+    result: { a: { n: 7 }, b: {} },
+  })
+})
+
+t.test('a retry gives the step its whole policy again', async (t) => {
+  const after = failed([action('a', { retry: { max_attempts: 3 } })]).when('run.retry')
+  t.match(after.tells[0]?.input, { job: { max_attempts: 3 } })
+  t.match(settle(after, 'job_2', 'failed').when('run.retry').events[0], { payload: { attempt: 3 } })
+})
+
+t.test('a run that failed at its end computes its result again', async (t) => {
+  const after = started([sleep('a', '0s')], { output: { x: '${{ [1] - 1 }}' } }).when('run.retry')
+  t.strictSame(typesOf(after), ['run.resumed', 'run.failed'])
+})
+
+t.test('recovering in place says so; a suspended run is simply resumed', async (t) => {
+  t.match(payload(failed().when('run.recover'), 'run.resumed'), {
+    recovery_action: 'resume',
+    attempt: 2,
+  })
+  t.match(started([sleep('a')]).when('run.recover').reply, { status: 'completed' })
+})
+
+t.test('a run that has not failed is not retried', async (t) => {
+  t.match(started([sleep('a')]).when('run.retry').refused, {
+    refused: 'run_not_failed',
+    details: { status: 'suspended' },
+  })
+  t.match(started([sleep('a', '0s')]).when('run.recover').refused, {
+    refused: 'run_not_failed',
+    details: { status: 'completed' },
+  })
+})

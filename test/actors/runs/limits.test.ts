@@ -1,0 +1,248 @@
+import t from 'tap'
+import { MAX_EXECUTED } from '../../../actors/runs/limits.ts'
+import { run } from '../../../actors/runs/run.ts'
+import type { Engine, RunState } from '../../../actors/runs/state.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { given, START, typesOf } from '../../support/given.ts'
+import { action, failed, payload, record, settle, sleep, started, step } from './story.ts'
+
+const hour = { limits: { wall_clock_timeout: '1h' } }
+
+t.test('a run that takes too long fails in the middle of its step', async (t) => {
+  const waiting = started([action('a'), sleep('b')], hour)
+  t.equal(waiting.deadline(), START + 3_600_000)
+  const over = waiting.when('wake', {}, { at: START + 3_600_500 })
+  t.strictSame(typesOf(over), [
+    'limit.reached',
+    'action.failed',
+    'wait.closed',
+    'step.failed',
+    'run.failed',
+  ])
+  t.strictSame(payload(over, 'limit.reached'), {
+    step: 'a',
+    limit_kind: 'wall_clock',
+    used: 3600.5,
+    limit: 3600,
+  })
+  t.match(over.tells, [{ name: 'queue.cancel', input: { job_ids: ['job_1'] } }])
+  t.match(record(over), { status: 'failed', error_type: 'wall_clock_exceeded' })
+  t.match(step(over, 'a'), { status: 'failed', error_type: 'wall_clock_exceeded' })
+})
+
+t.test('a limit that is no whole number of seconds is told as it is', async (t) => {
+  const over = started([action('a')], { limits: { wall_clock_timeout: '500ms' } }).when(
+    'wake',
+    {},
+    { at: START + 501 },
+  )
+  t.strictSame(payload(over, 'limit.reached'), {
+    step: 'a',
+    limit_kind: 'wall_clock',
+    used: 0.501,
+    limit: 0.5,
+  })
+  t.equal(record(over).error_message, 'The run took longer than 0.5 seconds')
+  t.equal(
+    record(
+      started([action('a')], { limits: { wall_clock_timeout: '1s' } }).when(
+        'wake',
+        {},
+        { at: START + 1000 },
+      ),
+    ).error_message,
+    'The run took longer than 1 second',
+  )
+})
+
+t.test('an output that is too large fails the run, and the steps keep theirs', async (t) => {
+  const steps = ['a', 'b', 'c', 'd', 'e'].map((id) => action(id))
+  const made = (text: string, spec = {}) =>
+    steps.reduce(
+      (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+      started(steps, spec),
+    )
+  const over = made('x'.repeat(1_000_000))
+  t.match(record(over), {
+    status: 'failed',
+    error_type: 'output_too_large',
+    error_message: /^The output has 50000\d\d bytes; that of a run may have 4194304: select/,
+    result: undefined,
+  })
+  t.match(step(over, 'e'), { status: 'completed', result: { text: String } })
+  t.match(record(made('日'.repeat(300_000))).error_type, 'output_too_large', 'bytes count')
+  t.match(record(made('日'.repeat(250_000))), {
+    status: 'completed',
+    result: { e: { text: String } },
+  })
+  t.match(record(made('x'.repeat(1_000_000), { output: { last: '${{ steps.e.output.text }}' } })), {
+    status: 'completed',
+  })
+  t.match(record(over.when('run.retry')).error_type, 'output_too_large')
+})
+
+t.test(
+  'the outputs that a run keeps are bounded, and the step that is too much fails',
+  async (t) => {
+    const steps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => action(id))
+    const text = 'x'.repeat(1_000_000)
+    const over = steps
+      .slice(0, 7)
+      .reduce(
+        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+        started(steps),
+      )
+    t.match(record(over), {
+      status: 'failed',
+      error_type: 'outputs_too_large',
+      error_message:
+        'The output of the step g has 1000011 bytes, and those of the steps before it 6000066; a run keeps 6291456 bytes of outputs',
+    })
+    t.match(step(over, 'g'), { status: 'failed', result: undefined })
+    t.match(step(over, 'f'), { status: 'completed' })
+    const again = settle(over.when('run.retry', { from_step: 'f' }), 'job_8', 'completed', {
+      result: { text: 'small' },
+    })
+    t.match(
+      step(settle(again, 'job_9', 'completed', { result: { n: 1 } }), 'g'),
+      { status: 'completed' },
+      'what is taken again counts once',
+    )
+    const items = started([
+      {
+        id: 'each',
+        kind: 'for_each',
+        config: { items: [1], steps: [...steps], output: { done: true } },
+      } as never,
+    ])
+    const inside = steps
+      .slice(0, 7)
+      .reduce(
+        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+        items,
+      )
+    t.match(record(inside), { status: 'failed', error_message: /step each\.0\.g has/ })
+  },
+)
+
+t.test('the nearest time counts', async (t) => {
+  t.equal(started([sleep('a', '10m')], hour).deadline(), START + 600_000)
+  t.equal(started([sleep('a', '10h')], hour).deadline(), START + 3_600_000)
+  t.equal(started([action('a')]).deadline(), undefined)
+})
+
+t.test('no step begins after the time of the run is over', async (t) => {
+  const late = started([action('a'), sleep('b')], hour).when(
+    'job.settled',
+    { job_id: 'job_1', outcome: 'completed', attempt: 1 },
+    { at: START + 3_600_000 },
+  )
+  t.strictSame(typesOf(late).slice(-3), ['run.resumed', 'limit.reached', 'run.failed'])
+  t.match([record(late).error_type, step(late, 'b')], ['wall_clock_exceeded', undefined])
+  const more = late.when('run.retry', { wall_clock_extend_seconds: 60 })
+  t.strictSame(typesOf(more), [
+    'run.resumed',
+    'step.started',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+  t.strictSame(
+    (more.events as unknown as { run?: { status?: string } }[]).flatMap(
+      (event) => event.run?.status ?? [],
+    ),
+    ['queued', 'running', 'suspended'],
+  )
+})
+
+t.test('a run whose time is over is recovered only with more time, counted from now', async (t) => {
+  const over = started([sleep('a', '5h')], hour).when('wake', {}, { at: START + 3_600_000 })
+  t.match(over.when('run.retry').refused, {
+    refused: 'limit_not_raised',
+    details: { limit_kind: 'wall_clock' },
+  })
+  t.match(over.when('run.recover', { max_agent_turns: 5 }).refused, { refused: 'limit_not_raised' })
+  const again = over.when(
+    'run.recover',
+    { wall_clock_extend_seconds: 60 },
+    { at: START + 7_200_000 },
+  )
+  t.equal(again.deadline(), START + 7_260_000)
+  t.equal(
+    record(again.when('wake', {}, { at: START + 7_260_000 })).error_message,
+    'The run did not end by 2026-01-01T02:01:00.000Z, the time that its recovery set',
+  )
+  t.strictSame(typesOf(again), [
+    'run.resumed',
+    'step.retried',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+})
+
+t.test('also a run that failed otherwise needs more time once its time is over', async (t) => {
+  const broken = failed([action('a')], hour)
+  t.match(broken.when('run.retry').reply, { status: 'suspended' })
+  t.match(broken.when('run.retry', {}, { at: START + 3_600_000 }).refused, {
+    refused: 'limit_not_raised',
+  })
+})
+
+t.test('a run begins only so many steps', async (t) => {
+  const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
+  const { engine } = born.private as { engine: Engine }
+  const almost = {
+    ...born,
+    type: 'run.created',
+    private: { engine: { ...engine, executed: MAX_EXECUTED - 2 } },
+  } as RunEvent
+  const second = given<RunState>(
+    run,
+    almost,
+    ...rest.map((event) =>
+      event.type === 'step.started'
+        ? { ...event, private: { engine: { executed: MAX_EXECUTED - 1, tries: 1 } } }
+        : event,
+    ),
+  )
+  const scene = settle(second.when('run.retry'), 'job_1', 'failed')
+  t.equal(scene.state.engine.executed, MAX_EXECUTED)
+  const over = scene.when('run.retry')
+  t.strictSame(typesOf(over), [
+    'run.resumed',
+    'step.retried',
+    'limit.reached',
+    'step.failed',
+    'run.failed',
+  ])
+  t.match(payload(over, 'limit.reached'), { limit_kind: 'steps', limit: MAX_EXECUTED })
+  t.match(record(over), { status: 'failed', error_type: 'step_limit_reached' })
+  t.match(over.when('run.retry', { wall_clock_extend_seconds: 1 }).refused, {
+    refused: 'limit_not_raised',
+  })
+})
+
+t.test('steps of items count only for a limit that the author has set', async (t) => {
+  const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
+  const { engine } = born.private as { engine: Engine }
+  const long = {
+    ...born,
+    type: 'run.created',
+    private: { engine: { ...engine, executed: 20_000, aside: 19_990 } },
+  } as RunEvent
+  const after = rest.map((event) =>
+    event.type === 'step.started'
+      ? { ...event, private: { engine: { executed: 20_001, tries: 1 } } }
+      : event,
+  )
+  t.match(record(given<RunState>(run, long, ...after).when('run.retry')), { status: 'suspended' })
+  const limited = {
+    ...long,
+    spec: { ...born.spec, steps: born.spec?.steps ?? [], limits: { max_steps: 15_000 } },
+  } as RunEvent
+  t.match(record(given<RunState>(run, limited, ...after).when('run.retry')), {
+    status: 'failed',
+    error_type: 'step_limit_reached',
+  })
+})

@@ -1,0 +1,736 @@
+/**
+ * Random runs under random commands, with a queue that is only remembered. Whatever happens, in whatever order, late or
+ * twice: the history stays legal, the state is what the history says, and nothing is left without something to wait for.
+ */
+import * as fc from 'fast-check'
+import t from 'tap'
+import { fold } from '../../../actors/actor.ts'
+import { run } from '../../../actors/runs/run.ts'
+import { isAsked, placesOf, type Note, type RunState } from '../../../actors/runs/state.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
+import { patch } from '../../../protocol/patch.ts'
+import { checkSpec, type Spec } from '../../../protocol/workflows/spec.ts'
+import { given, START } from '../../support/given.ts'
+import { watching, type After, type Run } from './story.ts'
+
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+const duration = fc.constantFrom('0s', '5s', '30s')
+const kinds = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .constantFrom(
+        { action_name: 'x' },
+        { action_name: 'y', parameters: { n: '${{ input.n }}', bad: '${{ input.bad - 1 }}' } },
+      )
+      .map((config) => ({ kind: 'action' as const, config })),
+  },
+  {
+    weight: 2,
+    arbitrary: duration.map((duration) => ({ kind: 'sleep' as const, config: { duration } })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .record(
+        {
+          event_type: fc.constantFrom('signal.a', 'signal.b', 'order.paid'),
+          match: maybe(fc.constant({ n: 1 })),
+          payload_mapping: maybe(fc.constant({ m: 'event.n - 1' })),
+        },
+        { requiredKeys: ['event_type'] },
+      )
+      .map((config) => ({ kind: 'wait_for_event' as const, config })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .record({
+        targets: fc.constantFrom(['ada'], ['ada', '${{ input.bad }}']),
+        expires_in: maybe(fc.constant('20s')),
+        on_expiry: maybe(fc.constant('continue' as const)),
+      })
+      .map((config) => ({
+        kind: 'interaction' as const,
+        config: { protocol: 'request_approval' as const, ...config },
+      })),
+  },
+)
+/** Kinds that hold no other steps. */
+const plain = fc.oneof(
+  { weight: 6, arbitrary: kinds },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom('input.n == 1', '[1] - 1 > 0'),
+        fc.constantFrom('fail' as const, 'continue' as const, 'gate' as const),
+      )
+      .map(([expr, on_fail]) => ({
+        kind: 'check' as const,
+        config: {
+          checks: [{ name: 'c', kind: 'expr' as const, expr }],
+          on_fail,
+          ...(on_fail === 'gate' && { gate: { targets: ['ada'] } }),
+        },
+      })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom('Say ${{ input.n }}', '${{ input.bad - 1 }}')
+      .map((instructions) => ({
+        kind: 'agent' as const,
+        config: { agent_id: 'helper', instructions },
+      })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('fail' as const, 'continue' as const).map((on_fail) => ({
+      kind: 'check' as const,
+      config: {
+        on_fail,
+        checks: [
+          { name: 'x', kind: 'agent' as const, prompt: 'Is it so?' },
+          { name: 'c', kind: 'expr' as const, expr: 'input.n == 1' },
+          { name: 'y', kind: 'agent' as const, prompt: 'And ${{ input.bad - 1 }}?' },
+        ],
+      },
+    })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ wait: fc.boolean(), workflow_id: fc.constantFrom('child', 'child', 'none') })
+      .map((config) => ({ kind: 'loop' as const, config })),
+  },
+)
+const inner = fc.record({
+  steps: fc.array(
+    fc
+      .tuple(
+        plain,
+        maybe(fc.record({ max_attempts: fc.integer({ min: 1, max: 2 }), delay: duration })),
+      )
+      .map(([kind, retry]) => ({ ...kind, retry })),
+    { minLength: 1, maxLength: 2 },
+  ),
+  output: maybe(fc.constantFrom({ n: '${{ input.n }}' }, { n: '${{ input.bad - 1 }}' })),
+})
+const joining = fc.record({
+  join: maybe(fc.constantFrom('all' as const, 'any' as const, 'first_failure' as const)),
+  on_failure: maybe(fc.constant('continue' as const)),
+})
+const any = fc.oneof(
+  { weight: 5, arbitrary: plain },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.array(inner, { minLength: 1, maxLength: 3 }), joining)
+      .map(([bodies, join]) => ({
+        kind: 'parallel' as const,
+        config: { branches: bodies.map((body, i) => ({ id: `b${i}`, ...body })), ...join },
+      })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(
+        inner,
+        joining,
+        fc.constantFrom('[1, 2, 3, 4]', '[]', 'input.bad'),
+        fc.integer({ min: 1, max: 3 }),
+      )
+      .map(([body, join, items, max_concurrency]) => ({
+        kind: 'for_each' as const,
+        config: { items, max_concurrency, ...body, ...join },
+      })),
+  },
+)
+const steps = fc.array(
+  fc.tuple(
+    any,
+    maybe(fc.constantFrom('input.n == 1', 'input.n != 1', '[1] - 1 > 0')),
+    maybe(fc.record({ max_attempts: fc.integer({ min: 1, max: 3 }), delay: duration })),
+    maybe(duration),
+  ),
+  { minLength: 1, maxLength: 5 },
+)
+/** A valid spec, as it comes over the wire. */
+const spec = fc
+  .tuple(
+    steps,
+    maybe(fc.constantFrom('1m', '10m')),
+    maybe(fc.constant([{ kind: 'action', config: { action_name: 'tidy' } }])),
+  )
+  .map(([parts, wall, cleanup]) => {
+    const list = parts.map(([kind, condition, retry, timeout], i) => ({
+      ...kind,
+      ...(i % 2 === 0 && { id: `s${i}` }),
+      if: condition,
+      retry,
+      timeout: timeout && { duration: timeout, ...(i === 1 && { on_timeout: 'continue' }) },
+    }))
+    return JSON.parse(
+      JSON.stringify({ steps: list, cleanup, limits: wall && { wall_clock_timeout: wall } }),
+    ) as Spec
+  })
+const job = fc.integer({ min: 1, max: 12 }).map((n) => `job_${n}`)
+/** Commands: some fit the moment, most do not. `last`: about the newest job, whichever that is. */
+const command = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(fc.boolean(), job, fc.constantFrom('completed', 'completed', 'failed', 'cancelled'))
+      .map(([last, job_id, outcome]) => ({
+        name: 'job.settled',
+        last,
+        input: { job_id, outcome, attempt: 1, result: { r: 1 } },
+      })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(
+        fc.boolean(),
+        job,
+        fc.integer({ min: 1, max: 3 }),
+        fc.constantFrom('failure', 'lease_expired'),
+      )
+      .map(([last, job_id, attempt, reason]) => ({
+        name: 'job.retried',
+        last,
+        input: { job_id, attempt, max_attempts: 3, reason },
+      })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .record({
+        name: fc.constantFrom('a', 'b'),
+        payload: fc.constantFrom({ n: 1 }, { n: 2 }, { n: [] }),
+        idempotency_key: fc.constantFrom('', '', 'k', 'l'),
+      })
+      .map((input) => ({ name: 'run.signal', input })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom('s0', '1', 's2', 's0.b0.0', 's2.0.0', 'nope')
+      .map((step_key) => ({ name: 'run.signal', input: { step_key, result: { by: 'hand' } } })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(
+        fc.boolean(),
+        fc.constantFrom(1, 2, 'x1', 'x2'),
+        fc.constantFrom('completed', 'cancelled', 'expired'),
+      )
+      .map(([last, n, status]) => ({
+        name: 'interaction.settled',
+        last,
+        input: { interaction_id: `iact_${n}`, signal_name: 'a', status, value: true },
+      })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(
+        fc.boolean(),
+        fc.constantFrom('x1', 'x2'),
+        fc.constantFrom('interaction.opened', 'interaction.responded'),
+      )
+      .map(([last, n, name]) => ({
+        name,
+        last,
+        input: {
+          interaction_id: `iact_${n}`,
+          protocol: 'request_approval',
+          targets: ['ada'],
+          title: 'Go?',
+          response: 1,
+          responder: { user_id: 'ada' },
+        },
+      })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .constantFrom(0, 1, 5_000, 30_000, 61_000)
+      .map((later) => ({ name: 'wake', input: {}, later })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(
+        fc.boolean(),
+        fc.integer({ min: 1, max: 6 }),
+        fc.constantFrom('completed', 'failed', 'cancelled'),
+      )
+      .map(([last, n, status]) => ({
+        name: 'child.settled',
+        last,
+        input: { run_id: `run_${n}`, status },
+      })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 5 })).map(([last, n]) => ({
+      name: 'turn.defined',
+      last,
+      input: {
+        turn_id: `turn_${n}`,
+        session_id: `ses_${n % 2}`,
+        place: {},
+        definition: { agent_id: 'agt_1' },
+      },
+    })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(
+        fc.boolean(),
+        fc.integer({ min: 1, max: 5 }),
+        fc.constantFrom(
+          { status: 'completed', output: { pass: true, reason: 'r' } },
+          { status: 'completed', text: 'so' },
+          { status: 'cancelled' },
+          { status: 'failed', stalled: { tool: 'x', duplicate_calls: 4, limit: 3 } },
+          { status: 'failed', again: true },
+        ),
+      )
+      .map(([last, n, report]) => ({
+        name: 'turn.settled',
+        last,
+        input: { turn_id: `turn_${n}`, session_id: `ses_${n % 2}`, ...report },
+      })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(fc.boolean(), fc.integer({ min: 1, max: 9 }))
+      .map(([last, n]) => ({ name: 'event.watched', last, input: { wait_id: `wait_${n}` } })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom('signal.a', 'signal.b', 'order.paid').map((event_type) => ({
+      name: 'event.deliver',
+      input: { source_event_id: `e_${event_type}`, event_type, event: { n: 1 }, meta: {} },
+    })),
+  },
+  { weight: 1, arbitrary: fc.constant({ name: 'child.cancel', input: { reason: 'r' } }) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('s0', '1', 's2').map((from_step) => ({
+      name: 'run.retry',
+      input: { from_step, wall_clock_extend_seconds: 60 },
+    })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .constantFrom({}, {}, { wall_clock_extend_seconds: 60 })
+      .chain((input) =>
+        fc.constantFrom('run.retry', 'run.recover').map((name) => ({ name, input })),
+      ),
+  },
+  { weight: 1, arbitrary: fc.constant({ name: 'run.resume', input: {} }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom('run.cancel', 'run.start')
+      .map((name) => ({ name, input: { reason: 'r' } })),
+  },
+) as fc.Arbitrary<{ name: string; input: Record<string, unknown>; last?: boolean; later?: number }>
+
+const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+const frozen = <T>(value: T): T => {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(frozen)
+  }
+  return value
+}
+const same = (found: unknown, wanted: unknown, what: string) => {
+  if (JSON.stringify(found) !== JSON.stringify(wanted))
+    throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
+}
+const must = (holds: boolean, what: string): void => {
+  if (!holds) throw new Error(what)
+}
+const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
+
+/** What a history must satisfy, whoever made it. */
+function checkHistory(history: readonly RunEvent[]): void {
+  const begun = new Set<string>()
+  const over = new Set<string>()
+  const stored = new Set<string>()
+  const called = new Set<unknown>()
+  const open = new Set<unknown>()
+  const left = new Set<unknown>()
+  let ended = false
+  let status = ''
+  for (const { type, step = '', payload, private: note, run } of history) {
+    // What is answered after a failure is kept for a retry.
+    const kept: boolean = ended && status === 'failed' && type === 'interaction.settled'
+    if (ended)
+      must(
+        kept || (type === 'run.resumed' && payload?.recovery_action !== undefined),
+        `${type} after the end`,
+      )
+    ended = kept || ends.has(type)
+    if (ended && !kept)
+      must(
+        payload?.status === run?.status && type === `run.${run?.status}`,
+        'an end without its status',
+      )
+    const again = type === 'step.retried' && payload?.retry_scope === 'run_recovery'
+    const fresh = type === 'step.started' && left.delete(step)
+    if (again || fresh) over.delete(step)
+    if (type === 'step.started' || type === 'step.skipped')
+      must(fresh || !over.has(step) || type === 'step.skipped', `${type} of ${step}, which is over`)
+    if (type === 'step.started') {
+      must(fresh || !begun.has(step), `${step} began twice`)
+      begun.add(step)
+    } else if (type.startsWith('step.') && type !== 'step.skipped')
+      must(begun.has(step) && !over.has(step), `${type} of ${step}, which is not under way`)
+    if (type === 'step.completed' || type === 'step.skipped') over.add(step)
+    // A branch that ended without an output may be begun anew, from its first step.
+    if (
+      type === 'branch.failed' ||
+      type === 'branch.cancelled' ||
+      (type === 'step.cancelled' && (note as Note | undefined)?.at !== undefined)
+    ) {
+      const at = `${(note as Note).at}.`
+      for (const key of begun) if (key.startsWith(at)) left.add(key)
+    }
+    // A recovery from a step takes everything in later steps anew.
+    if (type === 'run.resumed' && payload?.from_step !== undefined)
+      for (const key of begun) if (key.includes('.')) left.add(key)
+    if (type === 'wait.opened') {
+      must(!open.has(payload?.wait_id), 'a wait opened twice')
+      open.add(payload?.wait_id)
+    } else if (
+      (type.startsWith('wait.') || type === 'step.cancelled') &&
+      payload?.wait_id !== undefined
+    )
+      must(open.delete(payload.wait_id), `${type} of a wait that is not open`)
+    if (ended) must(open.size === 0, 'the run ended with an open wait')
+    if (type === 'action.called') called.add(payload?.job_id)
+    else if (type.startsWith('action.'))
+      must(called.has(payload?.job_id), `${type} of a job that was not called`)
+    if (type === 'action.completed' || type === 'action.failed') called.delete(payload?.job_id)
+    const { store, take } = (note ?? {}) as Note
+    if (store) stored.add(store.id)
+    if (take !== undefined) must(stored.delete(take), `signal ${take} consumed twice or never sent`)
+    if (type === 'run.suspended') must(status === 'running', `suspended while ${status}`)
+    if (type === 'run.resumed')
+      must(
+        status === 'suspended' || payload?.recovery_action !== undefined,
+        `resumed while ${status}`,
+      )
+    status = run?.status ?? status
+  }
+}
+
+/** What must hold whenever no command is under way. */
+function checkRest(scene: Run): void {
+  const { record, engine, steps, signals, branches = [] } = scene.state
+  const { wait, ending } = engine
+  if (ends.has(`run.${record.status}`)) {
+    must(
+      wait === undefined && scene.deadline() === undefined && branches.length === 0 && !ending,
+      'an ended run waits',
+    )
+    must(
+      record.completed_at !== undefined &&
+        (record.status === 'failed') === (record.error_type !== undefined),
+      'an end without its fields',
+    )
+    return
+  }
+  must(
+    (record.status === 'suspended' ||
+      (record.status === 'running' && (isAsked(wait) || wait?.kind === 'pause'))) &&
+      wait !== undefined,
+    `nothing to wait for while ${record.status}`,
+  )
+  const stopping = record.cancel_requested && !ending
+  for (const [at, place] of placesOf(scene.state)) {
+    const { kind, due, step = '' } = place.wait ?? {}
+    must(kind !== undefined || engine.more_at !== undefined, 'a branch that could move does not')
+    if (kind === 'timer' || kind === 'retry' || kind === 'pause')
+      must(
+        stopping || (due !== undefined && (scene.deadline() ?? Infinity) <= due),
+        'a timer without a time',
+      )
+    if (stopping && engine.more_at === undefined)
+      must(
+        kind === 'worker' ||
+          kind === 'run' ||
+          (place.wait?.kind === 'agent' && place.wait.session_id !== undefined) ||
+          (at === undefined && kind === 'branches' && branches.length > 0),
+        'a cancelled run waits for something that does not end by itself',
+      )
+    const rows = Object.values(
+      at === undefined ? steps : (branches.find(({ key }) => key === at)?.rows ?? {}),
+    )
+    if (kind !== undefined && kind !== 'pause')
+      must(
+        rows.some(
+          (row) =>
+            row.step_key === step && row.status === (isAsked(place.wait) ? 'running' : 'suspended'),
+        ),
+        'what waits is not suspended',
+      )
+    must(
+      rows.filter(({ status }) => status === 'suspended' || status === 'running').length <= 1,
+      'more than one step under way in one place',
+    )
+    if (place.wait?.kind === 'agent' && place.wait.job_id !== undefined)
+      must(
+        scene.ask('job_spec', { job_id: place.wait.job_id }) !== null,
+        'a turn of which nothing is known',
+      )
+    if (place.wait?.kind === 'worker')
+      must(
+        scene.ask('job_spec', { job_id: place.wait.job_id }) !== null,
+        'a job without its parameters',
+      )
+    if (place.wait?.kind === 'event' && !place.wait.match)
+      must(
+        stopping ||
+          !signals.some(
+            ({ name }) => `signal.${name}` === (place.wait as { event_type: string }).event_type,
+          ),
+        'waits for a signal that is there',
+      )
+  }
+  if (wait?.kind === 'branches' && !stopping)
+    must(
+      branches.length > 0 || engine.more_at !== undefined,
+      'waits for branches that are not there',
+    )
+}
+
+/** Turns that sessions have for the run, in which nobody told them to stop. */
+const turning = (scene: Run): Map<string, string> =>
+  new Map(
+    placesOf(scene.state).flatMap(([, { wait }]) =>
+      wait?.kind === 'agent' && wait.session_id !== undefined
+        ? [[wait.turn_id, wait.session_id]]
+        : [],
+    ),
+  )
+const listening = (scene: Run): Set<string> =>
+  new Set(
+    placesOf(scene.state).flatMap(([, { wait }]) =>
+      wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [],
+    ),
+  )
+
+/** One command, and everything that must hold after it. */
+function perform(
+  scene: Run,
+  {
+    name,
+    input,
+    last,
+    later,
+  }: { name: string; input: Record<string, unknown>; last?: boolean; later?: number },
+): After {
+  const waits = placesOf(scene.state).flatMap(([, { wait }]) => wait ?? [])
+  const job = waits.find((wait) => wait.kind === 'worker')
+  const asked = waits.flatMap((wait) => (wait.kind === 'interaction' ? [wait.interaction_id] : []))
+  const child = waits.find((wait) => wait.kind === 'run')
+  const asking = watching(scene.state)[0]?.wait_id
+  const turn = waits.find(
+    (wait) => wait.kind === 'agent' && (name === 'turn.defined') === (wait.job_id !== undefined),
+  )
+  const given = {
+    ...input,
+    ...(name.startsWith('job.') && { job_id: last && job ? job.job_id : input.job_id }),
+    ...(name === 'child.settled' && last && child && { run_id: child.run_id }),
+    ...(name === 'event.watched' && last && asking && { wait_id: asking }),
+    ...(name.startsWith('turn.') &&
+      last &&
+      turn?.kind === 'agent' && {
+        turn_id: turn.turn_id,
+        ...(turn.session_id !== undefined && { session_id: turn.session_id }),
+      }),
+    ...(name.startsWith('interaction.') && {
+      interaction_id:
+        last && asked[0] && name !== 'interaction.opened' ? asked[0] : input.interaction_id,
+    }),
+  }
+  frozen(scene.state)
+  const known = listening(scene)
+  const after = scene.when(name, given, { at: scene.at + (later ?? 7) })
+  for (const event of after.events)
+    must(event.type in run.evolve, `no evolve arm for ${event.type}`)
+  must(after.events.length <= 320, 'too many events for one command')
+  const end = after.events.findIndex(({ type }) => ends.has(type))
+  must(end < 0 || end === after.events.length - 1, 'something follows the end')
+  checkRest(after)
+  if (
+    name === 'job.settled' ||
+    name === 'interaction.settled' ||
+    name === 'child.settled' ||
+    name === 'event.deliver' ||
+    name === 'event.watched' ||
+    name.startsWith('turn.')
+  )
+    must(after.when(name, given).events.length === 0, `a repeated ${name} changed something`)
+  for (const tell of after.tells)
+    must(
+      tell.to.kind === 'interaction'
+        ? tell.to.id.startsWith('iact_')
+        : tell.to.kind === 'run'
+          ? tell.name.startsWith('child.')
+          : (tell.to.id === '0.default' || tell.to.id === '0.$openings') &&
+            tell.name.startsWith('queue.'),
+      'told somebody else',
+    )
+  const withdrawn = after.tells
+    .filter((tell) => tell.name === 'interaction.withdraw')
+    .map(({ to }) => to.id)
+  const still = placesOf(after.state).flatMap(([, { wait }]) =>
+    wait?.kind === 'interaction' ? [wait.interaction_id] : [],
+  )
+  for (const id of asked)
+    must(
+      still.includes(id) ||
+        withdrawn.includes(id) ||
+        (name === 'interaction.settled' && given['interaction_id' as never] === id),
+      'a question that nobody waits for is left open',
+    )
+  // The matcher is told of every wait that it has to know, and of the end of each.
+  for (const effect of after.effects) {
+    const { name: told, input } = 'tell' in effect ? effect.tell : { name: '', input: {} }
+    if (told === 'wait.watch') known.add((input as { wait: { wait_id: string } }).wait.wait_id)
+    if (told === 'wait.unwatch')
+      must(
+        known.delete((input as { wait_id: string }).wait_id),
+        'a wait ended that the matcher did not know',
+      )
+  }
+  same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
+  // A session is told of every turn that it is to open, and of every one that nobody waits for any more.
+  const before = turning(scene)
+  const toSessions = after.effects.flatMap((effect) =>
+    'tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : [],
+  )
+  const opening = toSessions
+    .filter(({ name }) => name === 'turn.open')
+    .map(({ input }) => (input as { turn_id: string }).turn_id)
+  const stopping = toSessions
+    .filter(({ name }) => name === 'turn.stop')
+    .map(({ input }) => (input as { turn_id: string }).turn_id)
+  for (const id of stopping) must(before.has(id), 'a turn is stopped that was not opened')
+  for (const id of turning(after).keys())
+    must(before.has(id) || opening.includes(id), 'a turn is waited for that nobody opened')
+  for (const id of before.keys())
+    must(
+      turning(after).has(id) || stopping.includes(id) || given['turn_id' as never] === id,
+      'a turn that nobody waits for goes on',
+    )
+  const stopped = after.tells.flatMap(({ name, to, input }) =>
+    name === 'queue.cancel'
+      ? (input as { job_ids: string[] }).job_ids
+      : name === 'child.cancel'
+        ? [to.id]
+        : [],
+  )
+  const kept = new Set(
+    placesOf(after.state).flatMap(([, { wait }]) =>
+      wait?.kind === 'worker' ? [wait.job_id] : wait?.kind === 'run' ? [wait.run_id] : [],
+    ),
+  )
+  const gone = waits
+    .flatMap((wait) =>
+      wait.kind === 'worker' ? [wait.job_id] : wait.kind === 'run' ? [wait.run_id] : [],
+    )
+    .filter((id) => !kept.has(id) && !stopped.includes(id))
+  const settled = [given['job_id' as never], given['run_id' as never]] as unknown[]
+  must(
+    scene.state.record.cancel_requested || gone.every((id) => settled.includes(id)),
+    'work that nobody waits for goes on',
+  )
+  return after
+}
+
+t.test(
+  'whatever is done to a run, its history is legal and its state is what the history says',
+  async (t) => {
+    const seen = new Set<string>()
+    const lives = fc.property(
+      spec,
+      fc.record({ n: fc.constantFrom(1, 2), bad: fc.constantFrom(1, 1, []) }),
+      fc.array(command, { maxLength: 40 }),
+      (spec, input, commands) => {
+        must(checkSpec(spec, 'spec').length === 0, JSON.stringify(checkSpec(spec, 'spec')))
+        let scene: Run = given<RunState>(run).when('run.start', {
+          spec,
+          input,
+          definitions: {
+            child: {
+              id: 'wfd_1',
+              version: 1,
+              spec: { steps: [{ kind: 'sleep', config: { duration: '1s' } }] },
+            },
+          },
+        })
+        checkRest(scene)
+        const half = Math.floor(commands.length / 2)
+        let middle = scene
+        for (const [i, command] of commands.entries()) {
+          scene = perform(scene, command)
+          if (i === half) middle = scene
+        }
+        const history = scene.history as readonly RunEvent[]
+        for (const { type } of history) seen.add(type)
+        checkHistory(history)
+        same(fold(run, wire(history)), scene.state, 'the state by its history')
+        same(
+          fold(run, wire(history.slice(middle.history.length)), START, wire(middle.state)),
+          scene.state,
+          'the state from a snapshot',
+        )
+        same(
+          history.reduce((record, event) => patch(record, event.run), {} as WorkflowRun),
+          scene.state.record,
+          'the record by its patches',
+        )
+        const rows: Record<string, RunStep> = {}
+        for (const { step, row, private: note } of history)
+          if (step !== undefined && row && (note as Note | undefined)?.at === undefined)
+            rows[step] = patch(rows[step] ?? ({} as RunStep), row)
+        same(rows, scene.state.steps, 'the steps by their patches')
+      },
+    )
+    // What the fixed seed makes reaches every type of event; what another one makes may miss a rare one.
+    fc.assert(lives, { numRuns: 750 })
+    fc.assert(lives, { numRuns: 750, seed: 3 })
+    // Rare: a branch that is left between two steps (deliver.test.ts makes one), and an agent that calls the same tool again and again (agent.test.ts).
+    const ofLoops = [
+      'run.held',
+      'usage.recorded',
+      'run.budget_exceeded',
+      'loop.auto_paused',
+      'loop.asked',
+    ]
+    t.strictSame(
+      Object.keys(run.evolve).filter(
+        (type) =>
+          !['branch.cancelled', 'run.progress_stalled'].includes(type) &&
+          !ofLoops.includes(type) &&
+          !seen.has(type),
+      ),
+      [],
+      'the property reaches every type of event',
+    )
+  },
+)

@@ -1,0 +1,275 @@
+import t from 'tap'
+import { MAX_STORED } from '../../../actors/runs/commands/signal.ts'
+import { START, typesOf } from '../../support/given.ts'
+import { action, payload, record, settle, sleep, started, step, wait } from './story.ts'
+
+const go = (payload: Record<string, unknown> = {}, more: Record<string, unknown> = {}) => ({
+  name: 'go',
+  payload,
+  ...more,
+})
+
+t.test('a signal completes the step that waits for it', async (t) => {
+  const waiting = started([wait('a')])
+  t.match(payload(waiting, 'wait.opened'), {
+    step: 'a',
+    wait_id: 'wait_1',
+    wait_kind: 'event',
+    event_type: 'signal.go',
+  })
+  t.match(step(waiting, 'a'), {
+    status: 'suspended',
+    waiting_on: { kind: 'signal', event_type: 'signal.go' },
+  })
+  const after = waiting.when('run.signal', go({ ok: true }))
+  t.strictSame(after.reply, { source_event_id: 'sevt_1' })
+  t.strictSame(typesOf(after), [
+    'signal.stored',
+    'wait.resumed',
+    'step.resumed',
+    'step.completed',
+    'run.resumed',
+    'run.completed',
+  ])
+  t.strictSame(
+    record(after).result,
+    {
+      a: {
+        event: { run_id: 'run_1', signal_name: 'go', payload: { ok: true } },
+        meta: { run_id: 'run_1', signal_name: 'go' },
+      },
+    },
+    'what everybody else sees of it',
+  )
+  t.strictSame(after.state.signals, [])
+})
+
+t.test(
+  'an early signal is stored and consumed when a step waits for it, in order of arrival',
+  async (t) => {
+    const scene = started([action('a'), wait('b'), wait('c')])
+      .when('run.signal', go({ n: 1 }))
+      .when('run.signal', go({ n: 2 }))
+    t.strictSame(typesOf(scene), ['signal.stored'])
+    const after = settle(scene, 'job_1', 'completed')
+    t.strictSame(typesOf(after).slice(5), [
+      'step.started',
+      'wait.opened',
+      'wait.resumed',
+      'step.completed',
+      'step.started',
+      'wait.opened',
+      'wait.resumed',
+      'step.completed',
+      'run.completed',
+    ])
+    t.match(record(after).result, {
+      b: { event: { payload: { n: 1 } } },
+      c: { event: { payload: { n: 2 } } },
+    })
+  },
+)
+
+t.test('a signal that does not match stays for a later step', async (t) => {
+  const steps = [
+    wait('a', 'go', {
+      source_id: '${{ meta.run_id }}',
+      match: { 'event.payload.order': '${{ input.order }}' },
+    }),
+    wait('b'),
+  ]
+  const waiting = started(steps, {}, { input: { order: 7 } })
+  t.match(payload(waiting, 'wait.opened'), { match: { 'event.payload.order': 7 } })
+  const other = waiting.when('run.signal', go({ order: 8 })).when('run.signal', { name: 'stop' })
+  t.equal(record(other).status, 'suspended')
+  const after = other.when('run.signal', go({ order: 7 }))
+  t.match(record(after), {
+    status: 'completed',
+    result: { a: { event: { payload: { order: 7 } } }, b: { event: { payload: { order: 8 } } } },
+  })
+  t.strictSame(
+    after.state.signals.map(({ name }) => name),
+    ['stop'],
+  )
+})
+
+t.test('a mapping makes the output', async (t) => {
+  const after = started([
+    wait('a', 'go', {
+      payload_mapping: { id: 'event.payload.order.id', from: 'meta.signal_name' },
+    }),
+  ]).when('run.signal', go({ order: { id: 3 } }))
+  t.strictSame(record(after).result, { a: { id: 3, from: 'go' } })
+})
+
+t.test('a signal whose mapping fails is used up; a retry waits for the next one', async (t) => {
+  const mapping = { payload_mapping: { n: 'event.payload.n - 1' } }
+  const bad = started([wait('a', 'go', mapping, { retry: { max_attempts: 2 } })]).when(
+    'run.signal',
+    go({ n: [] }),
+  )
+  t.strictSame(typesOf(bad), [
+    'signal.stored',
+    'wait.resumed',
+    'step.retried',
+    'run.resumed',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+  t.match(payload(bad, 'step.retried'), {
+    attempt: 2,
+    max_attempts: 2,
+    retry_scope: 'step_policy',
+    error_type: 'expression_error',
+  })
+  t.match(record(bad.when('run.signal', go({ n: 3 }))).result, { a: { n: 2 } })
+  t.match(record(bad.when('run.signal', go({ n: [] }))), {
+    status: 'failed',
+    error_type: 'expression_error',
+  })
+})
+
+t.test(
+  'a signal sent twice with one key is one signal; keys are separate for every name',
+  async (t) => {
+    const first = started([sleep('a')]).when('run.signal', go({ n: 1 }, { idempotency_key: 'k' }))
+    const again = first.when('run.signal', go({ n: 2 }, { idempotency_key: ' k ' }))
+    t.strictSame([again.events, again.reply], [[], first.reply])
+    t.strictSame(first.when('run.signal', { name: 'stop', idempotency_key: 'k' }).reply, {
+      source_event_id: 'sevt_2',
+    })
+    t.strictSame(
+      first.when('run.cancel').when('run.signal', go({}, { idempotency_key: 'k' })).reply,
+      first.reply,
+      'also after the run has ended',
+    )
+  },
+)
+
+t.test('a run that has ended takes no signals, an unknown one neither', async (t) => {
+  const ended = started([sleep('a', '0s')])
+  t.match(ended.when('run.signal', go()).refused, {
+    refused: 'conflict',
+    details: { status: 'completed' },
+  })
+  t.match(ended.when('run.signal', { step_key: 'a' }).refused, { refused: 'conflict' })
+})
+
+t.test('no more signals are stored than the bound', async (t) => {
+  let scene = started([sleep('a')])
+  for (let i = 0; i < MAX_STORED; i++) scene = scene.when('run.signal', go())
+  t.match(scene.when('run.signal', go()).refused, {
+    refused: 'conflict',
+    details: { limit: MAX_STORED },
+  })
+})
+t.test('nor more of them than fit into a state that is stored', async (t) => {
+  let scene = started([sleep('a')])
+  for (let i = 0; i < 17; i++) scene = scene.when('run.signal', go({ text: 'x'.repeat(1_000_000) }))
+  t.match(scene.when('run.signal', go()).refused, {
+    refused: 'conflict',
+    details: { limit: 16 * 1024 * 1024 },
+  })
+  t.match(
+    scene.when('interaction.opened', {
+      interaction_id: 'iact_1',
+      kind: 'request_approval',
+      signal_name: 'go',
+    }).tells,
+    [{ name: 'interaction.withdraw' }],
+    'what would become one is withdrawn',
+  )
+})
+
+t.test(
+  'a signal by step completes the suspended step with its result, whatever it waits for',
+  async (t) => {
+    const waiting = started([wait('a'), action('b'), sleep('c')])
+    const one = waiting.when('run.signal', { step_key: 'a', result: { by: 'hand' } })
+    t.match(one.reply, { id: 'run_1', status: 'suspended', status_code: 200 })
+    t.match(step(one, 'a'), { status: 'completed', result: { by: 'hand' } })
+    const two = one.when('run.signal', { step_key: 'b' })
+    t.match(two.tells, [{ name: 'queue.cancel', input: { job_ids: ['job_1'] } }])
+    t.match(two.when('run.signal', { step_key: 'c' }).reply, {
+      status: 'completed',
+      result: { a: { by: 'hand' }, b: {}, c: {} },
+    })
+  },
+)
+
+t.test('a signal by step refuses a step that is unknown or not suspended', async (t) => {
+  const waiting = started([sleep('z', '0s'), wait('a'), sleep('b')])
+  t.match(waiting.when('run.signal', { step_key: 'nope' }).refused, { refused: 'not_found' })
+  t.match(waiting.when('run.signal', { step_key: 'b' }).refused, {
+    refused: 'bad_request',
+    details: { fields: [{ field: 'step_key', actual: 'pending' }] },
+  })
+  t.match(waiting.when('run.signal', { step_key: 'z' }).refused, {
+    refused: 'bad_request',
+    details: { fields: [{ actual: 'completed' }] },
+  })
+})
+
+t.test('a wait that takes too long fails its step', async (t) => {
+  const waiting = started([wait('a', 'go', {}, { timeout: { duration: '1m' } })])
+  t.match(step(waiting, 'a')?.waiting_on, { kind: 'signal', until: '2026-01-01T00:01:00.000Z' })
+  t.match(payload(waiting, 'wait.opened'), {
+    deadline: '2026-01-01T00:01:00.000Z',
+    expires_at: '2026-01-01T00:01:00.000Z',
+  })
+  const over = waiting.when('wake', {}, { at: START + 60_000 })
+  t.strictSame(typesOf(over), ['wait.timed_out', 'step.failed', 'run.failed'])
+  t.match(payload(over, 'wait.timed_out'), { step: 'a', wait_id: 'wait_1', reason: 'timeout' })
+  t.match(record(over), { status: 'failed', error_type: 'timeout' })
+})
+
+t.test(
+  'a run goes on after a cleanup that timed out, and says so; one that is tried again says that',
+  async (t) => {
+    const cleaning = (retry: object) =>
+      started([sleep('a', '0')], {
+        cleanup: [action('tidy', { timeout: { duration: '1m' }, ...retry }) as never],
+      }).when('wake', {}, { at: START + 60_000 })
+    const over = cleaning({})
+    t.strictSame(typesOf(over).slice(-3), ['step.failed', 'run.resumed', 'run.completed'])
+    t.strictSame(payload(over, 'run.resumed'), { reason: 'timeout' })
+    const again = started([
+      wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2 } }),
+    ]).when('wake', {}, { at: START + 60_000 })
+    t.strictSame(payload(again, 'run.resumed'), { step: 'a', reason: 'retry' })
+  },
+)
+
+t.test('a wait that timed out is tried again after the delay of its policy', async (t) => {
+  const waiting = started([
+    wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2, delay: '10s' } }),
+  ])
+  const delayed = waiting.when('wake', {}, { at: START + 60_000 })
+  t.strictSame(typesOf(delayed), ['wait.timed_out', 'step.retried'], 'it was and stays suspended')
+  t.match(step(delayed, 'a'), {
+    status: 'suspended',
+    attempt: 2,
+    waiting_on: { kind: 'retry', until: '2026-01-01T00:01:10.000Z' },
+  })
+  t.equal(delayed.deadline(), START + 70_000)
+  t.strictSame(
+    typesOf(delayed.when('run.signal', go())),
+    ['signal.stored'],
+    'a signal during the delay is kept',
+  )
+  const again = delayed.when('wake', {}, { at: START + 70_000 })
+  t.strictSame(typesOf(again), [
+    'wait.closed',
+    'step.resumed',
+    'run.resumed',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+  ])
+  t.equal(again.deadline(), START + 130_000)
+  t.match(record(again.when('wake', {}, { at: START + 130_000 })), {
+    status: 'failed',
+    error_type: 'timeout',
+  })
+})

@@ -1,0 +1,171 @@
+/**
+ * Sessions of 10,000 messages: what is stored of one, what a turn commits and what is remembered of its answer are as large as
+ * in a young session, whether it compacts or not. Sizes in characters of JSON.
+ */
+import t from 'tap'
+import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
+import { recall, remember, type Remembered } from '../../../actors/sessions/history/remembered.ts'
+import { sessionActor } from '../../../actors/sessions/session.ts'
+import type { SessionState } from '../../../actors/sessions/state.ts'
+import type { Event } from '../../../protocol/entry.ts'
+import { prefixes } from '../../../protocol/ids.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { START } from '../../support/given.ts'
+import { definition, message, say, tool, use } from './story.ts'
+
+type Open = Record<string, unknown>
+t.setTimeout(120_000)
+const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
+const sizeOf = (value: unknown): number => JSON.stringify(value).length
+
+/** A session without a world around it: as fast as the actor itself. */
+class Long {
+  state = actor.initial() as SessionState
+  /** Jobs that are queued. */
+  readonly jobs: string[] = []
+  committed = 0
+  answered = 0
+  #count = 0
+  readonly #definition
+
+  constructor(compaction: { strategy: 'auto' | 'disabled'; threshold_tokens: number }) {
+    this.#definition = definition([tool('act')], { compaction })
+  }
+  #do(name: string, input: Open): void {
+    const mint: Cause['mint'] = (prefix) =>
+      `${prefixes[prefix]}_${String(++this.#count).padStart(9, '0')}`
+    const cause: Cause = {
+      id: mint('job'),
+      at: START + 1000 * this.#count,
+      principal: { type: 'user', id: 'user_1' },
+      shard: 0,
+      self: { project: 'prj_1', kind: 'session', id: 'ses_1' },
+      mint,
+      secret: () => 'secret',
+    }
+    const decided = actor.decide[name]?.(this.state as never, input as never, cause)
+    if (!decided || 'refused' in decided)
+      throw new Error(`${name} was refused: ${JSON.stringify(decided)}`)
+    const { events, tells = [], next, reply } = decided as Decided<Event, unknown>
+    if (next !== undefined) this.state = next as SessionState
+    this.committed += sizeOf(events)
+    if (typeof reply === 'function')
+      this.answered = sizeOf((reply as (state: never) => unknown)(this.state as never))
+    for (const { name: told, input: given } of tells)
+      if (told === 'queue.enqueue') this.jobs.push((given as { job: { id: string } }).job.id)
+  }
+  #settle(content: readonly Open[] | undefined): void {
+    const job_id = this.jobs.shift()
+    if (job_id === undefined) throw new Error('nothing is queued')
+    this.#do('job.settled', {
+      job_id,
+      attempt: 1,
+      outcome: 'completed',
+      result: content ? message(content) : { ok: true },
+    })
+  }
+  /** A turn with a tool: four messages. Gives what it committed. */
+  turn(
+    n: number,
+    words = 'What is the state of the hosts, and which of them are not green?',
+  ): number {
+    this.committed = 0
+    this.#do('agent.invoke', {
+      agent_ref: { id: 'agt_1' },
+      input: { content: [say(words)], idempotency_key: `key ${String(n).padStart(9, '0')}` },
+      place: {
+        root: 'ses_1',
+        generation: 0,
+        session_key: 'default',
+        agent_id: 'agt_1',
+        agent_name: 'Bot',
+      },
+      definition: this.#definition,
+    })
+    this.#settle([use(`call ${n}`, 'act', { n: String(n).padStart(9, '0') })])
+    this.#settle(undefined)
+    this.#settle([say('All of them are green but the third one, which is being restarted.')])
+    const { committed } = this
+    if (this.state.compacting) this.#settle([say('The hosts were asked after; they are green.')])
+    return committed
+  }
+}
+/** What does not depend on how many keys were used. */
+const rest = ({ keys: _, ...others }: SessionState): number => sizeOf(others)
+const TURNS = 2500
+
+for (const [name, compaction, most] of [
+  ['that is never summed up', { strategy: 'disabled', threshold_tokens: 1000 }, 1_200_000],
+  ['that is summed up', { strategy: 'auto', threshold_tokens: 4000 }, 150_000],
+] as const)
+  t.test(`a session of 10,000 messages ${name} is as small as a young one`, async (t) => {
+    const session = new Long(compaction)
+    let largest = 0
+    let young = 0
+    const commits: number[] = []
+    for (let n = 1; n <= TURNS; n++) {
+      commits.push(session.turn(n))
+      if (n === 100) young = session.answered
+      if (n % 100 === 0) largest = Math.max(largest, rest(session.state))
+    }
+    t.ok(session.state.sequence >= 10_000, `${session.state.sequence} messages`)
+    t.ok(largest < most, `its state has ${largest} characters at most`)
+    t.ok(session.state.window.length <= limits.window.rows)
+    const [early, late] = [Math.max(...commits.slice(10, 110)), Math.max(...commits.slice(-100))]
+    t.ok(
+      late <= early * 1.02,
+      `a turn commits ${late} characters; in the beginning it was ${early}`,
+    )
+    t.ok(
+      session.answered <= young * 1.02,
+      `an answer that is remembered has ${session.answered} characters; in the beginning it was ${young}`,
+    )
+  })
+
+t.test('what was said is not kept in what is remembered of an answer', async (t) => {
+  const session = new Long({ strategy: 'disabled', threshold_tokens: 1000 })
+  session.turn(1, 'word '.repeat(20_000))
+  t.ok(session.answered < 3000, `${session.answered} characters`)
+})
+
+t.test(
+  'long messages are cut off the window as well, where a person begins to speak',
+  async (t) => {
+    const session = new Long({ strategy: 'disabled', threshold_tokens: 1000 })
+    for (let n = 1; n <= 60; n++) {
+      session.turn(n, 'word '.repeat(20_000))
+      const [first] = session.state.window as readonly TranscriptMessage[]
+      if (
+        session.state.size > limits.window.size ||
+        first?.role !== 'user' ||
+        first.content[0]?.type !== 'text'
+      )
+        t.fail(
+          `turn ${n}: ${session.state.size} characters, beginning with ${JSON.stringify(first).slice(0, 200)}`,
+        )
+      if (
+        session.state.size !==
+        session.state.window.reduce((sum, { content }) => sum + sizeOf(content), 0)
+      )
+        t.fail(`turn ${n}: the size is not that of the rows`)
+    }
+    t.ok(
+      session.state.window.length < 240 && session.state.window.length > 60,
+      `${session.state.window.length} rows are shown`,
+    )
+  },
+)
+
+t.test('the newest keys are remembered, and not many more', async (t) => {
+  let keys: Remembered<number> = []
+  for (let n = 0; n < 20_000; n++) keys = remember(keys, String(n), n, 5000)
+  t.equal(keys.reduce((sum, bucket) => sum + Object.keys(bucket).length, 0) <= 5000 + 2 * 128, true)
+  t.strictSame(
+    [19_999, 15_001, 15_000].map((n) => recall(keys, String(n))),
+    [19_999, 15_001, 15_000],
+  )
+  t.equal(recall(keys, '1000'), undefined)
+  t.equal(recall(remember([], '__proto__', 1, 10), '__proto__'), 1)
+  t.equal(recall([{}], 'constructor'), undefined)
+})

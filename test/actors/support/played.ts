@@ -1,0 +1,82 @@
+/** An actor played by hand: commands in, answers out, with the laws that every actor keeps checked at each step. */
+import assert from 'node:assert'
+import {
+  evolve,
+  type AnyActor,
+  type Cause,
+  type Decided,
+  type Effect,
+} from '../../../actors/actor.ts'
+import type { Address, Event, Origin } from '../../../protocol/entry.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { makeId, slotOf } from '../../../protocol/ids.ts'
+
+/** The first moment of every play, Unix milliseconds. */
+export const START = Date.UTC(2026, 0, 1)
+let minted = 0
+const bytes = (): Uint8Array =>
+  Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
+
+/** A reply as tests look at it: the members they use, whatever else it has. */
+export interface Answer {
+  readonly id: string
+  readonly handle: string
+  readonly principal_id: string
+  readonly refused?: string
+  readonly [member: string]: unknown
+}
+export interface Played {
+  /** The time of the next command. */
+  at: number
+  /** Decide a command and apply it: the reply, or the refusal. */
+  send(name: string, input?: unknown, origin?: Partial<Origin>): Answer
+  ask<T>(name: string, input?: unknown): T
+  deadline(): number | undefined
+  /** Events and effects of the last command. */
+  events: readonly (Event & Readonly<Record<string, unknown>>)[]
+  effects: readonly Effect[]
+}
+
+/** Begin to play an actor whose id is its project's. */
+export function played(actor: AnyActor, self: Address): Played {
+  let state: unknown = actor.initial()
+  const play: Played = {
+    at: START,
+    events: [],
+    effects: [],
+    send(name, input = {}, origin = {}) {
+      const cause: Cause = {
+        at: play.at,
+        principal: { type: 'service_account', id: 'svc_tester' },
+        ...origin,
+        id: `cmd${++minted}`,
+        self,
+        shard: 0,
+        mint: (prefix) => makeId(prefix, play.at, bytes(), slotOf(self.id)),
+        secret: () => `secret${++minted}`,
+      }
+      const before = JSON.stringify(state)
+      const arm = actor.decide[name]
+      assert(arm, `the actor decides ${name}`)
+      const decided = arm(state as never, input as never, cause)
+      assert.equal(JSON.stringify(state), before, 'deciding changes nothing')
+      play.events = []
+      play.effects = []
+      if (isRefusal(decided)) return decided as unknown as Answer
+      const { events, reply } = decided as Decided<Event, unknown>
+      play.events = JSON.parse(JSON.stringify(events)) as Played['events']
+      for (const event of play.events) state = evolve(actor, state, event, play.at)
+      state = JSON.parse(JSON.stringify(state)) as unknown
+      play.effects = play.events.flatMap(
+        (event: Event) => actor.react?.[event.type]?.(event as never, self) ?? [],
+      )
+      return (
+        typeof reply === 'function' ? (reply as (state: unknown) => unknown)(state) : reply
+      ) as Answer
+    },
+    ask: <T>(name: string, input?: unknown) =>
+      actor.ask?.[name]?.(state as never, input as never, play.at) as T,
+    deadline: () => actor.deadline?.(state as never),
+  }
+  return play
+}

@@ -1,0 +1,52 @@
+/** Which server and key a command uses: flags, environment, profiles, data folder; and to whom no key is ever sent. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { connectionOf } from '../../../client/cli/connection/connection.ts'
+import { profileFile, readProfiles, saveProfile } from '../../../client/cli/connection/profiles.ts'
+
+const files = { 'root.key': 'bat_root\n' }
+
+t.test('BATON_PORT names a server of this machine', async (t) => {
+  const env = { BATON_PORT: '9000', BATON_DATA: t.testdir(files) }
+  t.strictSame(connectionOf({}, env).url, ['http://127.0.0.1:9000'])
+  t.equal(connectionOf({}, env).key, 'bat_root')
+})
+
+t.test('the owner key of a data folder is sent to this machine only', async (t) => {
+  const env = { BATON_DATA: t.testdir(files), BATON_CONFIG: join(t.testdirName, 'none.json') }
+  for (const server of ['http://localhost:8080', 'https://[::1]:8443', 'http://127.0.0.2'])
+    t.equal(connectionOf({ server }, env).key, 'bat_root', server)
+  for (const server of [
+    'https://baton.example.org',
+    'http://127.0.0.1.example.org',
+    'http://10.0.0.1:8080',
+    'http://127.0.0.1,http://baton.example.org',
+  ])
+    t.throws(() => connectionOf({ server }, env), { name: 'Mistake' }, server)
+})
+
+t.test('a profile keeps its key for its own servers', async (t) => {
+  const folder = t.testdir(files)
+  const env = { BATON_DATA: folder, BATON_CONFIG: join(folder, 'config', 'profiles.json') }
+  saveProfile(env, 'work', { server: 'https://a.test,https://b.test', key: 'bat_w', project: 'p' })
+  saveProfile(env, 'home', { server: 'http://127.0.0.1:9000', key: 'bat_h' })
+  t.equal(readProfiles(env).current, 'work', 'the first profile is the current one')
+  t.equal(statSync(profileFile(env)).mode & 0o777, 0o600)
+  t.strictSame(connectionOf({}, env), {
+    url: ['https://a.test', 'https://b.test'],
+    key: 'bat_w',
+    project: 'p',
+  })
+  t.equal(connectionOf({ server: 'https://b.test/' }, env).key, 'bat_w')
+  t.throws(() => connectionOf({ server: 'https://c.test' }, env), { name: 'Mistake' })
+  t.throws(
+    () => connectionOf({ profile: 'work', server: 'https://c.test' }, env),
+    { name: 'Mistake' },
+    'also when it is named',
+  )
+  t.equal(connectionOf({ profile: 'home' }, { ...env, BATON_URL: 'https://a.test' }).key, 'bat_h')
+  t.equal(connectionOf({}, { ...env, BATON_KEY: 'bat_env' }).key, 'bat_env')
+  t.equal(connectionOf({ key: 'bat_flag' }, { ...env, BATON_KEY: 'bat_env' }).key, 'bat_flag')
+  t.throws(() => connectionOf({ profile: 'play' }, env), { message: /work, home/ })
+})

@@ -1,0 +1,160 @@
+/** How answers are shown, how misspelt words are corrected, what names find, what shells complete. */
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import t from 'tap'
+import { addClientCommands } from '../../../client/cli/commands.ts'
+import { resolveNames } from '../../../client/cli/names.ts'
+import { isFormat, itemsOf, shown } from '../../../client/cli/output.ts'
+import { closest } from '../../../client/suggest.ts'
+import { oneLineErrors } from '../../../client/cli/usage.ts'
+import { Transport } from '../../../client/transport.ts'
+import { api } from '../../../protocol/api.ts'
+
+const runs = {
+  items: [
+    {
+      definition_version: 1,
+      id: 'run_01',
+      status: 'failed',
+      error_message: 'x'.repeat(200),
+      input: { a: 1 },
+      created_at: '2031-02-03T04:05:06.007Z',
+      tags: ['a', 'b'],
+    },
+    { id: 'run_02', status: 'queued', created_at: '2031-02-03T05:05:06.007Z' },
+  ],
+  has_more: false,
+}
+
+t.test('a list is a table of what fits', async (t) => {
+  const lines = shown(runs, 'table', 60, 'UTC').split('\n')
+  t.match(lines[0], /^ID +STATUS +CREATED AT/)
+  t.match(lines[1], /^run_01 +failed +2031-02-03 04:05:06/)
+  t.match(lines[2], /^run_02 +queued +2031-02-03 05:05:06$/)
+  t.ok(lines.every((line) => line.length <= 60))
+  const wide = shown(runs, 'wide', 60, 'UTC')
+  t.match(wide, /x{200}/, 'nothing is cut when everything is asked for')
+  t.match(wide, /a,b/)
+  t.notMatch(wide, /INPUT/, 'what is not plain is for json and yaml')
+})
+
+t.test('text of others cannot move the cursor of the terminal', async (t) => {
+  const text = shown({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
+  t.notMatch(text, /\u001b/)
+  t.equal(text.split('\n').length, 2)
+})
+
+t.test('json and yaml keep everything', async (t) => {
+  t.strictSame(JSON.parse(shown(runs, 'json', 20)), runs)
+  t.match(shown(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
+  t.equal(itemsOf({ id: 'run_01' }), undefined)
+})
+
+t.test('one field is plain text, a line for each record', async (t) => {
+  t.equal(shown(runs, 'field=id', 20), 'run_01\nrun_02')
+  t.equal(shown(runs.items[0], 'field=input.a', 20), '1')
+  t.equal(shown(runs.items[0], 'field=tags', 20), '["a","b"]')
+  t.throws(() => shown(runs.items[1], 'field=input', 20), {
+    name: 'Mistake',
+    message: 'The answer has no field input. There are: id, status, created_at.',
+  })
+  for (const name of ['__proto__', 'id.length', 'constructor'])
+    t.throws(() => shown(runs.items[1], `field=${name}`, 20), /has no field/)
+  t.strictSame(['table', 'field=id', 'field=', 'text'].map(isFormat), [true, true, false, false])
+})
+
+t.test('the nearest word is meant when it is near', async (t) => {
+  t.equal(closest('supprot', ['support', 'sales']), 'support')
+  t.equal(closest('Support', ['support']), 'support')
+  t.equal(closest('billing', ['support', 'sales']), undefined)
+})
+
+t.test('names stand for ids', async (t) => {
+  const agents = [
+    { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059D', name: 'support' },
+    { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059E', name: 'twin' },
+    { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059F', name: 'twin' },
+  ]
+  const asked: string[] = []
+  const transport = new Transport({
+    url: 'http://a.test',
+    key: 'k',
+    fetch: (async (url: string) => {
+      asked.push(url)
+      if (url.includes('/users'))
+        return new Response('{"error":{"code":"permission_denied","message":"No."}}', {
+          status: 403,
+        })
+      return Response.json({ items: agents, has_more: false })
+    }) as typeof fetch,
+  })
+  const get = (id: string) => resolveNames(transport, 'agent.get', api['agent.get'], { id })
+  t.strictSame(await get('support'), { id: agents[0]?.id })
+  t.strictSame(await get(agents[1]?.id ?? ''), { id: agents[1]?.id })
+  t.equal(asked.length, 1, 'an id is not looked up')
+  await t.rejects(get('twin'), { name: 'Mistake', message: /2 agents: agt_.*E, agt_.*F/ })
+  await t.rejects(get('supprot'), { name: 'Mistake', message: /Did you mean "support"/ })
+  t.strictSame(
+    await resolveNames(transport, 'interaction.create', api['interaction.create'], {
+      target_user_ids: ['role:Operator', 'ada'],
+    }),
+    { target_user_ids: ['role:Operator', 'ada'] },
+    'roles are names already, and what may not be listed is sent as it is',
+  )
+})
+
+t.test('bash completes commands and flags', async (t) => {
+  const printed: string[] = []
+  const program = new Command('baton')
+  addClientCommands(
+    program,
+    {},
+    {
+      env: {},
+      print: (line) => printed.push(line),
+      note: () => {},
+      guarded: (action) => action,
+    },
+  )
+  await program.parseAsync(['completion', 'bash'], { from: 'user' })
+  const file = join(t.testdir({}), 'baton.bash')
+  writeFileSync(
+    file,
+    `${printed[0]}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _baton; echo "\${COMPREPLY[@]}"\n`,
+  )
+  const complete = (...words: string[]) =>
+    spawnSync('bash', [file, ...words], { encoding: 'utf8' })
+      .stdout.trim()
+      .split(' ')
+  t.ok(complete('baton', 'ru').includes('run'))
+  t.ok(complete('baton', 'run', '').includes('start'))
+  t.ok(complete('baton', 'run', 'start', '--in').includes('--input'))
+  t.ok(complete('baton', 'run', 'start', '--input', '{}', '--ser').includes('--server'))
+  t.notOk(complete('baton', 'run', '').includes('project-steps'), 'older forms are hidden')
+})
+
+t.test('a mistake is one line with the nearest word and where to look', async (t) => {
+  const errors: string[] = []
+  const program = new Command('baton').exitOverride().configureOutput({
+    writeErr: (text) => errors.push(text),
+  })
+  const silent = { env: {}, print: () => {}, note: () => {}, guarded: (action: never) => action }
+  addClientCommands(program, {}, silent)
+  oneLineErrors(program)
+  const line = async (...words: string[]) => {
+    errors.length = 0
+    await t.rejects(program.parseAsync(words, { from: 'user' }))
+    return errors.join('')
+  }
+  t.match(
+    await line('rnu'),
+    /^error: unknown command 'rnu' \(Did you mean run\?\) See: baton --help\n$/,
+  )
+  t.match(
+    await line('run', 'list', '--stauts', 'failed'),
+    /^error: .*\(Did you mean --status\?\) See: baton run list --help\n$/,
+  )
+  t.match(await line('run', 'get'), /^error: .*'id' See: baton run get --help\n$/)
+})

@@ -1,0 +1,192 @@
+/** A worker without a world: a clock that is moved by hand and sockets whose other end is the test. */
+import { Worker } from '../../../client/worker.ts'
+import type { JobEvent, WorkerOptions, WorkerState } from '../../../client/worker/options.ts'
+import type { Clock, Dial, SocketEvents } from '../../../client/worker/ports.ts'
+import type { ClaimedJob, Down, Up } from '../../../protocol/workers/socket.ts'
+
+class ManualClock implements Clock {
+  #now = 0
+  #next = 0
+  #ids = 0
+  readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>()
+  now(): number {
+    return this.#now
+  }
+  after(ms: number, run: () => void): () => void {
+    const id = this.#next++
+    this.#timers.set(id, { at: this.#now + ms, run })
+    return () => this.#timers.delete(id)
+  }
+  /** In the middle: pauses are neither stretched nor shortened. */
+  random(): number {
+    return 0.5
+  }
+  unique(): string {
+    return String(++this.#ids)
+  }
+  get timers(): number {
+    return this.#timers.size
+  }
+  /** Let time pass, firing what is due in order. */
+  async pass(ms: number): Promise<void> {
+    const end = this.#now + ms
+    for (;;) {
+      await settled()
+      const [id, due] =
+        [...this.#timers]
+          .filter(([, { at }]) => at <= end)
+          .sort(([a, x], [b, y]) => x.at - y.at || a - b)[0] ?? []
+      if (id === undefined || !due) break
+      this.#timers.delete(id)
+      this.#now = due.at
+      due.run()
+    }
+    this.#now = end
+    await settled()
+  }
+}
+/** Everything that promises had to do is done. */
+export const settled = (): Promise<void> => new Promise((done) => setImmediate(done))
+
+/** The server's end of one socket. */
+class Peer {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly events: SocketEvents
+  readonly sent: Up[] = []
+  pings = 0
+  closedWith: number | 'dropped' | undefined
+  /** As a server does, at once. */
+  answersDraining = true
+  constructor(url: string, headers: Readonly<Record<string, string>>, events: SocketEvents) {
+    this.url = url
+    this.headers = headers
+    this.events = events
+  }
+  /** Frames of one type, in the order they came. */
+  all<T extends Up['type']>(type: T): Extract<Up, { type: T }>[] {
+    return this.sent.filter((frame): frame is Extract<Up, { type: T }> => frame.type === type)
+  }
+  last<T extends Up['type']>(type: T): Extract<Up, { type: T }> {
+    const frame = this.all(type).at(-1)
+    if (!frame) throw new Error(`no ${type} was sent`)
+    return frame
+  }
+  say(frame: Down): void {
+    this.events.frame(JSON.stringify(frame))
+  }
+  /** Open, and answer the registration. */
+  accept(token = 'wst_1', cadence = 20): void {
+    this.events.opened()
+    const { message_id } = this.last('worker.register')
+    this.say({
+      type: 'worker.registered',
+      ...(message_id !== undefined && { message_id }),
+      worker_session_token: token,
+      lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence },
+    })
+  }
+  /** Answer the latest claim with these jobs. */
+  async give(...jobs: ClaimedJob[]): Promise<void> {
+    const { message_id } = this.last('jobs.claim')
+    this.say({ type: 'jobs.claimed', ...(message_id !== undefined && { message_id }), jobs })
+    await settled()
+  }
+  /** Acknowledge every report so far. */
+  acknowledge(): void {
+    for (const { job_id, message_id } of this.all('job.report'))
+      this.say({ type: 'job.report.ack', job_id, ...(message_id !== undefined && { message_id }) })
+  }
+}
+
+export interface Stand {
+  readonly clock: ManualClock
+  readonly peers: Peer[]
+  readonly worker: Worker
+  readonly states: WorkerState[]
+  readonly events: JobEvent[]
+  readonly lines: string[]
+  /** The newest socket. */
+  peer(): Peer
+}
+/** A worker on its stand. */
+export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'actions'>): Stand {
+  const clock = new ManualClock()
+  const peers: Peer[] = []
+  const states: WorkerState[] = []
+  const events: JobEvent[] = []
+  const lines: string[] = []
+  const dial: Dial = (url, headers, socketEvents) => {
+    const peer = new Peer(url, headers, socketEvents)
+    peers.push(peer)
+    return {
+      send: (text) => {
+        const frame = JSON.parse(text) as Up
+        peer.sent.push(frame)
+        if (frame.type === 'worker.draining' && peer.answersDraining)
+          queueMicrotask(() =>
+            peer.say({
+              type: 'worker.draining.ack',
+              ...(frame.message_id !== undefined && { message_id: frame.message_id }),
+            }),
+          )
+      },
+      ping: () => void peer.pings++,
+      close: (code) => {
+        peer.closedWith = code
+      },
+      drop: () => {
+        peer.closedWith ??= 'dropped'
+      },
+    }
+  }
+  const worker = new Worker(
+    {
+      url: 'http://a.test',
+      key: 'bat_k',
+      instance: 'box-1',
+      ...options,
+      onState: (state) => states.push(state),
+      onJob: (event) => events.push(event),
+      log: (line) => lines.push(line),
+    },
+    { clock, dial },
+  )
+  const peer = () => {
+    const newest = peers.at(-1)
+    if (!newest) throw new Error('nothing was dialled')
+    return newest
+  }
+  return { clock, peers, worker, states, events, lines, peer }
+}
+
+let made = 0
+/** A job that a claim hands out. */
+export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
+  id: `job_${++made}`,
+  kind: 'action_execution',
+  origin: 'loop_action_step',
+  executor_kind: 'customer_worker',
+  queue: 'default',
+  action_name,
+  spec: { parameters: {} },
+  lease_token: `lt_${made}`,
+  claim_attempt: 1,
+  lease_duration_seconds: 60,
+  heartbeat_cadence_seconds: 20,
+  ...more,
+})
+/** Something that the test finishes. */
+export function deferred<T>(): {
+  readonly promise: Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+} {
+  let resolve!: (value: T) => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  return { promise, resolve, reject }
+}

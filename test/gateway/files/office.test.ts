@@ -1,0 +1,112 @@
+/** Office files as what they say. */
+import fc from 'fast-check'
+import t from 'tap'
+import { inspect } from '../../../gateway/files/file.ts'
+import { markdownOf } from '../../../gateway/files/office.ts'
+import { openArchive, type Archive } from '../../../gateway/files/zip.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { zip } from './office-archives.ts'
+
+const types = { '[Content_Types].xml': '<Types/>' }
+const said = async (members: Readonly<Record<string, string>>) =>
+  markdownOf(openArchive(zip({ ...types, ...members })) as Archive)
+const p = (text: string, style = '') =>
+  `<w:p>${style === '' ? '' : `<w:pPr>${style}</w:pPr>`}<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`
+
+t.test('a document: headings, paragraphs, lists, tables', async (t) => {
+  const cell = (text: string) => `<w:tc>${p(text)}</w:tc>`
+  t.equal(
+    await said({
+      'word/document.xml': `<?xml version="1.0"?><w:document><w:body>${p('Plan', '<w:pStyle w:val="Heading1"/>')}${p('a &lt; b &amp; &#x43;')}${p('')}${p('first', '<w:numPr><w:ilvl w:val="0"/></w:numPr>')}<w:p><w:r><w:t>one</w:t><w:tab/><w:t>two</w:t><w:br/><w:t>three</w:t></w:r></w:p><w:tbl><w:tr>${cell('k|')}${cell('v')}</w:tr><w:tr>${cell('1')}</w:tr></w:tbl>${p('end')}</w:body></w:document>`,
+    }),
+    '# Plan\n\na < b & C\n\n- first\n\none\ttwo\nthree\n\n| k\\| | v |\n| --- | --- |\n| 1 |  |\n\nend',
+  )
+})
+
+t.test('a workbook: sheets with their names, cells in their columns', async (t) => {
+  t.equal(
+    await said({
+      'xl/workbook.xml':
+        '<workbook><sheets><sheet name="Costs &amp; more" sheetId="1" r:id="rId1"/><sheet name="Empty" sheetId="2"/></sheets></workbook>',
+      'xl/sharedStrings.xml':
+        '<sst><si><t>item</t></si><si><r><t>co</t></r><r><t>st</t></r></si></sst>',
+      'xl/worksheets/sheet1.xml':
+        '<worksheet><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>pen</t></is></c><c r="B2" t="b"><v>1</v></c><c r="C2"><f>1+1</f><v>2</v></c></row></sheetData></worksheet>',
+      'xl/worksheets/sheet2.xml': '<worksheet/>',
+    }),
+    '## Costs & more\n\n| item |  | cost |\n| --- | --- | --- |\n| pen | TRUE | 2 |',
+  )
+})
+
+t.test('a presentation: its slides in their order', async (t) => {
+  const slide = (...texts: string[]) =>
+    `<p:sld>${texts.map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`).join('')}</p:sld>`
+  t.equal(
+    await said({
+      'ppt/presentation.xml': '<p/>',
+      'ppt/slides/slide10.xml': slide('last'),
+      'ppt/slides/slide2.xml': slide('second', '', 'line'),
+      'ppt/slides/slide1.xml': slide('first'),
+    }),
+    '## Slide 1\n\nfirst\n\n## Slide 2\n\nsecond\n\nline\n\n## Slide 3\n\nlast',
+  )
+})
+
+t.test('what a file is, and what is not opened', async (t) => {
+  const kind = async (bytes: Buffer) => {
+    const found = await inspect(bytes, 'a.docx', undefined)
+    return isRefusal(found)
+      ? found.refused
+      : [found.facts.mime_type.split('.').at(-2), found.facts.conversion?.state]
+  }
+  t.same(await kind(zip({ ...types, 'word/document.xml': p('x') })), ['wordprocessingml', 'ready'])
+  t.same(await kind(zip({ ...types, 'xl/workbook.xml': '<a/>' })), ['spreadsheetml', 'ready'])
+  t.same(
+    await kind(zip({ ...types, 'ppt/presentation.xml': '<a/>' })),
+    ['presentationml', 'failed'],
+    'it has no slides',
+  )
+  t.same(
+    await kind(zip({ ...types, 'word/document.xml': p('x') }, 1)),
+    ['wordprocessingml', 'failed'],
+    'it holds more than it says',
+  )
+  t.equal(
+    await kind(zip({ ...types, 'word/document.xml': p('x'), 'word/vbaProject.bin': 'x' })),
+    'payload_too_large',
+  )
+  t.equal(
+    await kind(zip({ ...types, 'word/document.xml': p('x') }, 100_000_000)),
+    'payload_too_large',
+  )
+  t.equal(await kind(zip({ 'word/document.xml': p('x') })), 'bad_request')
+  t.equal(await kind(zip({ 'readme.txt': 'x' })), 'bad_request')
+})
+
+t.test('whatever is in it is read in passing', async () => {
+  const whole = zip({ ...types, 'word/document.xml': p('x') })
+  await fc.assert(
+    fc.asyncProperty(fc.nat(whole.length), fc.uint8Array({ maxLength: 4 }), async (at, noise) => {
+      const bytes = Buffer.concat([whole.subarray(0, at), noise, whole.subarray(at + noise.length)])
+      const archive = openArchive(bytes)
+      if (archive && archive !== 'unsafe') await markdownOf(archive)
+    }),
+  )
+  for (const trap of [
+    '<'.repeat(2e5),
+    `<${'a'.repeat(2e5)}<`,
+    `<a ${'b="'.repeat(1e5)}<`,
+    `<w:t>${' '.repeat(2e5)}x</w:t>`,
+    '&'.repeat(2e5),
+    `<w:tbl>${'<w:tr>'.repeat(5e4)}`,
+  ]) {
+    const before = process.cpuUsage().user
+    await said({ 'word/document.xml': `<w:p><w:t>${trap}</w:t></w:p>` })
+    await said({
+      'xl/workbook.xml': trap,
+      'xl/worksheets/sheet1.xml': `<row><c><v>${trap}</v></c></row>`,
+    })
+    const ms = (process.cpuUsage().user - before) / 1000
+    if (ms > 3000) throw new Error(`${trap.slice(0, 20)} took ${ms} ms`)
+  }
+})

@@ -1,0 +1,120 @@
+import t from 'tap'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { settleAll } from '../../support/memory.ts'
+import { edge, ORG, PRJ } from '../support/given.ts'
+
+const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
+const reserved = (id: string, handle: string) => ({ reserved: { id, handle, organization: ORG } })
+/** A gate that the test opens. */
+const gate = () => {
+  let open = () => {}
+  const closed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { closed, open }
+}
+
+t.test('configuration is read once and shared', async (t) => {
+  const it = edge()
+  await Promise.all([
+    it.directory.organization(),
+    it.directory.organization(),
+    it.directory.project(PRJ),
+  ])
+  await it.directory.project(PRJ)
+  t.same(it.asked, [`${ORG} directory`, `${PRJ} directory`])
+  await it.directory.refreshProject(PRJ)
+  t.equal(it.asked.length, 3)
+})
+t.test('what was forgotten is read again, and listeners hear of it', async (t) => {
+  const it = edge()
+  const heard: unknown[] = []
+  const stop = it.directory.onChange((id) => heard.push(id))
+  await it.directory.project(PRJ)
+  it.change(PRJ, 'principal.create', { name: 'bot' })
+  const known = await it.directory.project(PRJ)
+  t.equal(isRefusal(known) ? 0 : Object.keys(known.principals).length, 1)
+  t.same(heard, [PRJ])
+  stop()
+  it.directory.forget(PRJ)
+  t.same(heard, [PRJ])
+})
+t.test('a load that was overtaken by a change is thrown away', async (t) => {
+  const it = edge()
+  const { closed, open } = gate()
+  it.gate = closed
+  const early = it.directory.project(PRJ)
+  await settleAll()
+  it.gate = undefined
+  it.change(PRJ, 'principal.create', { name: 'bot' })
+  open()
+  const known = await early
+  t.equal(
+    isRefusal(known) ? 0 : Object.keys(known.principals).length,
+    1,
+    'who waited for it sees the change',
+  )
+  t.equal(it.asked.length, 2)
+})
+t.test('a failed load is not kept', async (t) => {
+  const it = edge()
+  it.broken = true
+  t.match(await it.directory.project(PRJ), { refused: 'service_unavailable' })
+  it.broken = false
+  t.match(await it.directory.project(PRJ), { id: PRJ })
+})
+t.test('without a fresh lease nothing is known, and afterwards nothing old', async (t) => {
+  const it = edge()
+  const heard: unknown[] = []
+  it.directory.onChange((id) => heard.push(id))
+  await it.directory.project(PRJ)
+  it.fresh = false
+  t.match(await it.directory.project(PRJ), { refused: 'service_unavailable' })
+  t.match(await it.directory.organization(), { refused: 'service_unavailable' })
+  it.fresh = true
+  it.advance(250)
+  t.same(heard, [undefined], 'whatever is open has to be looked at again')
+  t.match(await it.directory.project(PRJ), { id: PRJ })
+  t.equal(it.asked.length, 2)
+})
+t.test(
+  'when another gateway has ended, nothing is believed that it may have changed',
+  async (t) => {
+    const it = edge()
+    const heard: unknown[] = []
+    it.directory.onChange((id) => heard.push(id))
+    await it.directory.project(PRJ)
+    it.advance(1000)
+    t.same(heard, [])
+    it.ended++
+    it.advance(250)
+    t.same(heard, [undefined], 'whatever is open has to be looked at again')
+    await it.directory.project(PRJ)
+    it.advance(1000)
+    await it.directory.project(PRJ)
+    t.equal(it.asked.length, 2)
+  },
+)
+t.test('a lease lost while a load is under way spoils it', async (t) => {
+  const it = edge()
+  const { closed, open } = gate()
+  it.gate = closed
+  const early = it.directory.project(PRJ)
+  await settleAll()
+  it.fresh = false
+  open()
+  t.match(await early, { refused: 'service_unavailable' })
+})
+
+t.test('definitions are kept by version', async (t) => {
+  const it = edge()
+  it.change(PRJ, 'workflow.create', { name: 'W', spec, ...reserved('wfd_1', 'w') })
+  t.match(await it.directory.definition(PRJ, 'wfd_1'), { id: 'wfd_1', version: 1, spec })
+  await it.directory.definition(PRJ, 'wfd_1')
+  t.equal(it.asked.filter((what) => what.endsWith('definition')).length, 1)
+  it.change(PRJ, 'workflow.update', { id: 'wfd_1', spec })
+  t.match(await it.directory.definition(PRJ, 'wfd_1'), { version: 2 })
+  it.change(PRJ, 'workflow.delete', { id: 'wfd_1' })
+  t.equal(await it.directory.definition(PRJ, 'wfd_1'), undefined)
+  t.equal(await it.directory.definition(PRJ, '__proto__'), undefined)
+})

@@ -1,0 +1,63 @@
+/** What turns begin with is read once for as long as the configuration stays the one that is known, and anew when it does not. */
+import t from 'tap'
+import type { Edge } from '../../../gateway/call.ts'
+import { agentOf } from '../../../gateway/sessions/definition.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+
+/** An edge that knows one project with one agent; counts how often its owner is asked. */
+function edgeOf() {
+  const it = {
+    asked: 0,
+    status: 'active',
+    project: { agents: { agt_1: { name: 'helper' } } } as object,
+    organization: { projects: {} } as object,
+  }
+  const edge = {
+    world: {
+      settings: { brand: 'Service' },
+      organization: () => 'org_1',
+      ask: async () => {
+        it.asked++
+        return {
+          agent: { id: 'agt_1', name: 'helper', status: it.status },
+          toolkits: [],
+          skills: [],
+          kept: { toolkits: {}, skills: {} },
+        }
+      },
+    },
+    directory: { project: () => it.project, organization: () => it.organization },
+  } as unknown as Edge
+  const find = async (ref: { readonly id?: string; readonly name?: string }): Promise<string> => {
+    const agent = await agentOf(edge, 'prj_1', ref)
+    return isRefusal(agent) ? agent.refused : agent.status
+  }
+  return { it, find }
+}
+
+t.test(
+  'given a configuration that is known, when an agent is wanted again, then its owner is not asked again',
+  async (t) => {
+    const { it, find } = edgeOf()
+    t.strictSame(
+      [await find({ id: 'agt_1' }), await find({ name: 'helper' }), await find({ id: 'agt_2' })],
+      ['active', 'active', 'not_found'],
+    )
+    t.equal(it.asked, 1)
+  },
+)
+
+t.test(
+  'given a change of the project or of the organization, when an agent is wanted, then it is as it is now',
+  async (t) => {
+    const { it, find } = edgeOf()
+    await find({ id: 'agt_1' })
+    it.status = 'archived'
+    it.project = { ...it.project }
+    t.equal(await find({ id: 'agt_1' }), 'agent_inactive')
+    it.status = 'active'
+    it.organization = { ...it.organization }
+    t.equal(await find({ id: 'agt_1' }), 'active')
+    t.equal(it.asked, 3)
+  },
+)

@@ -1,0 +1,443 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Follower, type Page } from '../../../gateway/streams/follow.ts'
+import type { Sink } from '../../../gateway/http/respond.ts'
+import { refuse, type Refusal } from '../../../protocol/errors.ts'
+
+/** Items of a page; and of one for who is behind. */
+const LIMIT = 3
+const LONG = 7
+interface Visible {
+  readonly cursor: number
+  readonly shown: boolean
+}
+interface Entry {
+  readonly prev: number
+  readonly last: number
+  readonly events: readonly Visible[]
+  readonly ends: boolean
+}
+
+/** A sequence, a view that lags behind it, live messages that get lost, repeated and reordered, and clients that stop reading. */
+class Model {
+  readonly entries: Entry[] = []
+  readonly clients: {
+    after: number
+    got: number[]
+    ended: boolean
+    drain: () => void
+    resets: number
+  }[] = []
+  readonly pending: (() => void)[] = []
+  applied = 0
+  oldest = 0
+  questions = 0
+  /** Whether questions without a cursor may be answered from before. */
+  stale = false
+  /** Whether the view answers as soon as it has anything new. */
+  eager = false
+  readonly #choose: (below: number) => number
+  readonly follower: Follower
+
+  constructor(choose: (below: number) => number) {
+    this.#choose = choose
+    this.follower = new Follower(
+      (after, fresh, behind) => this.#ask(after, fresh, behind ? LONG : LIMIT),
+      (_, run) => {
+        this.pending.push(run)
+        return () => {}
+      },
+    )
+  }
+
+  get last(): number {
+    return this.entries.at(-1)?.last ?? 0
+  }
+
+  /** Commit an entry of one to three events; its live message arrives never, once or twice. */
+  commit(ends = false, copies = this.#choose(4) % 3): void {
+    const first = this.last + 1 + this.#choose(5)
+    const events = Array.from({ length: 1 + this.#choose(3) }, (_, index) => ({
+      cursor: first + index,
+      shown: ends || this.#choose(3) < 2,
+    }))
+    const entry = { prev: this.last, last: events.at(-1)?.cursor ?? 0, events, ends }
+    this.entries.push(entry)
+    const items = () =>
+      events.filter(({ shown }) => shown).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
+    for (let i = 0; i < copies; i++)
+      this.pending.push(() => this.follower.hear(entry.prev, entry.last, items, ends))
+  }
+
+  #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
+    this.questions++
+    // What everybody else knows to be committed, a view may not: its journal may be asked of a leader that was replaced.
+    const partial = this.eager && fresh !== undefined
+    const wanted = partial ? Math.min(fresh, after + 1) : fresh
+    const needed =
+      wanted !== undefined
+        ? (this.entries.find(({ last }) => last >= wanted)?.last ?? wanted)
+        : this.stale && this.#choose(3) === 0
+          ? this.#choose(this.last + 1)
+          : this.last
+    const failure = this.#choose(10)
+    return new Promise((resolve, reject) =>
+      this.pending.push(() => {
+        if (failure === 8) return resolve(refuse('service_unavailable'))
+        if (failure === 9) return reject(new Error('nobody answers'))
+        const late = failure === 7 && this.applied < needed
+        const reachable = this.entries.filter(({ last }) => last > this.applied)
+        if (!late)
+          this.applied = Math.max(
+            this.applied,
+            needed,
+            reachable[this.#choose(reachable.length + 1)]?.last ?? 0,
+          )
+        const known = this.entries.filter(({ last }) => last <= this.applied)
+        const shown = known
+          .flatMap(({ events }) => events)
+          .filter((event) => event.shown && event.cursor > after && event.cursor >= this.oldest)
+        const items = shown.slice(0, limit).map(({ cursor }) => ({ cursor, frame: `${cursor}\n` }))
+        const more = items.length === limit
+        const answer = {
+          items,
+          more,
+          last: known.at(-1)?.last ?? 0,
+          ended: !more && (known.at(-1)?.ends ?? false),
+          oldest: this.oldest,
+          partial,
+          late,
+        }
+        this.pending.push(() => resolve(answer))
+      }),
+    )
+  }
+
+  async join(after: number): Promise<void> {
+    const opening = await this.follower.open(after).catch(() => refuse('service_unavailable'))
+    if ('refused' in opening) return
+    const client = { after, got: [] as number[], ended: false, drain: () => {}, resets: 0 }
+    this.clients.push(client)
+    let unread = 0
+    let onDrain = () => {}
+    let onClose = () => {}
+    client.drain = () => {
+      unread = 0
+      onDrain()
+    }
+    const sink: Sink = {
+      write: (piece) => {
+        unread++
+        const text = Buffer.from(piece).toString()
+        if (/^\d/.test(text)) client.got.push(...text.trim().split('\n').map(Number))
+        else client.resets++
+      },
+      get full() {
+        return unread > 4
+      },
+      get closed() {
+        return client.ended
+      },
+      onDrain: (run) => {
+        onDrain = run
+      },
+      onClose: (run) => {
+        onClose = run
+      },
+      end: () => {
+        if (client.ended) return
+        client.ended = true
+        onClose()
+      },
+    }
+    this.follower.join(sink, after, opening)
+  }
+
+  /** Cursors that a client must have been shown. */
+  expected(after: number): number[] {
+    return this.entries
+      .flatMap(({ events }) => events)
+      .filter(({ cursor, shown }) => shown && cursor > after)
+      .map(({ cursor }) => cursor)
+  }
+
+  async step(): Promise<void> {
+    const index = this.#choose(this.pending.length)
+    const [run] = this.pending.splice(index, 1)
+    run?.()
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  /** Everything that is under way happens. */
+  async rest(drain: boolean): Promise<void> {
+    for (let turns = 0; ; turns++) {
+      if (drain) for (const client of this.clients) client.drain()
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      if (this.pending.length === 0) return
+      if (turns > 5000) throw new Error('does not come to rest')
+      await this.step()
+    }
+  }
+}
+
+t.test(
+  'whatever is lost, repeated, late or refused: every client gets every event once, in order, and then the end',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.nat(1_000_000)),
+        fc.array(fc.nat(99), { minLength: 10, maxLength: 120 }),
+        fc.boolean(),
+        fc.boolean(),
+        async (numbers, actions, lossy, eager) => {
+          const model = new Model((below) =>
+            below <= 1 ? 0 : (numbers.next().value as number) % below,
+          )
+          model.stale = lossy
+          model.eager = eager
+          for (const action of actions) {
+            if (action < 30) model.commit(false, lossy ? undefined : 1 + (action % 2))
+            else if (action < 35 && model.last > 0) model.follower.notice(model.last)
+            else if (action < 45)
+              void model.join(action % 2 === 0 ? 0 : Math.max(0, model.last - (action % 7)))
+            else if (action < 48 && lossy) model.follower.check()
+            else if (action < 58) model.clients[action % Math.max(1, model.clients.length)]?.drain()
+            else await model.step()
+          }
+          await model.rest(true)
+          model.stale = false
+          if (!lossy)
+            for (const client of model.clients)
+              if (client.got.length !== model.expected(client.after).length)
+                throw new Error('a client waits although nothing was lost')
+          model.commit(true, lossy ? undefined : 1)
+          await model.rest(true)
+          if (lossy) model.follower.check()
+          await model.rest(true)
+          for (const client of model.clients) {
+            if (JSON.stringify(client.got) !== JSON.stringify(model.expected(client.after)))
+              throw new Error(
+                `client after ${client.after} got ${client.got} instead of ${model.expected(client.after)}`,
+              )
+            if (!client.ended) throw new Error('a client was left waiting')
+          }
+          if (model.follower.clients !== 0) throw new Error('a client was kept')
+        },
+      ),
+      { numRuns: 400 },
+    )
+  },
+)
+
+/** A model where nothing goes wrong. */
+const calm = () => new Model(() => 0)
+
+t.test(
+  'once in step, live entries are passed on without asking the view, however many clients there are',
+  async (t) => {
+    const model = calm()
+    for (let i = 0; i < 5; i++) {
+      void model.join(0)
+      await model.rest(false)
+    }
+    const before = model.questions
+    model.commit(false, 1)
+    model.commit(false, 1)
+    await model.rest(false)
+    t.equal(model.questions, before)
+    for (const client of model.clients) t.same(client.got, model.expected(0))
+  },
+)
+
+t.test('a gap is filled by one question for all clients', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 4; i++) void model.join(0)
+  await model.rest(false)
+  const before = model.questions
+  model.commit(false, 0)
+  model.commit(false, 1)
+  await model.rest(false)
+  t.ok(model.questions - before <= 3, 'not one per client')
+  for (const client of model.clients) t.same(client.got, model.expected(0))
+})
+
+t.test('who is behind catches up by longer pages', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 60; i++) model.commit(false, 0)
+  void model.join(0)
+  const before = model.questions
+  for (let i = 0; i < 60; i++) await model.rest(true)
+  t.same(model.clients[0]?.got, model.expected(0))
+  t.ok(
+    (model.questions - before) * 5 < model.expected(0).length,
+    `${model.questions - before} questions for ${model.expected(0).length} events`,
+  )
+})
+
+t.test('who is behind is not ended by a view that has not heard of the sequence yet', async (t) => {
+  const gone = refuse('not_found')
+  const page = (cursors: readonly number[], more: boolean): Page => ({
+    items: cursors.map((cursor) => ({ cursor, frame: `${cursor}\n` })),
+    more,
+    last: 9,
+    ended: false,
+    oldest: 0,
+  })
+  const asked: (number | undefined)[] = []
+  // The first page comes from one view, the others from one that has applied nothing yet and waits only when it is told for what.
+  const follower = new Follower(
+    async (after, fresh) => {
+      asked.push(fresh)
+      if (asked.length === 1) return page([1, 2], true)
+      return fresh !== undefined && fresh < after
+        ? gone
+        : page([3, 4, 5, 6, 7, 8, 9].filter((cursor) => cursor > after).slice(0, 3), after < 6)
+    },
+    () => () => {},
+  )
+  let got = ''
+  let ended = false
+  const opening = await follower.open(0)
+  if ('refused' in opening) return t.fail('refused')
+  follower.join(
+    {
+      write: (piece) => {
+        got += Buffer.from(piece).toString()
+      },
+      full: false,
+      closed: false,
+      onDrain() {},
+      onClose() {},
+      end() {
+        ended = true
+      },
+    },
+    0,
+    opening,
+  )
+  for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+  t.same(got.trim().split('\n').map(Number), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+  t.same(asked, [undefined, 2, 5, 8, undefined])
+  t.notOk(ended)
+})
+
+t.test(
+  'while the view never reaches the present in time, those who follow get what it has, and all of it in the end',
+  async (t) => {
+    // The view is always behind what was heard of until 40: whoever asks for the present waits in vain.
+    let applied = 10
+    const page = (after: number, late = false): Page => ({
+      items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({
+        cursor: after + 1 + i,
+        frame: `${after + 1 + i}\n`,
+      })),
+      more: false,
+      last: applied,
+      ended: false,
+      oldest: 0,
+      late,
+    })
+    const pauses: (() => void)[] = []
+    const patient = () => new Promise<void>((over) => pauses.push(over))
+    const follower = new Follower(
+      async (after, fresh) => {
+        const late = fresh === undefined || fresh > applied
+        if (late) await patient()
+        return page(after, late && (fresh ?? 40) > applied)
+      },
+      () => () => {},
+    )
+    const rest = async () => {
+      for (let i = 0; i < 9; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+    }
+    const join = async () => {
+      const client = { got: '', ended: false }
+      const opening = follower.open(0)
+      await rest()
+      for (const run of pauses.splice(0)) run()
+      const opened = await opening
+      if ('refused' in opened)
+        throw new Error('who comes while the view is late is given what there is')
+      follower.join(
+        {
+          write: (piece) => {
+            client.got += Buffer.from(piece).toString()
+          },
+          full: false,
+          closed: false,
+          onDrain() {},
+          onClose() {},
+          end() {
+            client.ended = true
+          },
+        },
+        0,
+        opened,
+      )
+      return client
+    }
+    const numbers = ({ got }: { got: string }) => got.trim().split('\n').map(Number)
+    const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1)
+    const first = await join()
+    await rest()
+    follower.notice(40)
+    let second: typeof first | undefined
+    for (applied = 12; applied < 40; applied += 2) {
+      if (applied === 20) second = await join()
+      await rest()
+      for (const run of pauses.splice(0)) run()
+    }
+    applied = 39
+    await rest()
+    t.ok(
+      numbers(first).length > 30,
+      `${numbers(first).length} items have come before the present was reached`,
+    )
+    t.ok(second && numbers(second).length > 30)
+    applied = 40
+    for (let i = 0; i < 4; i++) {
+      for (const run of pauses.splice(0)) run()
+      await rest()
+    }
+    t.same(numbers(first), upTo(40))
+    t.same(second && numbers(second), upTo(40))
+    t.notOk(first.ended)
+  },
+)
+
+t.test(
+  'a client that does not read is written no more than fits, and goes on where it stopped once it reads',
+  async (t) => {
+    const model = calm()
+    void model.join(0)
+    await model.rest(false)
+    for (let i = 0; i < 30; i++) model.commit(false, 1)
+    await model.rest(false)
+    t.equal(model.clients[0]?.got.length, 5)
+    for (let i = 0; i < 20; i++) await model.rest(true)
+    t.same(model.clients[0]?.got, model.expected(0))
+  },
+)
+
+t.test('a cursor older than what is kept gets an explicit reset, then what is kept', async (t) => {
+  const model = calm()
+  for (let i = 0; i < 4; i++) model.commit(false, 1)
+  model.oldest = model.entries[2]?.events[0]?.cursor ?? 0
+  void model.join(1)
+  await model.rest(true)
+  const [client] = model.clients
+  t.equal(client?.resets, 1)
+  t.same(client?.got, model.expected(model.oldest - 1))
+})
+
+t.test('a cursor from the future does no harm to others', async (t) => {
+  const model = calm()
+  model.commit(false, 1)
+  void model.join(Number.MAX_SAFE_INTEGER)
+  await model.rest(true)
+  void model.join(0)
+  await model.rest(true)
+  model.commit(false, 1)
+  await model.rest(true)
+  t.same(model.clients[0]?.got, [])
+  t.same(model.clients[1]?.got, model.expected(0))
+})

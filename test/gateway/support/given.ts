@@ -1,0 +1,149 @@
+/** A world for tests of the edge's own knowledge: actors behind `ask` and `command`, time by hand, everything counted. */
+import { createHash, createHmac } from 'node:crypto'
+import { organizationActor } from '../../../actors/projects/organization/organization.ts'
+import { projectActor } from '../../../actors/projects/project.ts'
+import { openAuthentication } from '../../../gateway/auth/authenticate.ts'
+import { openDirectory } from '../../../gateway/directory.ts'
+import { newKey } from '../../../gateway/auth/keys.ts'
+import type { Outcome, World } from '../../../gateway/ports.ts'
+import { openTouches } from '../../../gateway/auth/key-last-used.ts'
+import { permissions } from '../../../protocol/access/schema.ts'
+import type { Address, Command } from '../../../protocol/entry.ts'
+import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import { makeId } from '../../../protocol/ids.ts'
+import { played, START, type Answer, type Played } from '../../actors/support/played.ts'
+
+export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
+export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
+/** What the caller of a change may do, unless the test says otherwise. */
+const everything = Object.keys(permissions)
+export const seal = (text: string): Uint8Array =>
+  createHmac('sha256', 'a secret of tests').update(text).digest()
+
+/** An edge over an organization with its default project and a root key. */
+export function edge() {
+  let now = START
+  let random = 0
+  let timers: { at: number; run: () => void }[] = []
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex')
+  const bytes = (length: number) =>
+    createHash('sha256').update(`random ${random++}`).digest().subarray(0, length)
+  const actors = new Map<string, Played>()
+  const brand = { brand: 'Service' }
+  const actor = ({ kind, id }: Pick<Address, 'kind' | 'id'>): Played => {
+    let found = actors.get(id)
+    if (!found)
+      actors.set(
+        id,
+        (found = played(kind === 'organization' ? organizationActor(brand) : projectActor(brand), {
+          project: id,
+          kind,
+          id,
+        })),
+      )
+    found.at = now
+    return found
+  }
+  const it = {
+    asked: [] as string[],
+    commands: [] as Command[],
+    fresh: true,
+    broken: false,
+    ended: 0,
+    /** Holds back the next answers of `ask` until it resolves. */
+    gate: undefined as Promise<void> | undefined,
+  }
+  const decide = ({
+    kind,
+    id,
+    name,
+    input,
+    origin,
+  }: Pick<Command, 'kind' | 'id' | 'name' | 'input' | 'origin'>): Outcome => {
+    const reply = actor({ kind, id }).send(name, input, origin)
+    return isRefusal(reply) ? reply : { reply }
+  }
+  const world = {
+    node: 'gw1',
+    now: () => now,
+    hash,
+    seal,
+    random: bytes,
+    fresh: () => it.fresh,
+    ended: () => it.ended,
+    organization: () => ORG,
+    settings: { brand: 'Service', key_prefix: 'bat' },
+    id: (prefix: 'workflow') => makeId(prefix, now, bytes(10)),
+    later(ms: number, run: () => void) {
+      const timer = { at: now + ms, run }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((other) => other !== timer)
+      }
+    },
+    async command(command: Command): Promise<Outcome> {
+      it.commands.push(command)
+      return it.broken ? refuse('service_unavailable') : decide(command)
+    },
+    async ask(to: Address, name: string, input: unknown): Promise<unknown> {
+      it.asked.push(`${to.id} ${name}`)
+      const answer = it.broken
+        ? undefined
+        : (JSON.parse(JSON.stringify(actor(to).ask(name, input) ?? null)) as unknown)
+      if (it.gate) await it.gate
+      if (answer === undefined) throw new Error('nobody answers')
+      return answer
+    },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  } as unknown as World
+  const root = newKey(world, undefined)
+  actor({ kind: 'organization', id: ORG }).send('organization.init', {
+    name: 'Acme',
+    project_id: PRJ,
+    root_key: {
+      id: 'key_01AAAAAAAAAAAAAAAAAAAAAAAA',
+      hash: root.hash,
+      key_prefix: root.key_prefix,
+    },
+  })
+  const directory = openDirectory(world)
+  const touches = openTouches(world)
+  const { authenticate, again } = openAuthentication(world, directory, touches)
+  /** A change of configuration, forgotten as the edge would before it answers. */
+  const change = (project: string, name: string, input: object): Answer => {
+    const outcome = decide({
+      kind: project === ORG ? 'organization' : 'project',
+      id: project,
+      name,
+      input: { holds: everything, ...input },
+      origin: { at: now, principal: { type: 'service_account', id: 'svc_t' } },
+    })
+    directory.forget(project)
+    return (isRefusal(outcome) ? outcome : outcome.reply) as Answer
+  }
+  return Object.assign(it, {
+    world,
+    directory,
+    authenticate,
+    again,
+    root: root.key,
+    change,
+    /** A project key: its text and its record. */
+    projectKey(project: string, name: string, more: object = {}) {
+      const { key, hash, key_prefix } = newKey(world, project)
+      return { ...change(project, 'key.create', { name, hash, key_prefix, ...more }), text: key }
+    },
+    advance(ms: number) {
+      for (const until = now + ms; ; ) {
+        const next = timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0]
+        if (!next) return void (now = until)
+        timers = timers.filter((other) => other !== next)
+        now = Math.max(now, next.at)
+        next.run()
+      }
+    },
+  })
+}
+export type TestEdge = ReturnType<typeof edge>
+/** An Authorization header. */
+export const bearer = (key: string): string => `Bearer ${key}`

@@ -1,0 +1,83 @@
+/** Leases that a worker session brings from an earlier connection. */
+import t from 'tap'
+import { refuse } from '../../../protocol/errors.ts'
+import { header, leased, scene } from './workers.ts'
+
+t.test('a gateway whose connection was replaced elsewhere says nothing of leases', async (t) => {
+  const at = scene()
+  at.on['worker.register'] = ({ input }) => ({
+    registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
+    resumed: true,
+    draining: false,
+  })
+  at.leases = { wst_1: [{ job_id: header(1).id, queue: 'default' }] }
+  await at.worker({ worker_session_token: 'wst_x' })
+  at.current = false
+  await at.clock.advance(100_000)
+  t.same(at.named('queue.expire'), [])
+})
+
+t.test(
+  'the queue is told of a lease from before the connection that shows no life for its duration',
+  async (t) => {
+    const at = scene()
+    const silent = header(1)
+    const alive = header(2)
+    at.on['worker.register'] = ({ input }) => ({
+      registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
+      resumed: true,
+      draining: false,
+    })
+    at.leases = {
+      wst_1: [
+        { job_id: silent.id, queue: 'default' },
+        { job_id: alive.id, queue: 'default' },
+      ],
+    }
+    const worker = await at.worker({ worker_session_token: 'wst_x' })
+    for (let passed = 0; passed < 80; passed += 20) {
+      t.same(at.named('queue.expire'), [], `${passed} s after the connection`)
+      await at.clock.advance(20_000)
+      // The queue cannot be reached: what counts is that the worker gave the sign of life.
+      at.on['queue.heartbeat'] = () => refuse('service_unavailable')
+      await worker.say({
+        type: 'job.heartbeat',
+        job_id: alive.id,
+        lease_token: leased(alive).lease_token,
+      })
+    }
+    t.match(at.named('queue.expire'), [
+      { id: '1.default', input: { session: 'wst_1', job_id: silent.id } },
+    ])
+    t.equal(at.named('queue.expire').length, 1)
+  },
+)
+
+t.test('of a resumed session, jobs that the worker never received wait again', async (t) => {
+  const at = scene()
+  at.on['worker.register'] = ({ input }) => ({
+    registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
+    resumed: true,
+    draining: false,
+  })
+  const [held, lost, ended] = [leased(header(1)), leased(header(2)), leased(header(3))]
+  const items = [held, lost, ended].map(({ id, queue }) => ({ job_id: id, queue }))
+  at.leases = { wst_1: items }
+  at.granted = [held, lost].map(({ id, lease_token }) => ({ job_id: id, lease_token }))
+  const slots = async (leases: string[] | undefined) => {
+    const worker = await at.worker({ worker_session_token: 'wst_x', ...(leases && { leases }) })
+    await worker.say({ type: 'jobs.claim', available_slots: 4 })
+    return at.offer([4, 5, 6, 7].map((n) => header(n)))?.takes.length
+  }
+  t.equal(await slots(undefined), 1, 'a worker that does not say may hold all three')
+  t.same(at.named('queue.release'), [])
+  at.granted = refuse('service_unavailable')
+  t.equal(await slots([held.lease_token]), 1, 'where the queue does not answer, all three count')
+  t.same(at.named('queue.release'), [])
+  at.granted = [held, lost].map(({ id, lease_token }) => ({ job_id: id, lease_token }))
+  t.equal(await slots([held.lease_token]), 3, 'one is held')
+  t.match(at.named('queue.release'), [
+    { id: '2.default', input: { job_id: lost.id, lease_token: lost.lease_token } },
+  ])
+  t.equal(at.named('queue.release').length, 1)
+})

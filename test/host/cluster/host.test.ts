@@ -1,0 +1,108 @@
+/** Which shards a node takes, and which it leaves to others, when the registry has forgotten whose they are; and what becomes of a shard with an actor that breaks. */
+import t from 'tap'
+import { Host } from '../../../nodes/host/host.ts'
+import { Membership } from '../../../nodes/host/cluster/membership.ts'
+import type { Registry } from '../../../nodes/host/ports.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import { MemoryRegistry } from '../../support/memory.ts'
+import { command, runId, ToyWorld } from '../support/toy.ts'
+
+/** Nodes that share a world and a registry. */
+function cluster() {
+  const world = new ToyWorld()
+  const registry = new MemoryRegistry()
+  const owners = () =>
+    [...registry.values].flatMap(([key, { value }]) =>
+      key.startsWith('shard.') ? [(JSON.parse(value) as { node: string }).node] : [],
+    )
+  const join = async (id: string) => {
+    const own: Registry = {
+      get: (key) => registry.get(key),
+      put: (key, value, revision) => registry.put(key, value, revision),
+      delete: (key) => registry.delete(key),
+      list: (prefix) => registry.list(prefix),
+    }
+    const membership = new Membership(own, world.clock, { id, roles: ['shards'] })
+    const deps = world.deps()
+    const host: Host = new Host(
+      { ...deps, node: id, fresh: () => membership.fresh() },
+      own,
+      membership,
+    )
+    const joined = membership.start(() => host.round())
+    await world.clock.advance(2500)
+    await joined
+    return { registry: own, host, membership, bus: deps.bus }
+  }
+  return { clock: world.clock, journal: world.journal, registry, join, owners }
+}
+
+t.test('a shard whose record was forgotten is not taken from a node that lives', async (t) => {
+  const { clock, registry, join, owners } = cluster()
+  const a = await join('a')
+  t.same(a.host.owned().sort(), ['0.0', '0.1'])
+  const { list } = a.registry
+  a.registry.list = () => new Promise(() => {})
+  const b = await join('b')
+  t.same(b.host.owned(), [], 'the owner is slow to look, and gives nothing up')
+  registry.values.clear()
+  await clock.advance(1000)
+  t.ok(a.membership.fresh(), 'its renewals wait for no look')
+  await clock.advance(10_000)
+  t.same([a.host.owned().sort(), b.host.owned(), owners()], [['0.0', '0.1'], [], []])
+  a.registry.list = list
+  a.host.crash()
+  await a.membership.stop()
+  await clock.advance(3000)
+  t.same(b.host.owned().sort(), ['0.0', '0.1'], 'of one that is gone they are taken')
+  t.same(owners(), ['b', 'b'])
+})
+
+t.test(
+  'an owner that finds the record of a shard gone takes it over anew, or leaves it to who should have it',
+  async (t) => {
+    const { clock, registry, join } = cluster()
+    const [a, b] = [await join('a'), await join('b')]
+    await clock.advance(5000)
+    const before = [...a.host.owned(), ...b.host.owned()].sort()
+    t.same(before, ['0.0', '0.1'])
+    registry.values.clear()
+    await clock.advance(5000)
+    t.same([...a.host.owned(), ...b.host.owned()].sort(), before)
+  },
+)
+
+t.test('an actor whose timer breaks takes its shard down less and less often', async (t) => {
+  const { clock, journal, join } = cluster()
+  const a = await join('a')
+  const send = async (id: string, name: string, input: object) => {
+    const answer = a.bus.request(
+      subjects.shard(0, 0),
+      { type: 'command', command: command(id, name, input) },
+      1000,
+    )
+    await clock.advance(10)
+    return answer
+  }
+  t.same(await send(runId(1), 'nap', { at: clock.now() + 1000, broken: true }), {
+    answer: { reply: null },
+  })
+  const before = journal.messages.length
+  await clock.advance(60_000)
+  const lost = journal.messages.length - before
+  t.ok(lost >= 4 && lost <= 8, `taken over ${lost} times in a minute`)
+  t.same(
+    await send(runId(2), 'add', { by: 1 }),
+    { answer: { reply: { count: 1 } } },
+    'others are served',
+  )
+  t.same(await send(runId(1), 'nap', { at: clock.now() + 1000, broken: false }), {
+    answer: { reply: null },
+  })
+  await clock.advance(120_000)
+  t.match(
+    await send(runId(1), 'add', { by: 1 }),
+    { answer: { reply: { count: 1001 } } },
+    'once it is mended it is woken',
+  )
+})

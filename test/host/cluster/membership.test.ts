@@ -1,0 +1,285 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { assignment, Membership, type Member } from '../../../nodes/host/cluster/membership.ts'
+import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
+
+const node = (id: string): Member => ({ id, roles: ['shards'] })
+
+t.test('every shard has one owner, whatever the order in which the nodes are known', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.integer({ min: 0, max: 999 }).map(String), { minLength: 1, maxLength: 9 }),
+      fc.integer({ min: 1, max: 64 }),
+      (ids, count) => {
+        const shards = Array.from({ length: count }, (_, i) => `0.${i}`)
+        const owners = assignment(ids.map(node), shards)
+        const other = assignment([...ids].reverse().map(node), shards)
+        const load = new Map<string, number>()
+        for (const shard of shards) {
+          const owner = owners.get(shard) ?? ''
+          if (!ids.includes(owner) || other.get(shard) !== owner) return false
+          load.set(owner, (load.get(owner) ?? 0) + 1)
+        }
+        return Math.max(...load.values()) <= Math.ceil(count / ids.length)
+      },
+    ),
+  )
+  t.equal(assignment([], ['0.0']).size, 0)
+})
+
+t.test(
+  "a node that stops renewing is dead after its lease, by the observer's own clock",
+  async (t) => {
+    const clock = new ManualClock()
+    const registry = new MemoryRegistry()
+    const a = new Membership(registry, clock, node('a'))
+    const b = new Membership(registry, clock, node('b'))
+    await a.start(async () => {})
+    t.ok(a.alone())
+    const joined = b.start(async () => {})
+    await clock.advance(2000)
+    await joined
+    t.notOk(a.alone(), 'the other one is seen before it serves')
+    t.same(
+      a
+        .members('shards')
+        .map(({ id }) => id)
+        .sort(),
+      ['a', 'b'],
+    )
+    registry.put = async () => {
+      throw new Error('unreachable')
+    }
+    await clock.advance(2500)
+    t.notOk(b.fresh(), 'a node that cannot renew says so')
+    t.notOk(a.fresh())
+    await settleAll()
+  },
+)
+
+t.test(
+  'lives of other gateways that end are counted: by leaving, by beginning anew, by silence',
+  async (t) => {
+    const clock = new ManualClock()
+    const registry = new MemoryRegistry()
+    const a = new Membership(registry, clock, { id: 'a', roles: ['gateway'] })
+    await a.start(async () => {})
+    /** The others, as their records tell of them. */
+    const live = async (beats: Readonly<Record<string, number>>, roles = ['gateway']) => {
+      for (const [id, beat] of Object.entries(beats))
+        registry.values.set(`node.${id}`, {
+          value: JSON.stringify({ id, roles, beat }),
+          revision: 1000,
+        })
+      await clock.advance(600)
+    }
+    await live({ leaving: 7, restarted: 7, silent: 7 })
+    await live({ leaving: 8, restarted: 8, silent: 8 })
+    t.equal(a.ended(), 0, 'a join ends nobody')
+    await live({ leaving: 9 }, [])
+    t.equal(a.ended(), 1)
+    await live({ restarted: 1, silent: 9 })
+    t.equal(a.ended(), 2, 'killed and started again under its name before its lease had lapsed')
+    for (let beat = 2; beat < 8; beat++) await live({ restarted: beat })
+    t.equal(a.ended(), 3)
+  },
+)
+
+/** Two members, of whom `b` can be silenced. */
+async function pair(nobody: (id: string) => Promise<boolean>) {
+  const clock = new ManualClock()
+  const registry = new MemoryRegistry()
+  const silent = new Set<string>()
+  const greet = async () => false
+  const registryOf = (id: string) =>
+    Object.assign(Object.create(registry) as MemoryRegistry, {
+      put: async (key: string, value: string, revision: number) => {
+        if (silent.has(id)) throw new Error('unreachable')
+        return registry.put(key, value, revision)
+      },
+    })
+  const a = new Membership(registryOf('a'), clock, node('a'), { nobody, greet })
+  const b = new Membership(registryOf('b'), clock, node('b'), { nobody, greet })
+  await a.start(async () => {})
+  const joined = b.start(async () => {})
+  await clock.advance(2000)
+  await joined
+  const lives = () => a.members('shards').some(({ id }) => id === 'b')
+  t.ok(lives())
+  return { clock, registry, a, b, silent, lives }
+}
+
+t.test(
+  'a silent node is dead earlier when the servers know of nobody who listens in its name, but never while it believes in itself',
+  async (t) => {
+    for (const gone of [true, false]) {
+      const asked: string[] = []
+      const { clock, b, silent, lives } = await pair(async (id) => {
+        asked.push(id)
+        return gone
+      })
+      t.same(asked, [], 'who renews its record is not asked for')
+      silent.add('b')
+      const from = clock.elapsed()
+      while (lives()) {
+        await clock.advance(10)
+        t.ok(lives() || !b.fresh(), 'a node that is judged knows that it may be')
+      }
+      const took = clock.elapsed() - from
+      if (gone) t.ok(took <= 1700, `dead after ${took} ms`)
+      else t.ok(took >= 1900, `given its whole lease: ${took} ms`)
+      t.ok(asked.length > 0 && asked.every((id) => id === 'b'))
+      silent.clear()
+      await clock.advance(1000)
+      t.ok(lives(), 'it lives again as soon as it renews')
+    }
+  },
+)
+
+t.test(
+  'a node that joins serves as soon as the others know of it, and never beside one that believes to be alone',
+  async (t) => {
+    for (const [answers, within] of [
+      ['all', 0],
+      ['none', 2000],
+    ] as const) {
+      const clock = new ManualClock()
+      const registry = new MemoryRegistry()
+      const nobody = async () => false
+      const a = new Membership(registry, clock, node('a'), { nobody, greet: async () => false })
+      await a.start(async () => {})
+      const b = new Membership(registry, clock, node('b'), {
+        nobody,
+        greet: async (id) => {
+          t.equal(id, 'a')
+          if (answers === 'all') a.unsure()
+          return answers === 'all'
+        },
+      })
+      let joined = false
+      const from = clock.elapsed()
+      const starting = b
+        .start(async () => {})
+        .then(() => {
+          joined = true
+        })
+      await settleAll()
+      // From here on no look ends, as when there is much to do.
+      registry.list = () => new Promise(() => {})
+      while (!joined) {
+        if (answers === 'none' && clock.elapsed() - from < 1700)
+          t.ok(a.alone(), 'its belief lasts for a while')
+        await clock.advance(100)
+      }
+      await starting
+      t.notOk(a.alone(), `nobody is alone any more when the other one serves, ${answers} answering`)
+      t.ok(clock.elapsed() - from <= within + 100, `after ${clock.elapsed() - from} ms`)
+    }
+  },
+)
+
+t.test(
+  'a node of a release that does not listen in its own name is not believed gone because nobody answers for it',
+  async (t) => {
+    const clock = new ManualClock()
+    const registry = new MemoryRegistry()
+    registry.values.set('node.a', {
+      value: JSON.stringify({ id: 'a', roles: ['shards'], beat: 1 }),
+      revision: 1000,
+    })
+    const b = new Membership(registry, clock, node('b'), {
+      nobody: async () => true,
+      greet: async () => true,
+    })
+    let joined = false
+    void b
+      .start(async () => {})
+      .then(() => {
+        joined = true
+      })
+    await clock.advance(1900)
+    t.notOk(joined)
+    await clock.advance(200)
+    t.ok(joined)
+  },
+)
+
+t.test(
+  'a node that looks slowly is not away for that; one that was away looks before it believes in itself again',
+  async (t) => {
+    const { clock, a, b, silent, registry } = await pair(async () => false)
+    let looked = () => {}
+    registry.list = ((list) => async (prefix: string) => {
+      await new Promise<void>((done) => {
+        looked = done
+      })
+      return list(prefix)
+    })(registry.list.bind(registry))
+    for (let i = 0; i < 50; i++) {
+      await clock.advance(100)
+      t.ok(b.fresh() && a.fresh(), 'a look takes five seconds')
+    }
+    silent.add('b')
+    await clock.advance(1500)
+    t.notOk(b.fresh())
+    silent.clear()
+    await clock.advance(1000)
+    t.notOk(b.fresh(), 'it renews again, but knows nothing yet')
+    for (let looks = 0; looks < 6; looks++) {
+      looked()
+      await clock.advance(500)
+    }
+    t.ok(b.fresh())
+  },
+)
+
+t.test('a node that leaves while it renews its record has left', async (t) => {
+  const { clock, a, b, registry } = await pair(async () => false)
+  let stored: (() => void) | undefined
+  const put = registry.put.bind(registry)
+  registry.put = async (key, value, revision) => {
+    if (key === 'node.b' && !stored)
+      await new Promise<void>((done) => {
+        stored = done
+      })
+    return put(key, value, revision)
+  }
+  await clock.advance(400)
+  const left = b.stop()
+  await settleAll()
+  stored?.()
+  await left
+  await settleAll()
+  await clock.advance(400)
+  t.same(
+    a.members('shards').map(({ id }) => id),
+    ['a'],
+  )
+})
+
+t.test(
+  'who takes something from a node that renewed at the last moment waits until that one cannot believe in itself',
+  async (t) => {
+    const { clock, a, b, silent } = await pair(async () => true)
+    const waits = async () => {
+      const from = clock.elapsed()
+      let over = false
+      void a.buried('b').then(() => {
+        over = true
+      })
+      for (await clock.advance(0); !over; ) await clock.advance(10)
+      return clock.elapsed() - from
+    }
+    silent.add('b')
+    await clock.advance(3000)
+    t.equal(await waits(), 0, 'a dead one is not waited for')
+    silent.clear()
+    await clock.advance(450)
+    t.ok(b.fresh())
+    silent.add('b')
+    t.ok((await waits()) > 1100)
+    t.notOk(b.fresh())
+    t.equal(await waits(), 0)
+    t.equal(await a.buried('unheard of'), undefined)
+  },
+)

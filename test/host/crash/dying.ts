@@ -1,0 +1,146 @@
+/**
+ * Stories that are played again and again, each time with the first owner of a shard dying at another step: whatever it was doing
+ * then, the story ends as it does without a death. Clients repeat what is not answered, under one id, and another owner takes over
+ * whenever nobody answers.
+ */
+import type { Test } from 'tap'
+import type { Shard } from '../../../nodes/host/shard.ts'
+import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
+import { settleAll, type MemoryBus } from '../../support/memory.ts'
+import { mortal } from './mortal.ts'
+import { reply, type ToyWorld } from '../support/toy.ts'
+
+export type Open = Record<string, unknown>
+type Answer = Parameters<typeof reply>[0]
+const silence = (): Promise<undefined> =>
+  settleAll()
+    .then(settleAll)
+    .then(() => undefined)
+
+/**
+ * A shard whose first owner dies at its `crashAt`-th step, or not at all for 0.
+ * @param stays in `send` and `ask`: the owner of another shard, which lives on and is asked instead.
+ */
+export async function dying(
+  world: ToyWorld,
+  bus: MemoryBus,
+  crashAt: number,
+  { project = 'prj_1', shard = 0 }: { project?: string; shard?: 0 | 1 } = {},
+) {
+  const first = mortal(world.deps(bus), crashAt)
+  let owner: Shard | undefined
+  const replace = async () => {
+    owner = await world.owner(shard, world.deps(bus))
+  }
+  try {
+    owner = await world.owner(shard, first.deps)
+  } catch {
+    await replace()
+  }
+  /** Have a living owner. */
+  const revive = async () => {
+    if (first.dead() && owner?.deps === first.deps) await replace()
+  }
+  const sure = async (
+    ask: (owner: Shard) => Promise<Answer>,
+    stays: Shard | undefined,
+  ): Promise<unknown> => {
+    for (;;) {
+      const asked = stays ?? owner
+      const answer = await Promise.race([asked && ask(asked).catch(() => undefined), silence()])
+      if (answer && !('not_owner' in answer)) return reply(answer)
+      await (stays ? revive() : replace())
+    }
+  }
+  let commands = 0
+  return {
+    revive,
+    steps: () => first.steps(),
+    owner: () => owner,
+    send: (
+      kind: Kind,
+      to: string,
+      name: string,
+      input: object,
+      stays?: Shard,
+    ): Promise<unknown> => {
+      const command: Command = {
+        project,
+        kind,
+        id: to,
+        name,
+        input,
+        command_id: `c${++commands}`,
+        origin: { at: 0, principal: { type: 'user', id: 'ann' } },
+      }
+      return sure((one) => one.submit(command), stays)
+    },
+    ask: (
+      kind: Kind,
+      to: string,
+      name: string,
+      input: object = {},
+      stays?: Shard,
+    ): Promise<unknown> => sure((one) => one.ask({ project, kind, id: to }, name, input), stays),
+  }
+}
+
+/** A worker's end of the gateway `g`: what it is handed, by lease token. */
+export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
+  const handed = new Map<string, ClaimedJob>()
+  bus.subscribe(subjects.gateway('g'), (sent) => {
+    const { type, job } = sent as { type: string; job: ClaimedJob }
+    if (type === 'assign') handed.set(job.lease_token, job)
+    return { ok: true }
+  })
+  return handed
+}
+
+/** The journal as it grows: events with the actors that they happened to. */
+export class Told {
+  readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
+  readonly #world: ToyWorld
+  #read = 0
+  constructor(world: ToyWorld) {
+    this.#world = world
+  }
+  of(kind: Kind): readonly (Event & Open & { readonly of: string })[] {
+    for (const { messages } = this.#world.journal; this.#read < messages.length; this.#read++) {
+      const { entries } = JSON.parse(new TextDecoder().decode(messages[this.#read]?.data)) as {
+        entries: Entry[]
+      }
+      for (const entry of entries) {
+        const known = this.#events.get(entry.kind) ?? []
+        this.#events.set(entry.kind, known)
+        for (const event of entry.events) known.push({ ...event, of: entry.id })
+      }
+    }
+    return this.#events.get(kind) ?? []
+  }
+}
+
+const each = function* (steps: number): Generator<number> {
+  for (let at = 1; at <= steps; at++) yield at
+}
+
+/** Play a story with a death at each of its steps, or at those given: it must be as it was without one. */
+export async function dieAtEach<P extends { readonly steps: number }>(
+  t: Pick<Test, 'equal' | 'strictSame'>,
+  clean: P,
+  play: (crashAt: number) => Promise<P>,
+  steps: Iterable<number> = each(clean.steps),
+): Promise<void> {
+  const story = (played: P) => JSON.stringify({ ...played, steps: 0 })
+  let deaths = 0
+  let different = 0
+  for (const at of steps) {
+    deaths++
+    const crashed = await play(at)
+    if (story(crashed) === story(clean)) continue
+    different++
+    t.strictSame({ ...crashed, steps: at }, { ...clean, steps: at }, `dying at step ${at}`)
+  }
+  t.equal(different, 0, `${deaths} deaths, and always the same story`)
+}

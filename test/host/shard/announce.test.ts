@@ -1,0 +1,64 @@
+/** Large entries as they are sent to followers. */
+import fc from 'fast-check'
+import t from 'tap'
+import { piecesOf } from '../../../nodes/host/effects/announce.ts'
+import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+
+const entryOf = (texts: readonly string[]): Placed => ({
+  cursor: 7000,
+  entry: {
+    project: 'prj_1',
+    kind: 'session',
+    id: 'ses_1',
+    command: { id: 'c1', name: 'x' },
+    origin: { at: 0, principal: { type: 'user', id: 'user_1' } },
+    events: texts.map((text) => ({ type: 'said', text })),
+    prev: 6005,
+    reply: { large: 'answer' },
+  },
+})
+
+t.test('the pieces of an entry have its events in their order, and no hole', async (t) => {
+  const text = fc.oneof(fc.nat(100), fc.nat(300_000)).map((size) => 'x'.repeat(size))
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 12 }), (texts) => {
+      const whole = entryOf(texts)
+      const pieces = piecesOf(whole)
+      t.strictSame(
+        pieces.flatMap(({ entry }) => entry.events),
+        whole.entry.events,
+      )
+      let prev = whole.entry.prev
+      let next = whole.cursor
+      for (const piece of pieces) {
+        const { cursor, entry } = piece
+        if (cursor !== next || entry.prev !== prev || 'reply' in entry) return false
+        if (entry.events.length > 1 && JSON.stringify(entry.events).length > 300_000) return false
+        prev = lastCursor(piece)
+        next = prev + 1
+      }
+      return prev === lastCursor(whole)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test(
+  'an event that no message can have is there with its type, and the others whole',
+  async (t) => {
+    const pieces = piecesOf(entryOf(['before', 'x'.repeat(5_000_000), 'after']))
+    t.match(
+      pieces.map(({ cursor, stripped = false, entry: { events, prev } }) => ({
+        cursor,
+        prev,
+        stripped,
+        events,
+      })),
+      [
+        { cursor: 7000, prev: 6005, stripped: false, events: [{ text: 'before' }] },
+        { cursor: 7001, prev: 7000, stripped: true, events: [{ type: 'said', text: undefined }] },
+        { cursor: 7002, prev: 7001, stripped: false, events: [{ text: 'after' }] },
+      ],
+    )
+  },
+)

@@ -1,0 +1,312 @@
+/** How actors come into memory: read while others go on, and never from an older snapshot than the stored one. */
+import t from 'tap'
+import { notOwner } from '../../../nodes/host/deps.ts'
+import { settleAll } from '../../support/memory.ts'
+import { command, reply, runId, ToyWorld } from '../support/toy.ts'
+
+/** Milliseconds after which an actor that nobody asks for has left memory. */
+const IDLE = 70_000
+
+t.test(
+  'what waiting commands need is read while others are being committed, and each snapshot once',
+  async (t) => {
+    const reads: string[] = []
+    let held: (() => void) | undefined
+    let hold = false
+    const world = new ToyWorld((step) =>
+      step === 'append' && hold
+        ? new Promise<void>((go) => {
+            held = go
+          })
+        : undefined,
+    )
+    const get = world.snapshots.get.bind(world.snapshots)
+    world.snapshots.get = (partition, key) => {
+      if (key.includes('run_')) reads.push(key)
+      return get(partition, key)
+    }
+    const shard = await world.owner()
+    for (let i = 0; i < 6; i++) await shard.submit(command(runId(i), 'add', { by: i }))
+    await world.clock.advance(IDLE)
+    t.equal(shard.cells.size, 0)
+    reads.length = 0
+    hold = true
+    const first = shard.submit(command(runId(0), 'add', { by: 1 }))
+    await settleAll()
+    t.ok(held, 'its append is under way')
+    const others = [1, 2, 3, 4, 5, 1].map((i) => shard.submit(command(runId(i), 'add', { by: 1 })))
+    await settleAll()
+    t.equal(
+      reads.length,
+      6,
+      'one for the first, and one for each of the others before their batch has begun',
+    )
+    hold = false
+    held?.()
+    t.same(reply(await first), { count: 1 })
+    t.same((await Promise.all(others)).map(reply), [
+      { count: 2 },
+      { count: 3 },
+      { count: 4 },
+      { count: 5 },
+      { count: 6 },
+      { count: 3 },
+    ])
+    t.equal(reads.length, 6)
+  },
+)
+
+t.test(
+  'what was read ahead is not used once the actor was in memory and has changed',
+  async (t) => {
+    let held: (() => void) | undefined
+    let hold = false
+    const world = new ToyWorld((step) =>
+      step === 'append' && hold
+        ? new Promise<void>((go) => {
+            held = go
+          })
+        : undefined,
+    )
+    const shard = await world.owner()
+    for (const i of [1, 2]) await shard.submit(command(runId(i), 'add', { by: i }))
+    await world.clock.advance(IDLE)
+    hold = true
+    const first = shard.submit(command(runId(1), 'add', { by: 1 }))
+    await settleAll()
+    // The next batch changes the second actor by a tell of another one, and then by a command that waited for it.
+    const told = shard.submit(command(runId(3), 'add', { by: 1, sibling: runId(2) }))
+    const own = shard.submit(command(runId(2), 'add', { by: 10 }))
+    await settleAll()
+    hold = false
+    held?.()
+    await Promise.all([first, told])
+    t.same(reply(await own), { count: 12 })
+    t.match(
+      reply(await shard.ask({ project: 'prj_1', kind: 'run', id: runId(2) }, 'get', undefined)),
+      { count: 12, told: 1 },
+    )
+  },
+)
+
+t.test(
+  'a letter whose actor is being read is passed by others, not by those of its own actor, and a task passes nothing',
+  async (t) => {
+    const world = new ToyWorld()
+    const shard = await world.owner()
+    for (const i of [1, 2]) await shard.submit(command(runId(i), 'add', { by: i }))
+    await world.clock.advance(IDLE)
+    await shard.submit(command(runId(2), 'add', { by: 1 }))
+    const get = world.snapshots.get.bind(world.snapshots)
+    let read: (() => void) | undefined
+    world.snapshots.get = async (partition, key) => {
+      if (key.includes(runId(1)))
+        await new Promise<void>((go) => {
+          read = go
+        })
+      return get(partition, key)
+    }
+    const over: string[] = []
+    const say = (name: string) => (answer: unknown) => {
+      over.push(`${name} ${JSON.stringify((answer as { reply: unknown }).reply)}`)
+    }
+    const all = [
+      shard.submit(command(runId(1), 'add', { by: 10 })).then(say('first')),
+      shard.submit(command(runId(2), 'add', { by: 10 })).then(say('other')),
+      shard
+        .ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', undefined)
+        .then(say('look')),
+      new Promise<void>((done) =>
+        shard.task(() => {
+          over.push('task')
+          done()
+        }),
+      ),
+      shard.submit(command(runId(1), 'add', { by: 100 })).then(say('second')),
+      shard.submit(command(runId(2), 'add', { by: 100 })).then(say('another')),
+    ]
+    await settleAll()
+    t.same(over, ['other {"count":13}', 'another {"count":113}'])
+    let ahead = false
+    shard.task(
+      () => {
+        ahead = true
+      },
+      undefined,
+      true,
+    )
+    await settleAll()
+    t.ok(ahead, 'what goes before the mailbox does not wait for it')
+    over.length = 0
+    read?.()
+    await Promise.all(all)
+    t.same(
+      over.map((one) => one.replace(/,.*/, '')),
+      ['first {"count":11}', 'look {"count":11', 'task', 'second {"count":111}'],
+    )
+  },
+)
+
+t.test(
+  'a shard that is given up while an actor is being read turns away what waited for it',
+  async (t) => {
+    const { world, shard, id } = await left()
+    world.snapshots.get = () => new Promise(() => {})
+    const answer = shard.submit(command(id, 'add', { by: 1 }))
+    await settleAll()
+    shard.drop()
+    t.same(await answer, notOwner)
+    t.same(await shard.submit(command(id, 'add', { by: 1 })), notOwner)
+  },
+)
+
+t.test('all that is read until then shares one look whether all is well', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  for (let i = 0; i < 20; i++) await shard.submit(command(runId(i), 'add', { by: i }))
+  await world.clock.advance(IDLE)
+  const get = world.snapshots.get.bind(world.snapshots)
+  let looks = 0
+  world.snapshots.get = (partition, key) => {
+    if (key.endsWith('/checkpoint')) looks++
+    return get(partition, key)
+  }
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => shard.submit(command(runId(i), 'add', { by: 1 }))),
+  )
+  t.ok(looks > 0 && looks <= 2, `${looks} looks`)
+})
+
+/** A shard with one run that has left memory a moment ago. */
+async function left() {
+  const lost: string[] = []
+  const world = new ToyWorld()
+  const shard = await world.owner(0, world.deps(), lost)
+  const id = runId(1)
+  await shard.submit(command(id, 'add', { by: 1 }))
+  await world.clock.advance(12_000)
+  const [at, older] = [...world.snapshots.values].find(([key]) => key.includes('run_')) ?? []
+  if (!at || !older) throw new Error('it was not stored')
+  await shard.submit(command(id, 'add', { by: 1 }))
+  while (shard.cells.loaded({ project: 'prj_1', kind: 'run', id })) await world.clock.advance(1000)
+  return { world, shard, lost, id, at, older }
+}
+/** What is answered within so many milliseconds. */
+async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
+  let got: T | undefined
+  void answer.then((given) => {
+    got = given
+  })
+  await world.clock.advance(ms)
+  return got
+}
+
+t.test(
+  'a server that does not know the newest snapshot is not believed, but asked again',
+  async (t) => {
+    const { world, shard, lost, id, at, older } = await left()
+    const newest = world.snapshots.values.get(at)
+    world.snapshots.values.set(at, older)
+    const answer = shard.submit(command(id, 'add', { by: 1 }))
+    t.equal(await within(world, 5000, answer), undefined)
+    if (newest) world.snapshots.values.set(at, newest)
+    t.same(reply((await within(world, 1000, answer)) ?? notOwner), { count: 3 })
+    t.same([lost, shard.open], [[], true])
+  },
+)
+
+t.test('who never gets to know it gives the shard up', async (t) => {
+  const { world, shard, lost, id, at, older } = await left()
+  world.snapshots.values.set(at, older)
+  t.same(await within(world, 25_000, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
+  t.same([lost.length, shard.open], [1, false])
+})
+
+t.test(
+  'when what was stored is lost, the shard is given up at once: to ask again does not help',
+  async (t) => {
+    const { world, shard, lost, id } = await left()
+    world.snapshots.values.clear()
+    t.same(await within(world, 100, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
+    t.same([lost.length, shard.open], [1, false])
+  },
+)
+
+t.test('while the storage does not answer, commands wait and the shard stays', async (t) => {
+  const { world, shard, lost, id } = await left()
+  const get = world.snapshots.get.bind(world.snapshots)
+  world.snapshots.get = () => Promise.reject(new Error('timeout'))
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  t.equal(await within(world, 8000, answer), undefined)
+  world.snapshots.get = get
+  t.same(reply((await within(world, 1000, answer)) ?? notOwner), { count: 3 })
+  t.same([lost, shard.open], [[], true])
+})
+
+t.test('a checkpoint that is stored while it is read is not taken for lost', async (t) => {
+  const { world, shard, lost, id } = await left()
+  const { snapshots } = world
+  const [get, put] = [snapshots.get.bind(snapshots), snapshots.put.bind(snapshots)]
+  const gates: { reading?: () => void; storing?: () => void } = {}
+  let puts = 0
+  snapshots.put = async (partition, key, data, revision) => {
+    // The record is written twice: as it is, and then as it is to be.
+    if (key.endsWith('/checkpoint') && ++puts === 2)
+      await new Promise<void>((go) => {
+        gates.storing = go
+      })
+    return put(partition, key, data, revision)
+  }
+  await shard.submit(command(runId(2), 'add', { by: 1 }))
+  for (let i = 0; i < 20 && !gates.storing; i++) await world.clock.advance(1000)
+  snapshots.get = async (partition, key) => {
+    const found = await get(partition, key)
+    if (key.endsWith('/checkpoint'))
+      await new Promise<void>((go) => {
+        gates.reading = go
+      })
+    return found
+  }
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  await settleAll()
+  t.ok(gates.storing && gates.reading, 'the old record was read, and the new one is on its way')
+  gates.storing?.()
+  await settleAll()
+  snapshots.get = get
+  gates.reading?.()
+  t.same(reply((await within(world, 1000, answer)) ?? notOwner), { count: 3 })
+  await world.clock.advance(10_000)
+  t.same([lost, shard.open], [[], true])
+})
+
+t.test(
+  'two who have the shard stored at once store each actor once, and none is taken for stored before it is',
+  async (t) => {
+    const world = new ToyWorld()
+    const shard = await world.owner()
+    const id = runId(1)
+    await shard.submit(command(id, 'add', { by: 1 }))
+    const put = world.snapshots.put.bind(world.snapshots)
+    const puts: { fail(): void; pass(): void }[] = []
+    world.snapshots.put = (partition, key, data, revision) =>
+      key.includes(id)
+        ? new Promise((done, failed) =>
+            puts.push({
+              fail: () => failed(new Error('timeout')),
+              pass: () => done(put(partition, key, data, revision)),
+            }),
+          )
+        : put(partition, key, data, revision)
+    const both = [shard.keeper.flush(), shard.keeper.flush()]
+    await settleAll()
+    t.equal(puts.length, 1)
+    puts[0]?.fail()
+    await settleAll()
+    t.equal(puts.length, 2, 'the second round stores what the first could not')
+    puts[1]?.pass()
+    await Promise.all(both)
+    shard.drop()
+    const next = await world.owner()
+    t.same(reply(await next.submit(command(id, 'add', { by: 10 }))), { count: 11 })
+  },
+)

@@ -1,0 +1,100 @@
+/** Stored state that is lost while a shard is owned, or between two owners: it is noticed, and the journal replaces it. */
+import t from 'tap'
+import { settleAll } from '../../support/memory.ts'
+import { command, reply, runId, ToyWorld } from '../support/toy.ts'
+
+const CHECKPOINT = '0/_/0/checkpoint'
+const run = (n: number) => ({ project: 'prj_1', kind: 'run' as const, id: runId(n) })
+
+t.test('a loss is noticed although the record that comes back says the same', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const shard = await world.owner(0, world.deps(), lost)
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  const before = world.snapshots.values.get(CHECKPOINT)
+  if (!before) throw new Error('no checkpoint was stored')
+  const put = world.snapshots.put.bind(world.snapshots)
+  let writes = 0
+  // The next round writes the record as it is once more; then the newest messages of the stream are lost, with that one.
+  world.snapshots.put = async (partition, key, data, revision) => {
+    const stored = await put(partition, key, data, revision)
+    if (`${partition}/${key}` === CHECKPOINT && ++writes === 1) {
+      world.snapshots.values.set(CHECKPOINT, before)
+      for (const found of world.snapshots.values.keys())
+        if (found.includes('run_')) world.snapshots.values.delete(found)
+    }
+    return stored
+  }
+  await shard.submit(command(runId(2), 'add', { by: 2 }))
+  await world.clock.advance(5000)
+  await settleAll()
+  t.strictSame(lost, ['stored state was lost'])
+  t.strictSame(
+    world.snapshots.values.get(CHECKPOINT)?.data,
+    before.data,
+    'no checkpoint stands for what is gone',
+  )
+})
+
+t.test(
+  'a snapshot that was lost while it replaced another is missed by the next owner',
+  async (t) => {
+    const world = new ToyWorld()
+    const first = await world.owner()
+    const put = world.snapshots.put.bind(world.snapshots)
+    const isRun = (key: string) => key.includes(runId(1))
+    const marked = (data: Uint8Array) =>
+      (JSON.parse(new TextDecoder().decode(data)) as { state?: number }).state ?? 0
+    let unanswered = false
+    world.snapshots.put = async (partition, key, data, revision) => {
+      const stored = await put(partition, key, data, revision)
+      if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
+        // The checkpoint is stored, but its owner does not hear of it, and stores the same snapshots again.
+        unanswered = true
+        throw new Error('the servers do not answer')
+      }
+      if (unanswered && isRun(key)) {
+        // The new one is lost, the old one is gone, and the owner ends before its next checkpoint.
+        world.snapshots.values.delete(`${partition}/${key}`)
+        first.drop()
+      }
+      return stored
+    }
+    await first.submit(command(runId(1), 'add', { by: 1 }))
+    await first.submit(command(runId(1), 'add', { by: 10 }))
+    await first.submit(command(runId(2), 'add', { by: 2 }))
+    await world.clock.advance(20_000)
+    t.ok(unanswered)
+    world.snapshots.put = put
+    t.notOk([...world.snapshots.values.keys()].some(isRun))
+
+    const begun = world.owner()
+    await world.clock.advance(6000)
+    const next = await begun
+    t.match(reply(await next.ask(run(1), 'get', undefined)), { count: 11 })
+    t.match(reply(await next.ask(run(2), 'get', undefined)), { count: 2 })
+    next.drop()
+  },
+)
+
+t.test('the record names what is being replaced, and nothing afterwards', async (t) => {
+  const world = new ToyWorld()
+  const shard = await world.owner()
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  const record = (): { replacing?: string[] } =>
+    JSON.parse(new TextDecoder().decode(world.snapshots.values.get(CHECKPOINT)?.data)) as object
+  t.equal(record().replacing, undefined, 'a first snapshot replaces none')
+  const put = world.snapshots.put.bind(world.snapshots)
+  let named: string[] | undefined
+  world.snapshots.put = (partition, key, data, revision) => {
+    if (key.includes('run_')) named = record().replacing
+    return put(partition, key, data, revision)
+  }
+  await shard.submit(command(runId(1), 'add', { by: 1 }))
+  await world.clock.advance(5000)
+  t.match(named, [new RegExp(runId(1))])
+  t.equal(record().replacing, undefined)
+  shard.drop()
+})

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { Recent } from '../../../nodes/host/memory/recent.ts'
+import { command, runId, ToyWorld } from '../support/toy.ts'
+
+t.test('an envelope is given once, and the oldest make room', (t) => {
+  const recent = new Recent()
+  const envelope = (epoch: number) => ({ v: 1, epoch, prev: 0, entries: [] }) as const
+  recent.keep('a', envelope(1), 10)
+  t.same(recent.take('a'), envelope(1))
+  t.equal(recent.take('a'), undefined)
+  for (let i = 0; i < 10; i++) recent.keep(`m${i}`, envelope(i), 1024 * 1024)
+  t.same(
+    Array.from({ length: 10 }, (_, i) => recent.take(`m${i}`)?.epoch),
+    [undefined, undefined, undefined, undefined, undefined, undefined, 6, 7, 8, 9],
+  )
+  t.end()
+})
+
+t.test('what is kept of a commit is what the journal has of it', async (t) => {
+  const world = new ToyWorld()
+  const recent = new Recent()
+  const shard = await world.owner(0, { ...world.deps(), recent })
+  await Promise.all(
+    [1, 2, 1].map((n, i) =>
+      shard.submit(
+        command(
+          runId(n),
+          'add',
+          { by: n, sibling: runId(3) },
+          undefined,
+          i === 0 ? 'print' : undefined,
+        ),
+      ),
+    ),
+  )
+  const stored = world.journal.messages.at(-1)
+  t.same(recent.take(stored?.id ?? ''), JSON.parse(new TextDecoder().decode(stored?.data)))
+})

@@ -1,0 +1,24 @@
+/** Warnings are said once a minute for each thing they are about. */
+import t from 'tap'
+import { Warnings } from '../../../nodes/host/warnings.ts'
+import { ManualClock, silent } from '../../support/memory.ts'
+
+t.test('what goes wrong with every event is said once a minute', async (t) => {
+  const clock = new ManualClock()
+  const said: object[] = []
+  const warnings = new Warnings({
+    clock,
+    log: { ...silent, warn: (fields: object) => said.push(fields) },
+  })
+  const say = (about: string) => warnings.say({ about, message: 'odd', fields: { about } })
+  for (let i = 0; i < 100; i++) say('a')
+  say('b')
+  t.strictSame(said, [{ about: 'a' }, { about: 'b' }])
+  await clock.advance(60_000)
+  say('a')
+  t.strictSame(said.at(-1), { about: 'a', unsaid: 99 })
+  for (let i = 0; i < 1100; i++) say(`other ${i}`)
+  t.equal(said.length, 1103)
+  say('a')
+  t.equal(said.length, 1104, 'only so many are told apart')
+})

@@ -1,0 +1,94 @@
+/** A shard whose journal takes nothing, or lacks entries: it refuses commands, answers reads, and goes on by itself. */
+import t from 'tap'
+import type { WriteStop } from '../../../nodes/host/deps.ts'
+import type { Shard } from '../../../nodes/host/shard.ts'
+import { command, reply, runId, ToyWorld } from '../support/toy.ts'
+
+const full: WriteStop = { code: 'storage_full', reason: 'for the test' }
+const read = async (shard: Shard, n = 0) =>
+  reply(await shard.ask({ project: 'prj_1', kind: 'run', id: runId(n) }, 'get', undefined))
+
+t.test('while writes are stopped, commands are refused before they are decided', async (t) => {
+  const world = new ToyWorld()
+  let stop: WriteStop | undefined
+  const owner = await world.owner(0, { ...world.deps(), stopped: () => stop })
+  await owner.submit(command(runId(0), 'add', { by: 2 }))
+  const stored = world.journal.messages.length
+  stop = full
+  t.match(await owner.submit(command(runId(0), 'add', { by: 5 })), { refused: 'storage_full' })
+  const effect = { ...command(runId(0), 'add', { by: 7 }), command_id: 'e:0.1:5000.0' }
+  t.match(
+    await owner.submit(effect),
+    { not_owner: true },
+    'what another shard tells is not dropped',
+  )
+  t.match(await read(owner), { count: 2 }, 'reads see what is stored')
+  t.equal(world.journal.messages.length, stored)
+  stop = undefined
+  await owner.submit(effect)
+  t.match(await read(owner), { count: 9 })
+  owner.drop()
+})
+
+t.test('a storage that refuses an append costs the shard its memory, and no entry', async (t) => {
+  const world = new ToyWorld()
+  const lost: string[] = []
+  const owner = await world.owner(0, world.deps(), lost)
+  await owner.submit(command(runId(0), 'add', { by: 2 }))
+  world.journal.faults = ['full']
+  t.match(await owner.submit(command(runId(0), 'add', { by: 5 })), { not_owner: true })
+  t.strictSame(lost, ['the storage takes nothing'])
+
+  world.journal.faults = ['full']
+  const again: string[] = []
+  const next = await world.owner(0, world.deps(), again)
+  t.match(await read(next), { count: 2 }, 'the next owner reads, without a fence')
+  t.match(await next.submit(command(runId(0), 'add', { by: 5 })), { refused: 'storage_full' })
+  world.journal.faults = ['full']
+  await world.clock.advance(1000)
+  t.strictSame(again, [], 'the journal still takes nothing')
+  await world.clock.advance(1000)
+  t.strictSame(again, ['the journal takes entries again'])
+  const last = await world.owner()
+  await last.submit(command(runId(0), 'add', { by: 5 }))
+  t.match(await read(last), { count: 7 })
+  last.drop()
+})
+
+t.test('a journal that lacks entries takes none', async (t) => {
+  const cases: readonly [string, (world: ToyWorld) => void, boolean][] = [
+    ['its stream says so', ({ journal }) => void (journal.missing = 3), true],
+    ['it ends before the checkpoint', ({ journal }) => void journal.messages.splice(-2), true],
+  ]
+  for (const [why, spoil, reads] of cases) {
+    const world = new ToyWorld()
+    const owner = await world.owner()
+    for (let i = 0; i < 6; i++) await owner.submit(command(runId(0), 'add', { by: 1 }))
+    await world.clock.advance(10_000)
+    owner.drop()
+    spoil(world)
+    const stored = world.journal.messages.length
+    const damaged: string[] = []
+    const next = await world.owner(0, {
+      ...world.deps(),
+      damaged: (_, reason) => void damaged.push(reason),
+    })
+    t.equal(damaged.length, 1, why)
+    t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
+    if (reads) t.match(await read(next), { count: 6 }, `${why}: snapshots are read`)
+    t.equal(world.journal.messages.length, stored, `${why}: nothing is written`)
+    next.drop()
+  }
+})
+
+t.test('a gap in what is replayed stops reads as well', async (t) => {
+  const world = new ToyWorld()
+  const owner = await world.owner()
+  for (let i = 0; i < 6; i++) await owner.submit(command(runId(0), 'add', { by: 1 }))
+  owner.drop()
+  world.journal.messages.splice(3, 1)
+  const next = await world.owner()
+  t.match(await read(next), { refused: 'journal_damaged' })
+  t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
+  next.drop()
+})

@@ -1,0 +1,165 @@
+/** A smallest pair of actors for tests of the shard host: a `run` that counts and a `project` that hears of it. */
+import type { AnyActor } from '../../../actors/actor.ts'
+import type { Command, Kind } from '../../../protocol/entry.ts'
+import { makeId } from '../../../protocol/ids.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { defaultTiming } from '../../../protocol/workers/socket.ts'
+import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
+import { Shard } from '../../../nodes/host/shard.ts'
+import {
+  ManualClock,
+  MemoryBlobs,
+  MemoryBus,
+  MemoryJournal,
+  MemorySnapshots,
+  seeded,
+  silent,
+  type Tick,
+} from '../../support/memory.ts'
+
+export interface Count {
+  count: number
+  told: number
+  wake: number
+  broken?: boolean
+}
+interface Counted {
+  type: 'counted'
+  by: number
+  sibling?: string
+  abroad?: string
+}
+export const counter: AnyActor = {
+  kind: 'run',
+  initial: (): Count => ({ count: 0, told: 0, wake: 0 }),
+  decide: {
+    add: ((
+      state: Count,
+      input: { by: number; sibling?: string; abroad?: string; text?: string },
+    ) => ({
+      events: [
+        {
+          type: 'counted',
+          by: input.by,
+          ...(input.abroad && { abroad: input.abroad }),
+          ...(input.text && { text: input.text }),
+        },
+      ],
+      reply: { count: state.count + input.by },
+      ...(input.sibling && {
+        tells: [{ to: { kind: 'run', id: input.sibling }, name: 'hear', input: {} }],
+      }),
+    })) as never,
+    hear: (() => ({ events: [{ type: 'heard' }], reply: undefined })) as never,
+    nap: ((_: Count, { at, broken }: { at: number; broken?: boolean }) => ({
+      events: [{ type: 'napped', at, ...(broken !== undefined && { broken }) }],
+      reply: null,
+    })) as never,
+    wake: ((state: Count, _: unknown, cause: { at: number }) => ({
+      events: state.wake > 0 && cause.at >= state.wake ? [{ type: 'woken' }] : [],
+      reply: undefined,
+      ...(state.broken && {
+        tells: [{ to: { kind: 'run', id: 'unknown' }, name: 'hear', input: {} }],
+      }),
+    })) as never,
+    refuse: (() => refuse('conflict')) as never,
+    bug: (() => {
+      throw new Error('bug')
+    }) as never,
+    tear: (() => ({
+      events: [{ type: 'counted', by: 1 }],
+      reply: 1,
+      tells: [{ to: { kind: 'run', id: 'unknown' }, name: 'hear', input: {} }],
+    })) as never,
+  },
+  evolve: {
+    counted: ((state: Count, event: Counted) => ({
+      ...state,
+      count: state.count + event.by,
+    })) as never,
+    heard: ((state: Count) => ({ ...state, told: state.told + 1 })) as never,
+    napped: ((state: Count, { at, broken }: { at: number; broken?: boolean }) => ({
+      ...state,
+      wake: at,
+      ...(broken !== undefined && { broken }),
+    })) as never,
+    woken: ((state: Count) => ({ ...state, wake: 0, count: state.count + 1000 })) as never,
+  },
+  react: {
+    counted: ((event: Counted) =>
+      event.abroad
+        ? [{ tell: { to: { kind: 'run', id: event.abroad }, name: 'hear', input: {} } }]
+        : []) as never,
+  },
+  ask: { get: ((state: Count) => state) as never },
+  deadline: ((state: Count) => (state.wake > 0 ? state.wake : undefined)) as never,
+}
+export const kinds = Object.fromEntries(
+  ['organization', 'project', 'run', 'queue', 'worker', 'channel', 'channel_name', 'memory'].map(
+    (kind) => [kind, { ...counter, kind: kind as Kind }],
+  ),
+) as unknown as Record<Kind, AnyActor>
+
+/** A world of memory that outlives the nodes started in it. */
+export class ToyWorld {
+  readonly clock = new ManualClock()
+  readonly journal: MemoryJournal
+  readonly snapshots: MemorySnapshots
+  readonly blobs = new MemoryBlobs()
+  readonly random = seeded(7)
+  readonly tick: Tick
+  readonly kinds: HostDeps['kinds']
+  #nodes = 0
+  /** @param actors the toys, unless a test brings the real ones. */
+  constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {
+    this.tick = tick
+    this.kinds = actors
+    this.journal = new MemoryJournal(tick)
+    this.snapshots = new MemorySnapshots(tick)
+  }
+  deps(bus = new MemoryBus(this.tick)): HostDeps {
+    return {
+      node: `n${++this.#nodes}`,
+      kinds: this.kinds,
+      partitions: 1,
+      shards: 2,
+      timing: defaultTiming,
+      journal: this.journal,
+      snapshots: this.snapshots,
+      blobs: this.blobs,
+      bus,
+      clock: this.clock,
+      random: this.random,
+      log: silent,
+      measure: { commit() {}, command() {}, offer() {} },
+      fresh: () => true,
+    }
+  }
+  /** Start an owner of a shard. */
+  async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {
+    const owner = new Shard(deps, 0, shard, (reason) => lost.push(reason))
+    await owner.start(1)
+    return owner
+  }
+}
+/** Id of a run in a shard of two. */
+export const runId = (n: number, shard = 0): string =>
+  makeId('run', 0, new Uint8Array(10).fill(n), shard)
+let commands = 0
+export const command = (
+  id: string,
+  name: string,
+  input: object = {},
+  command_id = `c${++commands}`,
+  fingerprint?: string,
+): Command => ({
+  project: 'prj_1',
+  kind: 'run',
+  id,
+  name,
+  input,
+  command_id,
+  ...(fingerprint !== undefined && { fingerprint }),
+  origin: { at: 0, principal: { type: 'system', id: 'test' } },
+})
+export const reply = (answer: ShardAnswer): unknown => ('reply' in answer ? answer.reply : answer)

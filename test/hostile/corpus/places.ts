@@ -1,0 +1,198 @@
+/**
+ * Every place of the endpoint table where a client supplies text or free JSON, found by a walk over the schemas of bodies and
+ * queries. What such a text is read as follows from the name of its member; a name that is not classified here is an error.
+ */
+import type { RowName } from '../../../protocol/api.ts'
+import { instant } from '../../scenarios/support/given.ts'
+import { exampleOf } from '../support/generate.ts'
+import { bodyFor, rows, type Place } from '../support/rows.ts'
+import type { TextKind } from './texts.ts'
+
+/** A place, and how to put a value there. */
+export interface TextPlace {
+  readonly row: RowName
+  readonly kind: TextKind
+  /** Names of the members that lead to it; of a query parameter only its name. */
+  readonly path: readonly string[]
+  readonly in: 'body' | 'query'
+  /** The members of the body, or of the query, that have this value at the place. */
+  readonly holding: (value: unknown, place: Place) => object
+}
+
+interface Schema {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly patternProperties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+}
+
+/** Names of members by what their values are read as. A member of any name counts under the name of what holds it. */
+const names: Readonly<Record<TextKind, string>> = {
+  expression: 'condition expr if items match output payload_mapping',
+  template: `description_template template prompt title targets instructions parameters context event config
+    reviewer_user_ids default_config`,
+  schema: 'input_schema output_schema schema',
+  skill: 'content',
+  markdown: 'body comment description message summary system_prompt topic reason',
+  url: 'callback_url endpoint_url url ref full_name',
+  file: 'file mime',
+  schedule: 'cron interval timezone',
+  duration: 'delay duration expires_in wall_clock_timeout',
+  time: `archived_at created_after created_at created_before expires_at period_start recorded_after since until`,
+  selector:
+    'action_name actions allowed_tools event_type events permissions selector tool_names channels sender_allow',
+  search: 'after cursor page_token q query search',
+  json: 'default entries error input meta metadata params payload properties result settings tags value',
+  word: `action_id actor_id agent agent_id agent_name api_key_id channel_id color correlation_id counter default_text
+    default_value default_values definition_id delivery_id display_name email entity_id entity_type
+    environment_id evidence external_id external_ref fairness_key from_step group_id handle http_handle id
+    idempotency_key ids initiated_by integration_id invocation_id job_id key kind label loop_id member_id
+    member_ids method model model_provider name owner_id parent_run_id placeholder principal_id project_id
+    provider queue relation reply_to resource_id resource_type role_id role_ids role_name run_id run_ids
+    runtime_version scope_name scope_role_id secret_ref sender_agent_id sender_id sender_session_id session_id
+    session_key signal_name skill_ids skill_name source_event_id source_id source_kind source_type status
+    step_key summary_model tag target_group_id target_user_id target_user_ids template_id thread_id to
+    tool_call_id toolkit_ids type user_code user_id user_ids workflow_id workflow_type workspace_id`,
+}
+const kindsByName: ReadonlyMap<string, TextKind> = new Map(
+  Object.entries(names).flatMap(([kind, list]) =>
+    list.split(/\s+/).map((name): [string, TextKind] => [name, kind as TextKind]),
+  ),
+)
+/** The names that are classified, for the test that none is left over. */
+export const classified: readonly string[] = [...kindsByName.keys()]
+/** What the value of a member is read as, or undefined when its name is not classified. */
+export const kindOf = (path: readonly string[]): TextKind | undefined =>
+  kindsByName.get(path.findLast((name) => name !== '*') ?? '')
+
+type JsonObject = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Puts a value at the place. @param base that a row accepts; what it has beside the place is kept. */
+type Holding = (value: unknown, base: unknown, place: Place) => unknown
+interface Leaf {
+  readonly path: readonly string[]
+  readonly holding: Holding
+}
+
+/** Members that a check of the row wants beside the place, though the schema does not demand them. */
+const companions = ({ agent, workflow }: Place): JsonObject => ({
+  event_type: 'order.paid',
+  prompt: 'judge',
+  entity_type: 'order',
+  entity_id: 'order-1',
+  kind: 'service_entity',
+  full_name: 'a/b',
+  provider: 'slack',
+  model: 'm',
+  agent_id: agent,
+  workflow_id: workflow,
+  checks: [{ name: 'a', kind: 'expr', expr: 'true' }],
+})
+/** Members that exclude another one. */
+const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
+/** What stands beside a place in an object: what is needed, and what the base has there when it is of the same kind. */
+function besides(schema: Schema, key: string, base: JsonObject, place: Place): JsonObject {
+  const members = Object.entries(schema.properties ?? {})
+  const known = companions(place)
+  const wanted = members.flatMap(([name, { type, enum: choices, ...part }]): [string, unknown][] =>
+    Object.hasOwn(known, name) &&
+    choices === undefined &&
+    !('const' in part) &&
+    rivals[key] !== name &&
+    type === (Array.isArray(known[name]) ? 'array' : 'string')
+      ? [[name, known[name]]]
+      : [],
+  )
+  return { ...(exampleOf(schema) as JsonObject), ...Object.fromEntries(wanted), ...base }
+}
+/** The base, unless it is of another kind than the schema, as steps are. */
+const ofKind = (schema: Schema, base: unknown): JsonObject =>
+  isObject(base) &&
+  Object.entries(schema.properties ?? {}).every(
+    ([name, part]) => !('const' in part) || base[name] === part.const,
+  )
+    ? base
+    : {}
+
+/** The leaves of a schema that take text or free JSON. Numbers, truth values, choices and constants are none. */
+function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
+  if (schema.anyOf) return schema.anyOf.flatMap((branch) => leavesOf(branch, path))
+  if (schema.enum || 'const' in schema) return []
+  switch (schema.type) {
+    case 'integer':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return []
+    case 'array':
+      return leavesOf(schema.items ?? {}, path).map(({ path: inner, holding }) => ({
+        path: inner,
+        holding: (value, base, place) => [
+          holding(value, Array.isArray(base) ? base[0] : undefined, place),
+        ],
+      }))
+    case 'object':
+      return membersOf(schema).flatMap(([name, member]) =>
+        leavesOf(member, [...path, name]).map(({ path: inner, holding }) => {
+          const isBlock = name === '*' && path.at(-1) === 'content'
+          const key = isBlock ? 'text' : name === '*' ? 'any' : name
+          return {
+            path: inner,
+            holding: (value: unknown, base: unknown, place: Place) => {
+              const own = ofKind(schema, base)
+              return {
+                ...besides(schema, key, own, place),
+                ...(isBlock && { type: 'text' }),
+                [key]: holding(value, own[key], place),
+              }
+            },
+          }
+        }),
+      )
+    default:
+      return [{ path, holding: (value) => value }]
+  }
+}
+const membersOf = ({ properties, patternProperties }: Schema): [string, Schema][] => [
+  ...Object.entries(properties ?? {}),
+  ...Object.values(patternProperties ?? {}).map((member): [string, Schema] => ['*', member]),
+  ...(properties || patternProperties ? [] : [['*', {}] as [string, Schema]]),
+]
+
+/** A body that a row accepts, with steps where it may have some. */
+const baseOf = (row: RowName, place: Place): object => ({
+  ...(row === 'workflow.update' && { spec: instant() }),
+  ...(row === 'loop.update' && instant()),
+  ...bodyFor(row, place),
+})
+
+/** Every place of the table; `unknown` has the rows and paths whose names are not classified. */
+export function textPlaces(): { readonly places: TextPlace[]; readonly unknown: string[] } {
+  const places = new Map<string, TextPlace>()
+  const unknown: string[] = []
+  const note = (row: RowName, where: 'body' | 'query', leaf: Leaf) => {
+    const kind = kindOf(leaf.path)
+    const id = `${row} ${where} ${leaf.path.join('.')}`
+    if (kind === undefined) unknown.push(id)
+    else if (!places.has(id))
+      places.set(id, {
+        row,
+        kind,
+        path: leaf.path,
+        in: where,
+        holding: (value, place) =>
+          leaf.holding(value, where === 'body' ? baseOf(row, place) : {}, place) as object,
+      })
+  }
+  for (const [row, { shape }] of rows) {
+    for (const leaf of leavesOf((shape.body ?? { type: 'null' }) as Schema, []))
+      note(row, 'body', leaf)
+    for (const leaf of leavesOf((shape.query ?? { type: 'null' }) as Schema, []))
+      note(row, 'query', leaf)
+  }
+  return { places: [...places.values()], unknown }
+}

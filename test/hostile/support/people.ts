@@ -1,0 +1,44 @@
+/** Rows that are for people, and devices that wait for one. */
+import type { RowName } from '../../../protocol/api.ts'
+import type { Service } from '../../support/service.ts'
+import { bodyFor, type Place } from './rows.ts'
+
+const isForPeople = (name: RowName): boolean =>
+  /^(me|cli_credential)\./.test(name) || name === 'device.answer'
+
+/** The form with which a device asks for something. */
+export const deviceForm = (
+  fields: Readonly<Record<string, string>>,
+): { readonly body: string; readonly headers: Readonly<Record<string, string>> } => ({
+  body: new URLSearchParams(fields).toString(),
+  headers: { 'content-type': 'application/x-www-form-urlencoded' },
+})
+/** A device that waits for an answer: its two codes. */
+export async function waitingDevice(
+  s: Service,
+): Promise<{ readonly device_code: string; readonly user_code: string }> {
+  const { status, body } = await s.raw('POST', '/v1/auth/device/code', {
+    key: null,
+    ...deviceForm({ service_label: 'laptop' }),
+  })
+  if (status !== 200) throw new Error(`no device code: ${status} ${JSON.stringify(body)}`)
+  return body as never
+}
+
+/** A credential and a body with which a row is accepted: those of the owner, or of a person of the place. */
+export async function accepted(
+  s: Service,
+  name: RowName,
+  place: Place,
+): Promise<{ readonly key: string; readonly body: object | undefined }> {
+  const own =
+    isForPeople(name) &&
+    (await s.ok('token.create', { project: place.handle, id: place.user, name: 'own' }))
+  return {
+    key: own ? String(own['key']) : s.key,
+    body:
+      name === 'device.answer'
+        ? { user_code: (await waitingDevice(s)).user_code, decision: 'allow' }
+        : bodyFor(name, place),
+  }
+}

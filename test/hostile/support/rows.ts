@@ -1,0 +1,465 @@
+/**
+ * Every row of the table with something to ask it for: a project that has one record of each kind, which of them stands in a
+ * row's path, and a body that the row accepts. A new row is covered by itself when its path has known slots; else it fails here.
+ */
+import { api, type RowName } from '../../../protocol/api.ts'
+import { routeOf, type Row, type Shape } from '../../../protocol/contract.ts'
+import { acting, failing, instant, listOf, sleeping } from '../../scenarios/support/given.ts'
+import { until } from '../../scenarios/support/sockets.ts'
+import type { Service } from '../../support/service.ts'
+import { exampleOf } from './generate.ts'
+
+export const rows = Object.entries(api) as [RowName, Row][]
+export const slotsOf = (name: RowName): string[] => routeOf(api[name]).slots
+
+/** A project of its own with a record of each kind. */
+export interface Place {
+  readonly id: string
+  readonly handle: string
+  readonly run: string
+  readonly failed: string
+  readonly working: string
+  readonly job: string
+  readonly workflow: string
+  readonly workflow_handle: string
+  readonly key: string
+  readonly principal: string
+  /** A principal that no key signs in as. */
+  readonly loose: string
+  readonly user: string
+  readonly token: string
+  readonly role: string
+  readonly assignment: string
+  readonly organization_key: string
+  readonly instance: string
+  readonly interaction: string
+  /** One that is over, and one that waits for a review. */
+  readonly settled: string
+  readonly submitted: string
+  readonly channel: string
+  readonly message: string
+  readonly loop: string
+  readonly organization_action: string
+  readonly webhook: string
+  /** The principal of the owner key, who administers the channel. */
+  readonly owner: string
+  readonly event: string
+  readonly agent: string
+  readonly toolkit: string
+  readonly binding: string
+  readonly skill: string
+  /** A skill of the organization, which no agent has. */
+  readonly shared: string
+  /** A session of it with a turn under way and a nudge that waits. */
+  readonly session: string
+  /** Another one, with none; and one in which nothing was said. */
+  readonly resting: string
+  readonly silent: string
+  readonly turn: string
+  readonly nudge: string
+  /** A file of the session. */
+  readonly artifact: string
+}
+let made = 0
+
+/** Make a place. @param mark a word that every record of it carries. */
+export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
+  await until(
+    () => s.raw('GET', '/readyz'),
+    ({ status }) => status === 200,
+    'readiness',
+  )
+  const name = `${mark} ${++made}`
+  const handle = `${mark.toLowerCase()}-${made}`
+  const project = await s.ok('project.create', { name, handle })
+  const at = { project: handle }
+  const [run, failed, working, workflow, principal, loose, organization_key, user, role] =
+    await Promise.all([
+      s.ok('run.start', { ...at, spec: sleeping(), external_id: name, input: { secret: mark } }),
+      s.ok('run.start', { ...at, spec: failing(), external_id: name }),
+      s.ok('run.start', { ...at, spec: acting(`${mark}-act`) }),
+      s.ok('workflow.create', { ...at, name, spec: instant() }),
+      s.ok('principal.create', { ...at, name, role_ids: ['role_viewer'] }),
+      s.ok('principal.create', { ...at, name: `${name} loose` }),
+      s.ok('key.create_organization', { name, role: 'Viewer' }),
+      s.ok('user.create', { ...at, name: `${name} person`, email: `${handle}@example.org` }),
+      s.ok('role.create', { ...at, name: `${name} role`, permissions: ['service.project.view'] }),
+    ])
+  const key = await s.ok('key.create', { ...at, name, principal_id: principal['id'] })
+  const ask = (more: object) =>
+    s.ok('interaction.create', {
+      ...at,
+      kind: 'request_approval',
+      title: `${name}?`,
+      target_user_ids: [workflow?.['created_by'], principal?.['id']],
+      ...more,
+    })
+  const [interaction, settled, submitted] = await Promise.all([
+    ask({}),
+    ask({}),
+    ask({
+      resolution_policy: {
+        type: 'any_of',
+        review: { reviewer_user_ids: [workflow?.['created_by']] },
+      },
+    }),
+  ])
+  await s.ok('interaction.cancel', { ...at, id: settled?.['id'] })
+  const [link] = listOf(
+    await s.ok('interaction.link', {
+      ...at,
+      id: submitted?.['id'],
+      target_user_ids: [principal?.['id']],
+    }),
+  )
+  await s.raw('POST', String(link?.['url']), {
+    key: null,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'value=true',
+  })
+  const [token, assignment] = await Promise.all([
+    s.ok('token.create', { ...at, id: user['id'], name }),
+    s.ok('assignment.create', { ...at, principal_id: loose['id'], role_id: role['id'] }),
+  ])
+  const [channel, keys] = await Promise.all([
+    s.ok('channel.create', {
+      ...at,
+      name: handle,
+      topic: mark,
+      member_ids: [String(principal['id'])],
+    }),
+    s.ok('key.list_organization', { limit: 200 }),
+  ])
+  const message = await s.ok('channel.send', {
+    ...at,
+    id: channel['id'],
+    content: `${mark} message`,
+  })
+  const loop = await s.ok('loop.create', { ...at, name: `${name} loop`, ...instant() })
+  const event = await s.ok('event.publish', { ...at, event_type: 'order.paid', event: { mark } })
+  const [agent, toolkit, skill, common] = await Promise.all([
+    s.ok('agent.create', {
+      ...at,
+      name: `${name} agent`,
+      model_route: { mode: 'worker', provider: mark, model: 'm' },
+    }),
+    s.ok('toolkit.create', { ...at, name: `${name} toolkit` }),
+    s.ok('skill.create', { ...at, name: `${name} skill`, instructions: mark }),
+    s.ok('skill.create_organization', { name: `shared ${made}`, instructions: 'for all' }),
+  ])
+  const binding = await s.ok('agent.set_binding', {
+    ...at,
+    id: agent?.['id'],
+    provider: 'slack',
+    integration_id: handle,
+  })
+  // The name does not resolve: a call ends, and fails.
+  const [, shared] = await Promise.all([
+    s.ok('action.create', {
+      ...at,
+      name: handle,
+      title: mark,
+      endpoint_url: 'https://calls.invalid/',
+    }),
+    s.ok('organization_action.create', {
+      name: `shared.${handle}`,
+      endpoint_url: 'https://calls.invalid/',
+    }),
+  ])
+  await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
+  const talk = (await s.ok('agent.invoke', {
+    ...at,
+    agent_ref: { id: agent?.['id'] },
+    input: { content: [{ type: 'text', text: mark }] },
+  })) as Record<string, Record<string, never>>
+  const [resting, silent] = await Promise.all(
+    ['resting', 'silent'].map((session_key) =>
+      s.ok('session.create', { ...at, agent_id: agent?.['id'], session_key }),
+    ),
+  )
+  const nudge = await s.ok('session.nudge', {
+    ...at,
+    session_id: talk['session']?.['id'],
+    content: mark,
+  })
+  const [webhook] = await Promise.all([
+    s.ok('webhook.create', { ...at, name, enabled: false }),
+    s.ok('secret.put', { ...at, secret_name: handle, entries: { word: 'kept' } }),
+  ])
+  const file = (await s.ok('session.attach', {
+    ...at,
+    session_id: talk['session']?.['id'],
+    name: `${mark}.txt`,
+    file: Buffer.from(mark).toString('base64'),
+  })) as Record<string, Record<string, never>>
+  const owner = String(listOf(keys).find(({ name }) => name === 'root')?.['principal_id'])
+  const [job] = listOf(await s.ok('run.jobs', { ...at, id: working['id'] }))
+  const id = (record: Readonly<Record<string, unknown>> | undefined, field = 'id') =>
+    String(record?.[field])
+  return {
+    id: id(project),
+    handle,
+    run: id(run),
+    failed: id(failed),
+    working: id(working),
+    job: id(job),
+    workflow: id(workflow),
+    workflow_handle: id(workflow, 'handle'),
+    key: id(key),
+    principal: id(principal),
+    loose: id(loose),
+    user: id(user),
+    token: id(token),
+    role: id(role),
+    assignment: id(assignment),
+    organization_key: id(organization_key),
+    instance: `${mark}-worker-${made}`,
+    interaction: id(interaction),
+    settled: id(settled),
+    submitted: id(submitted),
+    channel: id(channel),
+    message: id(message),
+    loop: id(loop),
+    organization_action: id(shared),
+    webhook: id(webhook),
+    owner,
+    event: id(event, 'source_event_id'),
+    agent: id(agent),
+    toolkit: id(toolkit),
+    binding: id(binding),
+    skill: id(skill),
+    shared: id(common),
+    session: id(talk['session']),
+    resting: id(resting),
+    silent: id(silent),
+    turn: id(talk['turn']),
+    nudge: id(nudge, 'nudge_id'),
+    artifact: id(file['artifact']),
+  }
+}
+/** Every id of a place. */
+export const idsOf = (place: Place): string[] => [
+  ...new Set(Object.values(place as unknown as Record<string, string>)),
+]
+
+/** The record that stands in a row's path under `id`. */
+function idIn(name: RowName, place: Place): string {
+  if (name === 'run.retry' || name === 'run.recover') return place.failed
+  if (name.startsWith('run.')) return place.run
+  if (name.startsWith('workflow.')) return place.workflow
+  if (name === 'principal.delete') return place.loose
+  if (name.startsWith('principal.')) return place.principal
+  if (name === 'interaction.review') return place.submitted
+  if (name === 'interaction.delete') return place.settled
+  if (name.startsWith('interaction.')) return place.interaction
+  if (name.startsWith('role.')) return place.role
+  if (name.startsWith('assignment.')) return place.assignment
+  if (name.startsWith('user.') || name.startsWith('token.')) return place.user
+  if (name.startsWith('loop.')) return place.loop
+  if (name.startsWith('channel.')) return place.channel
+  if (name.startsWith('event.')) return place.event
+  if (name.startsWith('agent.') || name.startsWith('memory.')) return place.agent
+  if (name.startsWith('toolkit.')) return place.toolkit
+  if (name === 'skill.usage' || /^skill\.\w+_organization/.test(name)) return place.shared
+  if (name.startsWith('skill.')) return place.skill
+  if (/^key\.\w+_organization/.test(name)) return place.organization_key
+  if (name.startsWith('key.')) return place.key
+  throw new Error(`${name}: say here which record of a place stands in its path`)
+}
+/** The path slots of a row, filled from a place. */
+export function filled(name: RowName, place: Place): Record<string, string> {
+  const known: Readonly<Record<string, (() => string) | undefined>> = {
+    project: () => place.handle,
+    id: () => idIn(name, place),
+    worker_instance_id: () => place.instance,
+    message_id: () => place.message,
+    token: () => place.token,
+    memory_key: () => 'likes',
+    binding_id: () => place.binding,
+    action_name: () => place.handle,
+    action_id: () => place.organization_action,
+    webhook_id: () => place.webhook,
+    secret_name: () => place.handle,
+    version: () => '2',
+    session_id: () =>
+      name === 'session.start_turn' || name === 'session.delete'
+        ? place.resting
+        : name === 'session.compact'
+          ? place.silent
+          : place.session,
+    turn_id: () => place.turn,
+    nudge_id: () => place.nudge,
+    artifact_id: () => place.artifact,
+    user_id: () => (name === 'channel.mark_read' ? place.owner : place.principal),
+  }
+  return Object.fromEntries(
+    slotsOf(name).map((slot) => {
+      const value = known[slot]?.()
+      if (value === undefined)
+        throw new Error(
+          `${name}: say in test/hostile/support/rows.ts what stands in its path as ${slot}`,
+        )
+      return [slot, value]
+    }),
+  )
+}
+
+/** Bodies of rows that a schema alone does not describe. */
+const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
+  'run.start': () => ({ spec: instant() }),
+  'run.signal': () => ({ name: 'go' }),
+  'run.cancel_many': ({ run }) => ({ run_ids: [run] }),
+  'run.retry_many': ({ failed }) => ({ run_ids: [failed] }),
+  'loop.create': () => ({ name: `Loop ${++made}`, ...instant() }),
+  'loop.update': () => ({ description: 'changed' }),
+  'loop.start': () => ({ meta: { by: 'a test' } }),
+  'workflow.create': () => ({ name: `Flow ${++made}`, spec: instant() }),
+  'workflow.update': () => ({ description: 'changed' }),
+  'project.create': () => ({ name: `Made ${++made}` }),
+  'project.update': () => ({ description: 'changed' }),
+  'key.create': () => ({ name: `key ${++made}` }),
+  'key.create_organization': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'key.create_organization_old': () => ({ name: `key ${++made}`, role: 'Viewer' }),
+  'interaction.create': ({ principal }) => ({
+    kind: 'request_information',
+    title: `Question ${++made}`,
+    target_user_ids: [principal],
+  }),
+  'interaction.respond': () => ({ value: true }),
+  'interaction.review': () => ({ action: 'accept' }),
+  'interaction.link': () => ({}),
+  'role.create': () => ({ name: `role ${++made}`, permissions: [] }),
+  'role.update': () => ({ description: 'changed' }),
+  'assignment.create': ({ principal, role }) => ({ principal_id: principal, role_id: role }),
+  'user.create': () => ({ name: `person ${++made}` }),
+  'user.update': () => ({ description: 'changed' }),
+  'device.answer': () => ({ user_code: 'BCDF-GHJK', decision: 'allow' }),
+  'token.create': () => ({ name: `token ${++made}` }),
+  'me.create_token': () => ({ name: `token ${++made}` }),
+  'channel.create': () => ({ name: `made-${++made}` }),
+  'channel.update': () => ({ topic: 'changed' }),
+  'channel.add_member': ({ loose }) => ({ user_id: loose }),
+  'channel.send': () => ({ content: 'said' }),
+  'channel.edit': () => ({ pinned: true }),
+  'channel.mark_read': () => ({ seq: 1 }),
+  'event.publish': () => ({ event_type: 'order.paid' }),
+  'event.publish_many': () => ({ events: [{ event_type: 'order.paid' }] }),
+  'action.create': () => ({ name: `made-${++made}`, endpoint_url: 'https://example.org/' }),
+  'action.update': () => ({ title: 'changed' }),
+  'action.invoke': () => ({ input: {} }),
+  'organization_action.create': () => ({
+    name: `made.shared-${++made}`,
+    endpoint_url: 'https://example.org/',
+  }),
+  'organization_action.update': () => ({ title: 'changed' }),
+  'webhook.create': () => ({ name: `made ${++made}`, events: ['run.*'] }),
+  'webhook.update': () => ({ events: ['run.failed'] }),
+  'webhook.ping': () => ({ url: 'https://receiver.invalid/' }),
+  'secret.put': () => ({ entries: { word: `word ${++made}` } }),
+  'mcp.send': () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  'principal.create': () => ({ name: `bot ${++made}` }),
+  'principal.update': () => ({ description: 'changed' }),
+  'agent.invoke': ({ agent }) => ({
+    agent_ref: { id: agent },
+    session: { mode: 'new' },
+    input: { content: [{ type: 'text', text: 'hello' }] },
+  }),
+  'session.create': ({ agent }) => ({ agent_id: agent }),
+  'session.update': () => ({ title: 'changed' }),
+  'session.append': () => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'said' }] }],
+  }),
+  'session.start_turn': () => ({ content: [{ type: 'text', text: 'go' }] }),
+  'session.nudge': () => ({ content: 'faster' }),
+  'session.attach': () => ({ file: 'aGVsbG8=', name: `file ${++made}` }),
+  'agent.create': () => ({ name: `agent ${++made}` }),
+  'agent.update': () => ({ description: 'changed' }),
+  'agent.assign_toolkits': ({ toolkit }) => ({ toolkit_ids: [toolkit, 'kit_system_all'] }),
+  'agent.assign_skills': ({ skill }) => ({ skill_ids: [skill] }),
+  'agent.set_binding': ({ handle }) => ({ provider: 'telegram', integration_id: handle }),
+  'memory.save': () => ({ content: 'changed' }),
+  'toolkit.create': () => ({ name: 'kit' }),
+  'toolkit.replace': () => ({
+    name: 'kit',
+    actions: [{ selector_type: 'wildcard', selector: 'crm.*' }],
+  }),
+  ...Object.fromEntries(
+    [
+      'skill.create',
+      'skill.replace',
+      'skill.create_organization',
+      'skill.replace_organization',
+    ].map((name) => [name, () => ({ name: 'skill', instructions: 'do' })]),
+  ),
+  'skill.import': () => ({ content: '---\nname: read\n---\ndo' }),
+  'skill.import_organization': () => ({ content: 'do', name: 'read' }),
+}
+/** A body that the row accepts; undefined when it takes none. */
+export function bodyFor(name: RowName, place: Place): object | undefined {
+  const { body }: Shape = api[name].shape
+  return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
+}
+
+/** The query of a row that demands one, with its question mark. */
+export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
+/** The path of a row. @param slots already encoded. */
+export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>
+  `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
+/** The path of a row in a place, encoded. */
+export const placedPath = (name: RowName, place: Place): string =>
+  pathOf(
+    name,
+    Object.fromEntries(
+      Object.entries(filled(name, place)).map(([slot, value]) => [slot, encodeURIComponent(value)]),
+    ),
+  )
+
+/** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
+export async function shownIn(
+  s: Service,
+  { handle }: Place,
+): Promise<Readonly<Record<string, Readonly<Record<string, unknown>>>>> {
+  const at = { project: handle }
+  const lists = {
+    'project.list': {},
+    'key.list_organization': {},
+    'run.list': at,
+    'workflow.list': at,
+    'loop.list': at,
+    'principal.list': { ...at, include_disabled: true },
+    'key.list': at,
+    'interaction.list': at,
+    'channel.list': at,
+    'role.list': at,
+    'assignment.list': at,
+    'user.list': { ...at, include_disabled: true },
+    'agent.list': at,
+    'session.list': at,
+    'toolkit.list': at,
+    'skill.list': at,
+    'action.list': at,
+    'organization_action.list': {},
+  } as const
+  return Object.fromEntries(
+    await Promise.all(
+      Object.entries(lists).map(async ([name, input]) => {
+        const { status, body } = await s.call(name as RowName, {
+          ...input,
+          ...(!['assignment.list', 'toolkit.list', 'skill.list'].includes(name) && { limit: 200 }),
+        })
+        const items = (status === 200 ? listOf(body) : []).filter(
+          ({ source }) => source !== 'organization',
+        )
+        return [
+          name,
+          Object.fromEntries(
+            items.map(({ last_used_at: _, ...record }: Record<string, unknown>) => [
+              record['id'],
+              record,
+            ]),
+          ),
+        ]
+      }),
+    ),
+  )
+}

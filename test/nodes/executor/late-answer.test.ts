@@ -1,0 +1,68 @@
+/** The right to answer a request ends with the connection that received it: no permission is missing then. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Empty } from '@nats-io/transport-node'
+import t from 'tap'
+import type { Log } from '../../../gateway/ports.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { configurationOf, permissionsOf } from '../../../nodes/nats/server/permissions.ts'
+import { silent } from '../../support/memory.ts'
+import { jetstreamBlock, startPlainServer } from '../support/plain-server.ts'
+
+t.test('an answer after a reconnection is not reported as a missing permission', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-late-'))
+  const users = (['shards', 'gateway'] as const).map(
+    (role) =>
+      `{ user: ${role}, password: pw, ${configurationOf(permissionsOf([role], { partitions: 1 }))} }`,
+  )
+  const server = await startPlainServer(
+    folder,
+    `${jetstreamBlock(folder)}\nauthorization { users: [${users.join('\n')}] }`,
+  )
+  const errors: string[] = []
+  const late = new Set<string>()
+  const log: Log = {
+    ...silent,
+    error: (_, text) => void errors.push(text),
+    debug: (_, text) => void late.add(text),
+  }
+  const connectAs = (role: 'shards' | 'gateway') =>
+    connectNats({
+      access: {
+        servers: [server.address],
+        credentials: { type: 'password', user: role, password: 'pw' },
+      },
+      name: role,
+      role,
+      log,
+    })
+  const [shards, gateway] = [await connectAs('shards'), await connectAs('gateway')]
+  t.teardown(async () => {
+    await Promise.all([shards.close(), gateway.close()])
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const requested = new Promise<string>((done) => {
+    shards.connection.subscribe('shard.*.*', { callback: (_, { reply }) => done(reply ?? '') })
+  })
+  await shards.connection.flush()
+  gateway.ask('shard.0.0', Empty, undefined, 5000).catch(() => {})
+  const reply = await requested
+  const again = new Promise<void>((done) => shards.onReconnect(done))
+  await shards.connection.reconnect()
+  await again
+  /** Publish, and hear what the server says of it. */
+  const publish = (subject: string) =>
+    shards.permitted(
+      (async () => {
+        shards.tell(subject, Empty)
+        await shards.sent()
+      })(),
+    )
+  await publish(reply)
+  t.ok(late.has('an answer came too late for its connection'))
+  t.strictSame(errors, [])
+  await t.rejects(publish('moved'), { message: /may not publish to "moved"/ })
+  t.match(errors, [/a NATS permission is missing/])
+})

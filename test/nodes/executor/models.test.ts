@@ -1,0 +1,87 @@
+/** The setting that names models: what is read, what is refused, and that no key is ever part of what is told. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { readModels } from '../../../nodes/models.ts'
+
+const read = (value: unknown) =>
+  readModels(typeof value === 'string' ? value : JSON.stringify(value), 'Service')
+const acme = {
+  provider: 'acme',
+  kind: 'openai-compatible',
+  base_url: 'https://llm.example.org/v1/',
+  key: 'env:ACME_KEY',
+  models: [
+    { id: 'large', context_window_tokens: 128_000, max_effort: 'high' },
+    { id: 'small', context_window_tokens: 8000, recommended: true },
+  ],
+}
+const wrong = (value: unknown): string => {
+  const answer = read(value)
+  return 'wrong' in answer ? answer.wrong : 'fine'
+}
+
+t.test('without a setting there is the built-in model, named by the brand', async (t) => {
+  t.match(read(''), {
+    models: {
+      default_model: 'service/scripted',
+      providers: [{ provider: 'service', models: [{ id: 'scripted', provider: 'service' }] }],
+    },
+    access: [{ provider: 'service', kind: 'scripted' }],
+  })
+  t.match(readModels('', 'Acme'), { models: { default_model: 'acme/scripted' } })
+})
+t.test('providers, the default and the ceiling', async (t) => {
+  const answer = read({
+    providers: [acme],
+    ceiling: { timeout_seconds: 300, effort: 'medium', models: ['acme/small'] },
+  })
+  t.match(answer, {
+    models: {
+      default_model: 'acme/small',
+      ceiling: { timeout_seconds: 300 },
+      providers: [
+        {
+          provider: 'acme',
+          display_name: 'acme',
+          source: 'platform',
+          models: [{ id: 'large', label: 'large', provider: 'acme', max_effort: 'high' }, {}],
+        },
+        { provider: 'service' },
+      ],
+    },
+    access: [{ base_url: 'https://llm.example.org/v1', key: 'env:ACME_KEY' }, {}],
+  })
+  t.notMatch(
+    JSON.stringify('models' in answer && answer.models),
+    'ACME_KEY',
+    'where the key is stays with who reaches the provider',
+  )
+  t.match(read({ default: 'large', providers: [acme] }), {
+    models: { default_model: 'acme/large' },
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'baton-models-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'models.json'), JSON.stringify({ providers: [acme] }))
+  t.match(read(join(folder, 'models.json')), { models: { default_model: 'acme/small' } })
+})
+t.test('what is wrong is said', async (t) => {
+  t.match(wrong('{'), /must be JSON/)
+  t.match(wrong('/nowhere/at/all.json'), /must be JSON/)
+  t.match(wrong({ providers: [{ ...acme, key: 'sk-secret' }] }), /\/providers\/0\/key/)
+  t.notMatch(
+    wrong({ providers: [{ ...acme, key: 'sk-secret' }] }),
+    'sk-secret',
+    'a key that stands there by mistake is not repeated',
+  )
+  t.match(wrong({ providers: [acme, acme] }), /acme twice/)
+  t.match(wrong({ providers: [{ ...acme, provider: 'service' }] }), /service twice/)
+  t.match(
+    wrong({ providers: [{ provider: 'x', kind: 'openai-compatible', models: acme.models }] }),
+    /base_url/,
+  )
+  t.match(wrong({ default: 'none', providers: [acme] }), /default none/)
+  t.match(wrong({ providers: [acme], ceiling: { models: ['large'] } }), /allows the model large/)
+  t.match(wrong({ providers: [], more: 1 }), /not understood/)
+})

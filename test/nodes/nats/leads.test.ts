@@ -1,0 +1,66 @@
+/** Who may say where a replicated stream ends. */
+import t from 'tap'
+import { createSuccession, leads } from '../../../nodes/nats/leader.ts'
+
+type Cluster = Parameters<typeof leads>[0]
+const replica = (name: string, milliseconds: number, offline = false) => ({
+  name,
+  current: true,
+  offline,
+  active: milliseconds * 1e6,
+  lag: 0,
+})
+const told = (...replicas: ReturnType<typeof replica>[]) =>
+  leads({ name: 'c', leader: 'a', replicas } as unknown as Cluster, 5)
+
+t.test('a single server leads', async (t) => {
+  t.ok(leads(undefined, 5))
+  t.ok(leads(undefined, 5000), 'however long it took: nobody else can')
+  t.ok(told())
+})
+t.test('with the majority in touch nobody else can lead', async (t) => {
+  t.ok(told(replica('b', 10), replica('c', 900)))
+  t.ok(told(replica('b', 9000), replica('c', 900)), 'one of three may be away')
+  t.ok(told(replica('b', 0, true), replica('c', 900)))
+})
+t.test('a server that others have not answered for long may have been replaced', async (t) => {
+  t.notOk(told(replica('b', 3000), replica('c', 3000)), 'it is cut off')
+  t.notOk(told(replica('b', 10_000), replica('c', 10_000)), 'it was paused')
+  t.notOk(told(replica('b', 0, true), replica('c', 0, true)))
+  t.notOk(told(replica('b', 10), replica('c', 9000), replica('d', 9000), replica('e', 9000)))
+})
+
+t.test(
+  'a leader that answers late may have stood still meanwhile, and its followers have elected another',
+  async (t) => {
+    const cluster = {
+      name: 'c',
+      leader: 'a',
+      replicas: [replica('b', 10), replica('c', 10)],
+    } as unknown as Cluster
+    t.ok(leads(cluster, 900))
+    t.notOk(leads(cluster, 1100))
+  },
+)
+
+t.test('a predecessor that wakes up is not believed while its successor is heard', async (t) => {
+  let now = 0
+  const believed = createSuccession(() => now)
+  const since = (second: number) =>
+    ({
+      leader: 'x',
+      leader_since: `2026-01-01T00:00:${String(second).padStart(2, '0')}.123456789Z`,
+    }) as unknown as Cluster
+  t.ok(believed(0, since(10)))
+  t.ok(believed(0, since(20)), 'a successor')
+  now = 1900
+  t.notOk(believed(0, since(10)))
+  t.ok(believed(0, since(20)))
+  t.ok(believed(1, since(10)), 'another stream has another leader')
+  now = 3800
+  t.notOk(believed(0, since(10)), 'the successor was heard less than two seconds ago')
+  now = 4000
+  t.ok(believed(0, since(10)), 'clocks of servers differ: who alone answers is believed')
+  t.ok(believed(0, undefined), 'a single server')
+  t.ok(believed(0, { leader: 'x' } as unknown as Cluster), 'a server that does not say it')
+})

@@ -1,0 +1,39 @@
+/** Starting while the NATS servers elect: a node waits, says so, and in the end says what to check. */
+import t from 'tap'
+import { StartFault } from '../../../nodes/process/fault.ts'
+import { patiently } from '../../../nodes/nats/server/provision.ts'
+import { silent } from '../../support/memory.ts'
+
+const nats = { log: silent }
+
+t.test('what fails for a while is done again', async (t) => {
+  let tries = 0
+  const result = await patiently(nats, 'a thing', async () => {
+    if (++tries < 3) throw new Error('JetStream system temporarily unavailable')
+    return 'made'
+  })
+  t.equal(result, 'made')
+  t.equal(tries, 3)
+})
+
+t.test('what waiting cannot mend is told at once', async (t) => {
+  let tries = 0
+  await t.rejects(
+    patiently(nats, 'a thing', () => {
+      tries++
+      return Promise.reject(new StartFault('the layout is another one'))
+    }),
+    { name: 'StartFault', message: 'the layout is another one' },
+  )
+  t.equal(tries, 1)
+})
+
+t.test('in the end it says what to check', async (t) => {
+  await t.rejects(
+    patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
+    {
+      name: 'StartFault',
+      message: /a thing cannot be set up: no leader\. Check that all NATS servers/,
+    },
+  )
+})

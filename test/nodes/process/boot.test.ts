@@ -1,0 +1,98 @@
+/** The way in: what counts as installed, and how a test run is counted. */
+import { join } from 'node:path'
+import t from 'tap'
+
+interface Dependencies {
+  compareLocks(locked: object, installed: object): string
+}
+interface Tap {
+  createReader(show: (line: string) => void): { result: object; line(line: string): void }
+}
+const { compareLocks } = (await import(
+  '../../../nodes/boot/dependencies.mjs' as string
+)) as Dependencies
+const { testsOf } = (await import('../../../nodes/boot/test-files.mjs' as string)) as {
+  testsOf(root: string, names: readonly string[]): string[]
+}
+const { createReader } = (await import('../../../nodes/boot/tap.mjs' as string)) as Tap
+
+t.test('packages count as installed when npm recorded what the lock names', async (t) => {
+  const locked = {
+    '': { version: '0' },
+    'node_modules/a': { version: '1' },
+    'node_modules/d': { version: '2', dev: true },
+    'node_modules/o': { version: '3', optional: true },
+  }
+  t.equal(
+    compareLocks(locked, {
+      'node_modules/a': { version: '1' },
+      'node_modules/d': { version: '2' },
+    }),
+    'all',
+  )
+  t.equal(compareLocks(locked, { 'node_modules/a': { version: '1' } }), 'production')
+  t.equal(
+    compareLocks(locked, {
+      'node_modules/a': { version: '2' },
+      'node_modules/d': { version: '2' },
+    }),
+    'stale',
+  )
+})
+
+const read = (text: string) => {
+  const shown: string[] = []
+  const reader = createReader((line) => void shown.push(line))
+  for (const line of text.split('\n')) reader.line(line)
+  return { result: reader.result, shown: shown.join('\n') }
+}
+
+t.test('assertions are counted, containers are not', async (t) => {
+  const { result, shown } = read(`TAP version 14
+# Subtest: test/a.test.ts
+    # Subtest: outer
+        ok 1 - one
+        ok noise of the program
+        not ok 2 - two
+          ---
+          expected: ok 1 - this is a diagnosis
+          ...
+        ok 3 - later # SKIP
+        not ok 4 - some day # TODO
+        1..4
+    not ok 1 - outer # time=3ms
+      ---
+      at: here
+      ...
+    1..1
+not ok 1 - test/a.test.ts # time=5ms
+
+# Subtest: test/b.test.ts
+    ok 1 - fine
+    1..1
+ok 2 - test/b.test.ts # time=1ms
+1..2`)
+  t.match(result, { passed: 3, failed: 1, skipped: 2, files: 2 })
+  t.match(
+    shown,
+    /✗ test\/a.test.ts › outer › two\n +---\n +expected[\s\S]*✗ test\/a.test.ts \(5ms\)\n✓ test\/b.test.ts/,
+  )
+  t.notMatch(shown, /at: here/)
+})
+
+t.test('a file that failed without a failed assertion counts', async (t) => {
+  const { result, shown } = read(
+    '# Subtest: test/a.test.ts\n    ok 1 - fine\n    1..1\nnot ok 1 - test/a.test.ts # time=1ms\n  ---\n  exitCode: 3\n  ...\n1..1',
+  )
+  t.match(result, { passed: 1, failed: 1, files: 1 })
+  t.match(shown, /exitCode: 3/)
+})
+
+t.test('a folder stands for the test files below it, each once', async (t) => {
+  const root = join(import.meta.dirname, '../../..')
+  const found = testsOf(root, ['test/chaos', 'test/chaos/check.test.ts', 'test/missing.test.ts'])
+  t.ok(found.includes('test/chaos/check.test.ts'))
+  t.ok(found.includes('test/missing.test.ts'), 'a missing file is named, and fails when it runs')
+  t.ok(found.every((name) => name.endsWith('.test.ts')))
+  t.equal(new Set(found).size, found.length)
+})

@@ -1,0 +1,47 @@
+/** The modules that browsers get: all that are reached, nothing else, and nothing that a browser has not. */
+import t from 'tap'
+import { CHAT } from '../../../gateway/pages/chat.ts'
+import { browserModules } from '../../../nodes/browser.ts'
+
+t.test('the chat page reaches what it needs, and only that', async (t) => {
+  const modules = browserModules(CHAT)
+  const addresses = [...modules.keys()]
+  t.equal(addresses[0], '/modules/client/chat/main.ts', 'the one that begins comes first')
+  for (const address of [
+    '/modules/client/transcript/fold.ts',
+    '/modules/protocol/sessions/settled.ts',
+    '/modules/packages/eventsource-parser/dist/stream.js',
+    '/modules/packages/marked/lib/marked.esm.js',
+  ])
+    t.ok(addresses.includes(address), address)
+  t.strictSame(
+    addresses.filter(
+      (address) =>
+        !/^\/modules\/(client\/(chat\/|transcript|watchdog\.ts)|protocol\/sessions\/|packages\/(eventsource-parser|marked)\/)/.test(
+          address,
+        ),
+    ),
+    [],
+    'no schemas, no server',
+  )
+  for (const [address, text] of modules) {
+    t.not(text, '', address)
+    const names = [...text.matchAll(/^\s*(?:import|export)\b[^'"()=;]*["']([^"']+)["']/gm)].map(
+      ([, name]) => name ?? '',
+    )
+    t.strictSame(
+      names.filter((name) => !modules.has(name)),
+      [],
+      `${address} imports what is served`,
+    )
+    t.notMatch(
+      text,
+      /\b(require\(|import type |interface |as const\b|process\.)/,
+      `${address} is a module without types`,
+    )
+  }
+})
+
+t.test('what is not there is said', async (t) => {
+  t.throws(() => browserModules('client/chat/nowhere.ts'), { code: 'ENOENT' })
+})

@@ -1,0 +1,211 @@
+/** Settings: from flags, the environment and defaults; faults are told all at once. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
+import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
+import { matches } from '../../../nodes/nats/listeners.ts'
+import { createLog } from '../../../nodes/observe/log.ts'
+import { createMetrics } from '../../../nodes/observe/metrics.ts'
+import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
+
+const config = (env: Record<string, string> = {}, ...argv: string[]): Config => {
+  const read = readConfig(env, argv)
+  if ('faults' in read) throw new Error(read.faults.join('\n'))
+  return read.config
+}
+const faults = (env: Record<string, string> = {}, ...argv: string[]) => {
+  const read = readConfig(env, argv)
+  return 'faults' in read ? read.faults : []
+}
+
+t.test('without settings, a node does everything on this machine only', async (t) => {
+  t.match(config(), {
+    host: '127.0.0.1',
+    port: 8080,
+    data: '.baton',
+    nats: [],
+    sync: 'always',
+    roles: ['gateway', 'shards', 'views', 'executor'],
+    partitions: 1,
+    shards: 4,
+    replicas: 1,
+    rate: { key: 600, organization: 6000, window_seconds: 60 },
+    deadline: 15_000,
+    keepalive: 15_000,
+    sessions: { age: 55_000, idle: 2000 },
+    cors: [],
+    brand: 'Service',
+    key_prefix: 'bat',
+    timing: { cadence: 20, lease: 60, poll: 20, stale: 90, takeover: 60, register: 30 },
+  })
+  t.notOk('root_key' in config() || 'anonymous_worker' in config())
+})
+
+t.test('a flag wins over the environment, and the environment over the default', async (t) => {
+  t.equal(config({ BATON_PORT: '1' }).port, 1)
+  t.equal(config({ BATON_PORT: '1' }, '--port', '2').port, 2)
+  t.equal(config({}, '--port=3').port, 3)
+  t.equal(config({ BATON_PORT: '' }).port, 8080, 'empty is unset')
+  t.equal(config({}, '--anonymous-worker', '--port', '4').anonymous_worker, 'anonymous')
+  t.equal(config({ BATON_ANONYMOUS_WORKER: 'svc_1' }).anonymous_worker, 'svc_1')
+  t.equal(config({ BATON_ANONYMOUS_WORKER: 'off' }).anonymous_worker, undefined)
+})
+
+t.test('lists, durations and choices are read', async (t) => {
+  const read = config({
+    BATON_NATS: 'nats://a:4222, b:4223',
+    BATON_REPLICAS: '3',
+    BATON_ROLES: 'gateway,views,gateway',
+    BATON_DEADLINE: '20s',
+    BATON_KEEPALIVE: '30',
+    BATON_SYNC: '2m',
+    BATON_CORS: 'https://a.example,*',
+  })
+  t.match(read, {
+    nats: ['nats://a:4222', 'b:4223'],
+    replicas: 3,
+    roles: ['gateway', 'views'],
+    deadline: 20_000,
+    keepalive: 30_000,
+    sync: '2m',
+    cors: ['https://a.example', '*'],
+  })
+})
+
+t.test('all faults are told together, with what to do', async (t) => {
+  const told = faults(
+    { BATON_PORT: 'x', BATON_ROLES: 'gateway,cook', BATON_KEY_PREFIX: 'a_b' },
+    '--colour',
+    'red',
+    '--host',
+  )
+  t.equal(told.length, 5)
+  t.match(
+    told.join('\n'),
+    /--colour is no setting[\s\S]*--host needs a value[\s\S]*BATON_PORT is "x": it must be a whole number[\s\S]*must be one of gateway, shards, views, executor[\s\S]*BATON_KEY_PREFIX/,
+  )
+})
+
+t.test('settings that contradict each other are refused', async (t) => {
+  t.match(faults({ BATON_REPLICAS: '3' }), [/BATON_REPLICAS/])
+  t.match(faults({ BATON_WORKER_LEASE: '30' }), [/lease must be at least three/])
+  t.match(faults({ BATON_ROLES: ',' }), [/BATON_ROLES is empty/])
+  t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [
+    /name the sender of letters in BATON_NOTIFY_FROM/,
+  ])
+})
+
+t.test('letters need a mail server and a sender', async (t) => {
+  const url = 'smtps://me:pass@mail.example.org:465/?requireTLS=true'
+  for (const from of ['baton@example.org', 'Baton <baton@example.org>'])
+    t.strictSame(config({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: from }).letters, { url, from })
+  t.equal(config({ BATON_NOTIFY_FROM: 'baton@example.org' }).letters, undefined)
+  t.equal(
+    faults({
+      BATON_NOTIFY_SMTP: url,
+      BATON_NOTIFY_FROM: 'Baton <baton@example.org>, evil@example.org',
+    }).length,
+    2,
+  )
+})
+
+t.test('a faulty secret is not shown', async (t) => {
+  t.notMatch(faults({ BATON_NOTIFY_SMTP: 'http://me:pass@mail' }).join(), /me:pass/)
+  t.match(faults({ BATON_ROOT_KEY: 'short!' }), [/^BATON_ROOT_KEY must be/])
+  t.notMatch(faults({ BATON_ROOT_KEY: 'short!' })[0], /short!/)
+})
+
+t.test(
+  'every setting has a flag, a meaning and one line in the guide, and its default is accepted',
+  async (t) => {
+    const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+    for (const { name, flag, standard, meaning } of settingsTable()) {
+      t.match(flag, /^--[a-z-]+$/)
+      t.ok(meaning.length > 10)
+      t.equal(guide.split(`\n| \`${name}\` |`).length, 2, name)
+      if (standard !== undefined) t.same(faults({ [name]: standard }), [], name)
+    }
+  },
+)
+
+t.test('package sources of a Debian machine are understood in both forms', async (t) => {
+  const list =
+    '# deb http://no main\ndeb [arch=amd64 signed-by=/k.gpg] http://a/debian stable main contrib\ndeb http://a/debian-security stable-security main\ndeb-src http://a/debian stable main\n'
+  t.same(mirrorsOfList(list), [{ uri: 'http://a/debian', keyring: '/k.gpg' }])
+  const sources =
+    'Types: deb deb-src\n# a comment\nURIs: http://b/debian\nSuites: stable\n stable-updates\nComponents: main\nSigned-By: /k.gpg\n\nTypes: deb\nURIs: http://b/security\nSuites: stable-security\nComponents: main\n\nEnabled: no\nTypes: deb\nURIs: http://c/debian\nSuites: stable\nComponents: main\n'
+  t.same(mirrorsOfSources(sources), [{ uri: 'http://b/debian', keyring: '/k.gpg' }])
+})
+
+t.test('versions are compared by number', async (t) => {
+  t.equal(versionIn('nats-server: v2.15.1\n'), '2.15.1')
+  t.ok(compareVersions('2.9.10', '2.14.5') < 0)
+  t.ok(isAccepted('2.14.5') && isAccepted('3.0.0'))
+  t.notOk(isAccepted('2.14.4'))
+})
+
+t.test('subject patterns match as in NATS', async (t) => {
+  const match = (pattern: string, subject: string) =>
+    matches(pattern.split('.'), subject.split('.'))
+  t.ok(match('a.*.c', 'a.b.c') && match('a.>', 'a.b.c') && match('>', 'a') && match('a.b', 'a.b'))
+  t.notOk(
+    match('a.*', 'a.b.c') || match('a.>', 'a') || match('a.b.c', 'a.b') || match('a.b', 'a.b.c'),
+  )
+})
+
+t.test('the log hides secrets', async (t) => {
+  const lines: string[] = []
+  const log = createLog({
+    level: 'info',
+    node: 'n1',
+    to: { write: (line) => void lines.push(line) },
+  })
+  log.info(
+    {
+      authorization: 'Bearer abc',
+      job: { lease_token: 'abc', id: 'j' },
+      frame: { body: { token: 'abc' } },
+    },
+    'seen',
+  )
+  log.debug({}, 'not written')
+  log.warn({ error: new Error('because') }, 'failed')
+  t.equal(lines.length, 2)
+  t.notMatch(lines[0], /abc/)
+  t.match(JSON.parse(lines[0] ?? ''), { level: 'info', node: 'n1', msg: 'seen', job: { id: 'j' } })
+  t.match(JSON.parse(lines[1] ?? ''), { error: { message: 'because' } })
+})
+
+t.test('every node counts for itself', async (t) => {
+  const [a, b] = [createMetrics('1'), createMetrics('1')]
+  a.request('run.get', 200, 0.01)
+  a.open('sse', 1)
+  a.inc('frames_in')
+  a.commit(0.002, 3)
+  a.command('run', 'accepted')
+  a.viewLag(0, 7)
+  a.shardsOwned(0, 3)
+  const text = await a.text()
+  for (const line of [
+    'baton_request_seconds_count{operation="run.get",status="200"} 1',
+    'baton_sse_streams_open 1',
+    'baton_worker_frames_in_total 1',
+    'baton_commit_commands_sum 3',
+    'baton_commands_total{kind="run",outcome="accepted"} 1',
+    'baton_view_lag_messages{partition="0"} 7',
+    'baton_shards_owned{partition="0"} 3',
+  ])
+    t.ok(text.includes(line), line)
+  t.notMatch(await b.text(), /accepted/)
+})
+
+t.test('e-mail is taken only for a domain, and a certificate has its key', async (t) => {
+  const faultsOf = (env: Record<string, string>) => {
+    const read = readConfig(env, [])
+    return 'faults' in read ? read.faults.join(' ') : ''
+  }
+  t.match(faultsOf({ BATON_SMTP_PORT: '2525' }), /BATON_INBOX_DOMAIN/)
+  const mail = { BATON_SMTP_PORT: '2525', BATON_INBOX_DOMAIN: 'agents.test' }
+  t.match(faultsOf({ ...mail, BATON_SMTP_TLS_CERT: 'a.pem' }), /BATON_SMTP_TLS_KEY/)
+  t.equal(faultsOf(mail), '')
+})

@@ -1,0 +1,130 @@
+/** The edge's world over a bus that carries messages as NATS does: as JSON. */
+import t from 'tap'
+import { refuse } from '../../../protocol/errors.ts'
+import { ManualClock } from '../../support/memory.ts'
+import type { ShardAnswer } from '../../../nodes/host/deps.ts'
+import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+
+const to = {
+  project: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
+  kind: 'project',
+  id: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',
+} as const
+function answering(given: ShardAnswer) {
+  const bus = { request: async () => ({ answer: JSON.parse(JSON.stringify(given)) as unknown }) }
+  const parts = {
+    node: 'n1',
+    settings: { deadline: 1000 },
+    partitions: 1,
+    shards: 4,
+    secret: new Uint8Array(32),
+    organization: 'org_1',
+    bus,
+    clock: { elapsed: () => 0, now: () => 0, later: () => () => {} },
+    random: { bytes: (length: number) => new Uint8Array(length) },
+  }
+  return createWorld(parts as unknown as WorldParts)
+}
+
+t.test('a question to another process is answered as one to this process would be', async (t) => {
+  t.equal(
+    await answering({ reply: undefined }).ask(to, 'definition', { id: 'none' }),
+    undefined,
+    'nothing is nothing',
+  )
+  t.equal(await answering({ reply: null }).ask(to, 'get'), null)
+  t.strictSame(await answering({ reply: { a: 1 } }).ask(to, 'get'), { a: 1 })
+  t.match(await answering(refuse('service_unavailable')).ask(to, 'get'), {
+    refused: 'service_unavailable',
+  })
+})
+
+t.test('who was asked first may answer last, and whoever owns nothing is left soon', async (t) => {
+  const clock = new ManualClock()
+  const asked: ((answer: unknown) => void)[] = []
+  const bus = { request: () => new Promise((answer) => asked.push(answer)) }
+  const parts = {
+    node: 'n1',
+    settings: { deadline: 15_000 },
+    partitions: 1,
+    shards: 4,
+    secret: new Uint8Array(32),
+    organization: 'org_1',
+    bus,
+    clock,
+    random: { bytes: (length: number) => new Uint8Array(length) },
+  }
+  const world = createWorld(parts as unknown as WorldParts)
+  const late = world.ask(to, 'get')
+  await clock.advance(5000)
+  t.equal(asked.length, 3, 'sent again every two seconds')
+  asked[0]?.({ answer: { reply: 'late' } })
+  t.equal(await late, 'late', 'the first answer counts, whichever asking it is to')
+  await clock.advance(10_000)
+  t.equal(asked.length, 3, 'and nothing is sent any more')
+
+  const moved = world.ask(to, 'get')
+  asked[3]?.('no_responders')
+  await clock.advance(5)
+  asked[4]?.({ answer: { not_owner: true } })
+  await clock.advance(10)
+  t.equal(asked.length, 6)
+  asked[5]?.({ answer: { reply: 'found' } })
+  t.equal(await moved, 'found')
+
+  const never = world.ask(to, 'get')
+  await clock.advance(15_000)
+  t.match(await never, { refused: 'service_unavailable' })
+})
+
+t.test(
+  'of many who wait for a shard that nobody serves one at a time asks, and all do as soon as somebody answers',
+  async (t) => {
+    const clock = new ManualClock()
+    let asked = 0
+    let served = false
+    const bus = {
+      request: async () => {
+        asked++
+        return served ? { answer: { reply: 'here' } } : 'no_responders'
+      },
+    }
+    const parts = {
+      node: 'n1',
+      settings: { deadline: 15_000 },
+      partitions: 1,
+      shards: 4,
+      secret: new Uint8Array(32),
+      organization: 'org_1',
+      bus,
+      clock,
+      random: { bytes: (length: number) => new Uint8Array(length).fill(128) },
+    }
+    const world = createWorld(parts as unknown as WorldParts)
+    const first = Array.from({ length: 1000 }, () => world.ask(to, 'get'))
+    await clock.advance(1000)
+    const more = Array.from({ length: 1000 }, () => world.ask(to, 'get'))
+    await clock.advance(4000)
+    t.ok(
+      asked < 1000 + 5000 / 50 + 20,
+      `${asked} questions of 2000 in 5 s: each of the first once, then one at a time`,
+    )
+    served = true
+    asked = 0
+    await clock.advance(100)
+    t.strictSame([...new Set(await Promise.all([...first, ...more]))], ['here'])
+    t.ok(asked <= 2001, 'and each once more')
+    served = false
+    const late = world.ask(to, 'get')
+    await clock.advance(14_000)
+    const later = world.ask(to, 'get')
+    await clock.advance(1500)
+    t.match(await late, { refused: 'service_unavailable' }, 'each waits until its own deadline')
+    served = true
+    await clock.advance(100)
+    t.equal(await later, 'here')
+    asked = 0
+    t.equal(await world.ask(to, 'get'), 'here')
+    t.equal(asked, 1)
+  },
+)

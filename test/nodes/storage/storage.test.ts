@@ -1,0 +1,98 @@
+/** How the streams are stored: compressed, and without the limit that nats-server takes from the disk. */
+import { StorageType, StoreCompression } from '@nats-io/jetstream'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { createJournal } from '../../../nodes/nats/journal/journal.ts'
+import { provision } from '../../../nodes/nats/server/provision.ts'
+import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
+import { names, subjects } from '../../../protocol/subjects.ts'
+import { silent } from '../../support/memory.ts'
+import { accessTo, natsServers } from '../../scenarios/support/clusters.ts'
+import { startStore } from '../support/store.ts'
+
+t.test('streams on disk are compressed, also those that an earlier release made', async (t) => {
+  const { one } = await startStore('2m')
+  const journal = names.journal(0)
+  await one.manager.streams.add({ name: journal, subjects: [subjects.journals(0)] })
+  const early = await one.manager.streams.info(journal)
+  t.equal(early.config.compression ?? StoreCompression.None, StoreCompression.None)
+  await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+  for await (const { config } of one.manager.streams.list())
+    t.equal(
+      config.compression ?? StoreCompression.None,
+      config.storage === StorageType.File ? StoreCompression.S2 : StoreCompression.None,
+      `${config.name} in ${config.storage}`,
+    )
+})
+
+t.test('replicated streams on disk are not compressed, also those that once were', async (t) => {
+  const data = mkdtempSync(join(tmpdir(), 'baton-replicated-'))
+  const servers = await natsServers(data, 3)
+  t.teardown(async () => {
+    await Promise.all(servers.map((server) => server.stop()))
+    rmSync(data, { recursive: true, force: true })
+  })
+  const nats = await connectNats({
+    access: accessTo(servers),
+    name: 'test',
+    log: silent,
+    role: 'test',
+  })
+  t.teardown(() => nats.close())
+  const layout = { partitions: 1, shards: 1 }
+  await provision(nats, { ...layout, replicas: 3 })
+  const { config } = await nats.manager.streams.info(names.journal(0))
+  await nats.manager.streams.update(config.name, { ...config, compression: StoreCompression.S2 })
+  await provision(nats, { ...layout, replicas: 3 })
+  for await (const { config } of nats.manager.streams.list())
+    t.match(
+      { replicas: config.num_replicas, compression: config.compression ?? StoreCompression.None },
+      { replicas: 3, compression: StoreCompression.None },
+      config.name,
+    )
+})
+
+t.test('a journal that is gone is not created again', async (t) => {
+  const { one } = await startStore('2m')
+  const layout = { partitions: 1, shards: 1, replicas: 1 }
+  await provision(one, layout)
+  await one.manager.streams.delete(names.journal(0))
+  await provision(one, layout, 1000)
+  t.pass('a first start that was broken off goes on')
+  await createRegistry(one, names.config).put('installation', '{}', 0)
+  await one.manager.streams.delete(names.journal(0))
+  await t.rejects(provision(one, layout, 1000), { message: /do not have JOURNAL_0/ })
+})
+
+t.test(
+  'an append for which the servers have no space is refused, and stores nothing',
+  async (t) => {
+    const { one } = await startStore('2m')
+    await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+    const { config } = await one.manager.streams.info(names.journal(0))
+    await one.manager.streams.update(names.journal(0), { ...config, max_bytes: 4096 })
+    const reasons: string[] = []
+    const journal = createJournal(one, { refused: (reason) => void reasons.push(reason) })
+    t.same(await journal.append(0, 0, new Uint8Array(100), 0, 'small'), { sequence: 1 })
+    t.equal(await journal.append(0, 0, new Uint8Array(8000), 1, 'large'), 'refused')
+    t.match(reasons, [/maximum bytes exceeded/])
+    t.match(await journal.last(0, 0), { sequence: 1, message_id: 'small' })
+  },
+)
+
+t.test(
+  'sequences that lie between the first and the last are missed, cut-off ones are not',
+  async (t) => {
+    const { one } = await startStore('2m')
+    await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+    const journal = createJournal(one)
+    for (let i = 0; i < 6; i++) await journal.append(0, 0, new Uint8Array(10), i, `m${i}`)
+    await one.manager.streams.purge(names.journal(0), { seq: 3 })
+    t.same(await journal.position(0), { first: 3, last: 6, missing: 0 })
+    await one.manager.streams.deleteMessage(names.journal(0), 4)
+    t.same(await journal.position(0), { first: 3, last: 6, missing: 1 })
+  },
+)

@@ -1,0 +1,58 @@
+/**
+ * A nats-server with a configuration that a test writes itself: for ways to connect that the server beside a process does not
+ * offer. It listens on a free port of 127.0.0.1.
+ */
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { endWithUs } from '../../../nodes/process/ending.ts'
+import { findServer } from '../../../nodes/nats/server/install.ts'
+import { freePort } from '../../../nodes/nats/server/server.ts'
+
+export interface PlainServer {
+  /** `127.0.0.1:<port>`. */
+  readonly address: string
+  stop(): Promise<void>
+}
+/** A JetStream block of a configuration. */
+export const jetstreamBlock = (folder: string, domain?: string): string =>
+  `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}${domain === undefined ? '' : `, domain: ${domain}`} }`
+
+/**
+ * Start a server and wait until it says that it is ready.
+ * @param folder of its configuration; made when absent. @param configuration what follows name, address and payload size.
+ * @throws Error with its output when it ends before.
+ */
+export async function startPlainServer(
+  folder: string,
+  configuration: string,
+): Promise<PlainServer> {
+  const { path } = await findServer(process.env)
+  const port = await freePort()
+  const file = join(folder, 'nats.conf')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(
+    file,
+    `server_name: s${port}\nhost: 127.0.0.1\nport: ${port}\nmax_payload: 8MB\n${configuration}\n`,
+  )
+  const child = spawn(path, ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+  const release = endWithUs(child)
+  const exited = new Promise<void>((done) => child.once('exit', () => done()))
+  void exited.then(release)
+  let output = ''
+  await new Promise<void>((ready, failed) => {
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      output = (output + chunk).slice(-8192)
+      if (output.includes('Server is ready')) ready()
+    })
+    child.once('error', failed)
+    child.once('exit', () => failed(new Error(`nats-server ended at start:\n${output}`)))
+  })
+  return {
+    address: `127.0.0.1:${port}`,
+    stop: async () => {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}

@@ -1,0 +1,126 @@
+/** A definition is no way around the permission to execute an action: it is checked where one is saved, and where an inline one starts. */
+import t from 'tap'
+import { service } from '../../support/service.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+const keyWith = async (name: string, ...permissions: string[]): Promise<string> => {
+  await s.ok('role.create', {
+    name,
+    permissions: [
+      'service.project.view',
+      'service.runs.operate',
+      'service.project.edit',
+      ...permissions,
+    ],
+  })
+  const { id } = await s.ok('principal.create', { name })
+  await s.ok('assignment.create', { principal_id: id, role_name: name })
+  return String((await s.ok('key.create', { name, principal_id: id }))['key'])
+}
+const step = (action_name: string) => ({ kind: 'action', config: { action_name } })
+const specOf = (...names: string[]) => ({ steps: names.map(step) })
+/** The action in a list of lists: branches inside a loop over items. */
+const nested = (action_name: string) => ({
+  steps: [
+    {
+      id: 'all',
+      kind: 'for_each',
+      config: { items: '${{ [1] }}', steps: [{ id: 'one', ...step(action_name) }] },
+    },
+  ],
+})
+const refusal = (name: string) => ({ details: { permission: `actions.execute.${name}` } })
+
+t.test('a definition may name what its author may execute', async (t) => {
+  const none = { key: await keyWith('none') }
+  const crm = { key: await keyWith('crm', 'actions.execute.crm.*') }
+  const denied = [403, 'permission_denied'] as const
+  for (const [spec, place] of [
+    [specOf('crm.sync', 'pay.out'), 'spec.steps[1].config.action_name'],
+    [nested('pay.out'), 'spec.steps[0].config.steps[0].config.action_name'],
+    [{ ...specOf('crm.sync'), cleanup: [step('pay.out')] }, 'spec.cleanup[0].config.action_name'],
+  ] as const) {
+    for (const row of ['workflow.create', 'run.start'] as const) {
+      const input = row === 'run.start' ? { spec } : { name: 'w', spec }
+      const { details } = await s.refused(row, input, ...denied, crm)
+      t.match({ details }, refusal('pay.out'), row)
+      t.match(details, { fields: [{ field: row === 'run.start' ? /pay|action_name/ : place }] })
+    }
+  }
+  t.match(await s.refused('run.start', { spec: specOf('crm.sync') }, ...denied, none), {
+    details: { permission: 'actions.execute.crm.sync' },
+  })
+  const workflow = await s.ok('workflow.create', { name: 'sync', spec: specOf('crm.sync') }, crm)
+  t.ok((await s.ok('run.start', { spec: specOf('crm.sync') }, crm))['id'])
+  const changed = { id: workflow['id'], spec: specOf('pay.out') }
+  t.match(await s.refused('workflow.update', changed, ...denied, crm), refusal('pay.out'))
+  t.ok(
+    (await s.ok('workflow.run', { id: workflow['id'] }, none))['id'],
+    'a saved definition is run by its own right',
+  )
+  const loop = { name: 'l', status: 'draft', steps: [{ id: 'a', ...step('pay.out') }] }
+  t.match(await s.refused('loop.create', loop, ...denied, crm), refusal('pay.out'))
+  const made = await s.ok(
+    'loop.create',
+    { ...loop, steps: [{ id: 'a', ...step('crm.sync') }] },
+    crm,
+  )
+  const update = { id: made['id'], steps: loop.steps }
+  t.match(await s.refused('loop.update', update, ...denied, crm), refusal('pay.out'))
+})
+
+t.test('built-in actions and published workflows need the permission as well', async (t) => {
+  const crm = { key: await keyWith('crm-only', 'actions.execute.crm.*') }
+  for (const name of ['workflow.sync', 'workflow.other'])
+    t.match(
+      await s.refused('run.start', { spec: specOf(name) }, 403, 'permission_denied', crm),
+      refusal(name),
+    )
+  await s.refused('run.start', { spec: specOf('service.memory.recall') }, 400, 'bad_request', crm)
+})
+
+t.test('an inline config gives an agent only tools that its author may execute', async (t) => {
+  const agent = await s.ok('agent.create', {
+    name: 'helper',
+    model_route: { mode: 'worker', provider: 'local', model: 'none' },
+  })
+  await s.ok('toolkit.create', {
+    name: 'money',
+    actions: [{ selector_type: 'group', selector: 'pay' }],
+  })
+  const crm = {
+    key: await keyWith('agents', 'service.agent.invoke', 'actions.execute.crm.*'),
+  }
+  const invocation = (toolkits: object[]) => ({
+    agent_ref: { id: agent['id'] },
+    config: { toolkits },
+    input: { content: [{ type: 'text', text: 'hello' }] },
+  })
+  for (const [toolkit, permission, field] of [
+    [{ name: 'a', actions: ['crm.sync', 'pay.out'] }, 'pay.out', 'actions[1]'],
+    [{ name: 'a', actions: ['*'] }, '*', 'actions[0]'],
+    [{ name: 'a', actions: ['pay.o*'] }, 'pay.*', 'actions[0]'],
+    [{ name: 'a', actions: ['workflow.sync'] }, 'workflow.sync', 'actions[0]'],
+    [{ name: 'a', actions: ['service.memory.recall'] }, 'service.memory.recall', 'actions[0]'],
+    [{ name: 'money' }, 'pay.*', 'name'],
+  ] as const) {
+    const { details } = await s.refused(
+      'agent.invoke',
+      invocation([toolkit]),
+      403,
+      'permission_denied',
+      crm,
+    )
+    t.match(details, {
+      permission: `actions.execute.${permission}`,
+      fields: [{ field: `config.toolkits[0].${field}` }],
+    })
+  }
+  t.ok(
+    (await s.ok('agent.invoke', invocation([{ name: 'a', actions: ['crm.*', 'crm.s*'] }]), crm))[
+      'turn'
+    ],
+  )
+})

@@ -1,0 +1,131 @@
+/**
+ * What another user of the machine can reach of a running service: no file of its data, and nothing of its NATS server. Becoming
+ * another user takes root; elsewhere that part is skipped, and says so.
+ */
+import { spawn } from 'node:child_process'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { keptSeed } from '../../../nodes/nats/server/identity.ts'
+import { privateFiles, privateFolder, writePrivate } from '../../../nodes/storage/private.ts'
+import { service } from '../../support/service.ts'
+import { listOf, waiting } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+await s.ok('run.start', { spec: waiting() })
+// The folder of the test is private itself; that of an installation need not be.
+chmodSync(s.data, 0o755)
+
+const all = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).map((name) =>
+  join(s.data, name),
+)
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+const seed = keptSeed(join(s.data, 'nats')) ?? ''
+
+t.test('folders have mode 0700 and files 0600', async (t) => {
+  t.ok(all.some((path) => path.endsWith('.sqlite')))
+  for (const name of ['root.key', 'owner.json', 'nats.conf', 'nats.pid', 'client.nk'])
+    t.ok(
+      all.some((path) => path.endsWith(`/${name}`)),
+      name,
+    )
+  const open = all.filter((path) => !/^[67]00$/.test(modeOf(path)))
+  t.strictSame(
+    open.map((path) => `${path} ${modeOf(path)}`),
+    [],
+  )
+})
+
+t.test('files and folders of earlier releases are tightened', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-private-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const views = join(folder, 'views')
+  mkdirSync(views)
+  for (const name of ['a.sqlite', 'b.json']) writeFileSync(join(views, name), 'x', { mode: 0o644 })
+  chmodSync(views, 0o755)
+  privateFiles(views)
+  writePrivate(join(views, 'b.json'), 'y')
+  t.equal(modeOf(views), '700')
+  t.strictSame(
+    ['a.sqlite', 'b.json'].map((name) => modeOf(join(views, name))),
+    ['600', '600'],
+  )
+  t.equal(readFileSync(join(views, 'b.json'), 'utf8'), 'y')
+  const shared = join(folder, 'shared')
+  mkdirSync(shared)
+  chmodSync(shared, 0o1777)
+  privateFolder(shared)
+  t.equal(modeOf(shared), '777', 'a folder such as /tmp keeps its mode')
+})
+
+const noProc = process.platform !== 'linux' && 'SKIPPED: this machine has no /proc'
+t.test(
+  'the credential is on no command line and in no environment',
+  { skip: noProc },
+  async (t) => {
+    t.match(seed, /^SU/)
+    for (const what of ['cmdline', 'environ'])
+      t.notMatch(readFileSync(`/proc/${s.server.pid}/${what}`, 'utf8'), seed, what)
+    t.notMatch(readFileSync(join(s.data, 'nats', 'nats.conf'), 'utf8'), seed)
+  },
+)
+
+/** Tries to read each path, then speaks to the NATS server as a client without a credential, with its commands ready to run. */
+const intruder = `
+const fs = require('node:fs'), net = require('node:net')
+const [port, ...paths] = process.argv.slice(1)
+const read = paths.filter((path) => {
+  try { fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path); return true } catch { return false }
+})
+let heard = ''
+const socket = net.connect(Number(port), '127.0.0.1')
+socket.on('data', (data) => {
+  const first = heard === ''
+  heard += data
+  if (first) socket.write('CONNECT {"verbose":false,"headers":true,"no_responders":true}\\r\\nSUB > 1\\r\\n' +
+    'PUB $JS.API.STREAM.DELETE.JOURNAL_0 x 0\\r\\n\\r\\nPUB $JS.API.STREAM.MSG.GET.KV_CONFIG x 42\\r\\n' +
+    '{"last_by_subj":"$KV.CONFIG.installation"}\\r\\nPING\\r\\n')
+})
+socket.on('error', () => {})
+socket.on('close', () => console.log(JSON.stringify({ uid: process.getuid(), read, heard })))
+setTimeout(() => socket.destroy(), 4000)
+`
+const NOBODY = 65_534
+
+const notRoot =
+  process.getuid?.() !== 0 && 'SKIPPED: only root can become another user; run this test as root'
+t.test(
+  'another user reads no file and has no NATS command accepted',
+  { skip: notRoot },
+  async (t) => {
+    const child = spawn(process.execPath, ['-e', intruder, String(s.server.port), ...all], {
+      uid: NOBODY,
+      gid: NOBODY,
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let out = ''
+    child.stdout.on('data', (data) => {
+      out += String(data)
+    })
+    await new Promise((done) => child.once('close', done))
+    const { uid, read, heard } = JSON.parse(out) as { uid: number; read: string[]; heard: string }
+    t.equal(uid, NOBODY)
+    t.strictSame(read, [])
+    t.match(heard, /^INFO /)
+    t.match(heard, /-ERR 'Authorization Violation'/)
+    t.notMatch(heard, /PONG|MSG/)
+    t.equal(listOf(await s.ok('run.list')).length, 1, 'the journal is as it was')
+  },
+)

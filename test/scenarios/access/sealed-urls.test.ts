@@ -1,0 +1,132 @@
+/**
+ * Tokens in the queries of addresses: receivers get them, and no answer, event, audit entry, log or stored message has them
+ * in clear.
+ */
+import { jetstreamManager } from '@nats-io/jetstream'
+import t from 'tap'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { silent } from '../../support/memory.ts'
+import { service } from '../../support/service.ts'
+import { fieldsOf, listOf, until } from '../support/given.ts'
+import { json, receiver } from '../support/servers/receiver.ts'
+
+const TOKEN = 'Zanzibar7'
+const lines: string[] = []
+const log = {
+  ...silent,
+  ...Object.fromEntries(
+    (['debug', 'info', 'warn', 'error'] as const).map((level) => [
+      level,
+      (...words: unknown[]) => void lines.push(JSON.stringify(words)),
+    ]),
+  ),
+}
+const s = await service({ BATON_OUTBOUND_ALLOW: '127.0.0.1/32' }, { log })
+const there = await receiver()
+there.answer = json({ ok: true })
+t.teardown(async () => {
+  await there.close()
+  await s.stop()
+})
+/** Paths that were called, with their queries. */
+const called = (path: string) =>
+  until(
+    async () => there.deliveries.filter((one) => one.path.startsWith(path)).map((one) => one.path),
+    (paths) => paths.length > 0,
+  )
+const sealed = (text: string) => text.replaceAll(/=[^&]+/g, '=***')
+
+t.test('an action is called with its token, which no answer has', async (t) => {
+  const url = `${there.url}/act?token=${TOKEN}&v=1`
+  const made = await s.ok('action.create', { name: 'crm.sync', endpoint_url: url })
+  t.equal(made['endpoint_url'], sealed(url))
+  const one = { action_name: 'crm.sync' }
+  for (const answer of [
+    await s.ok('action.get', one),
+    listOf(await s.ok('action.list', {}))[0],
+    await s.ok('catalog.action', one),
+    // What was answered is sent back with a change.
+    await s.ok('action.update', { ...one, title: 'Sync', endpoint_url: sealed(url) }),
+  ])
+    t.match(answer, { endpoint_url: sealed(url) })
+  t.match(await s.ok('action.invoke', one), { status: 'completed' })
+  t.strictSame(await called('/act'), [`/act?token=${TOKEN}&v=1`])
+  t.strictSame(
+    fieldsOf(
+      await s.refused(
+        'action.update',
+        { ...one, endpoint_url: `${there.url}/elsewhere?token=***` },
+        400,
+        'bad_request',
+      ),
+    ),
+    ['endpoint_url'],
+  )
+})
+
+t.test('a webhook and its test have their tokens', async (t) => {
+  const url = `${there.url}/hook?key=${TOKEN}`
+  const made = await s.ok('webhook.create', { name: 'hook', url, events: ['a.b'] })
+  t.equal(made['url'], sealed(url))
+  const one = { webhook_id: made['id'] }
+  t.match(await s.ok('webhook.get', one), { url: sealed(url) })
+  t.match(await s.ok('webhook.ping', { ...one, url: sealed(url) }), { success: true })
+  t.match(await s.ok('webhook.ping', { ...one, url: `${there.url}/try?key=${TOKEN}` }), {
+    success: true,
+  })
+  await s.ok('event.publish', { event_type: 'a.b', event: {} })
+  t.strictSame(await called('/try'), [`/try?key=${TOKEN}`])
+  await until(
+    () => called('/hook'),
+    (paths) => paths.length === 2,
+  )
+  t.strictSame(new Set(await called('/hook')), new Set([`/hook?key=${TOKEN}`]))
+})
+
+t.test('the subscriber of an interaction is called with its token', async (t) => {
+  await s.ok('secret.put', {
+    secret_name: 'callbacks',
+    entries: { signing_key_b64: Buffer.alloc(32, 7).toString('base64') },
+  })
+  const { principal } = (await s.ok('me.get', {})) as unknown as { principal: { id: string } }
+  const callback_url = `${there.url}/callback?sig=${TOKEN}`
+  const consumer = {
+    kind: 'http_subscriber',
+    http_subscriber: { callback_url: sealed(callback_url), secret_ref: 'callbacks' },
+  }
+  const asked = await s.ok('interaction.create', {
+    kind: 'request_approval',
+    title: 'Go?',
+    target_user_ids: [principal.id],
+    consumer: { ...consumer, http_subscriber: { ...consumer.http_subscriber, callback_url } },
+  })
+  t.match(asked, { consumer })
+  t.match(await s.ok('interaction.respond', { id: asked['id'], value: true }), { consumer })
+  t.match(await s.ok('interaction.get', { id: asked['id'] }), { consumer })
+  t.strictSame(await called('/callback'), [`/callback?sig=${TOKEN}`])
+})
+
+t.test('no token is stored, logged or listed in clear', async (t) => {
+  t.notMatch(JSON.stringify(listOf(await s.ok('audit.list', { limit: 200 }))), TOKEN)
+  t.ok(lines.length > 0, 'the service logs')
+  t.notMatch(lines.join('\n'), TOKEN)
+  const { connection } = await connectNats({
+    access: s.server.access,
+    name: 'test',
+    log: silent,
+    role: 'test',
+  })
+  const manager = await jetstreamManager(connection)
+  let readable = 0
+  for await (const { config, state } of manager.streams.list())
+    for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+      // A sequence whose message was replaced has none.
+      const message = await manager.streams.getMessage(config.name, { seq }).catch(() => null)
+      if (!message) continue
+      const data = Buffer.from(message.data)
+      if (data.includes('crm.sync')) readable++
+      if (data.includes(TOKEN)) t.fail(`${config.name} ${seq} has it`)
+    }
+  t.ok(readable > 1, 'what is not sealed is found')
+  await connection.close()
+})

@@ -1,0 +1,78 @@
+/** Catalogs of models: those that the service is configured with, and those of workers that are online. */
+import t from 'tap'
+import { service } from '../../support/service.ts'
+import { listOf, until } from '../support/given.ts'
+
+const models = {
+  providers: [
+    {
+      provider: 'acme',
+      kind: 'openai-compatible',
+      display_name: 'Acme',
+      base_url: 'http://127.0.0.1:9/v1',
+      key: 'env:SECRET_OF_ACME',
+      models: [
+        {
+          id: 'large',
+          label: 'Large',
+          context_window_tokens: 128_000,
+          recommended: true,
+          max_effort: 'high',
+        },
+      ],
+    },
+  ],
+}
+const s = await service({ BATON_MODELS: JSON.stringify(models) })
+t.teardown(() => s.stop())
+
+t.test('the models of the service, without where their keys are', async (t) => {
+  const catalog = await s.ok('catalog.models')
+  t.match(catalog, {
+    default_model: 'acme/large',
+    items: [
+      {
+        provider: 'acme',
+        display_name: 'Acme',
+        source: 'platform',
+        models: [
+          {
+            id: 'large',
+            provider: 'acme',
+            label: 'Large',
+            context_window_tokens: 128_000,
+            recommended: true,
+          },
+        ],
+      },
+      { provider: 'service' },
+    ],
+  })
+  t.notMatch(JSON.stringify(catalog), /SECRET_OF_ACME|127\.0\.0\.1/)
+})
+t.test('the models of workers, while they are online', async (t) => {
+  const list = async () => listOf(await s.ok('catalog.worker_models'))
+  t.strictSame(await list(), [])
+  const one = await s.worker({
+    models: [
+      { provider: 'ollama', model: 'llama' },
+      { provider: 'ollama', model: 'llama' },
+    ],
+  })
+  const two = await s.worker({
+    models: [
+      { provider: 'ollama', model: 'llama' },
+      { provider: 'ollama', model: 'qwen' },
+    ],
+  })
+  const route = (model: string) => ({ mode: 'worker', provider: 'ollama', model })
+  t.strictSame(await list(), [
+    { provider: 'ollama', model: 'llama', worker_count: 2, route: route('llama') },
+    { provider: 'ollama', model: 'qwen', worker_count: 1, route: route('qwen') },
+  ])
+  two.close()
+  t.strictSame(await until(list, (items) => items.length === 1), [
+    { provider: 'ollama', model: 'llama', worker_count: 1, route: route('llama') },
+  ])
+  one.close()
+})

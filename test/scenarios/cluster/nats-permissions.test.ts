@@ -1,0 +1,232 @@
+/**
+ * Nodes of one role each on a NATS server in operator mode, every one with a user of its own that has the permissions of
+ * `baton nats-permissions` and no others, under a prefix: the tour passes, a backup is taken and restored, and a user that lacks
+ * a permission, or has the wrong credentials, is told so in one sentence.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { runTour } from '../../../client/tour/tour.ts'
+import type { Log } from '../../../gateway/ports.ts'
+import { takeBackup } from '../../../nodes/backup/backup.ts'
+import { restoreBackup } from '../../../nodes/backup/restore.ts'
+import { readConfig } from '../../../nodes/config.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { baseStreams, deleteStream } from '../../../nodes/nats/journal/copy.ts'
+import {
+  accountRoles,
+  permissionsOf,
+  type AccountRole,
+  type Permissions,
+} from '../../../nodes/nats/server/permissions.ts'
+import { startNode, type RunningNode } from '../../../nodes/node.ts'
+import { silent } from '../../support/memory.ts'
+import { startOperatorMode } from '../../nodes/support/operator.ts'
+
+t.setTimeout(240_000)
+const nats = await startOperatorMode()
+t.teardown(() => nats.stop())
+const scope = { partitions: 2, prefix: 'acme' }
+const key = `bat_${'p'.repeat(32)}`
+
+/** Errors that nodes logged: a permission that is missing shows here, whatever becomes of the work. */
+const errors: string[] = []
+const log: Log = {
+  ...silent,
+  error: (fields, text) => void errors.push(`${text} ${JSON.stringify(fields)}`),
+}
+
+let started = 0
+async function start(
+  roles: readonly AccountRole[],
+  permissions: Permissions = permissionsOf(roles, scope),
+  settings: Record<string, string> = {},
+): Promise<RunningNode> {
+  const name = `${roles.join('-')}-${started++}`
+  const read = readConfig(
+    {
+      BATON_NATS: nats.server.url,
+      BATON_NATS_CREDS: await nats.user(name, permissions),
+      BATON_NATS_PREFIX: scope.prefix,
+      BATON_PARTITIONS: String(scope.partitions),
+      BATON_SHARDS: '2',
+      BATON_ROLES: roles.filter((role) => role !== 'provision').join(','),
+      BATON_DATA: join(nats.folder, name),
+      BATON_PORT: '0',
+      BATON_ROOT_KEY: key,
+      BATON_RATE_KEY: '0',
+      BATON_RATE_ORG: '0',
+      BATON_VIEW_THREADS: 'off',
+      ...settings,
+    },
+    [],
+  )
+  if ('faults' in read) throw new Error(read.faults.join('\n'))
+  const { config } = read
+  return startNode(config, { servers: config.nats, ...config.nats_access }, log)
+}
+const refusal = async (starting: Promise<RunningNode>): Promise<{ text: string; ms: number }> => {
+  const began = performance.now()
+  const text = await starting.then(
+    (node) => node.stop().then(() => 'started'),
+    (error: Error) => error.message,
+  )
+  return { text, ms: performance.now() - began }
+}
+const without = ({ publish, subscribe }: Permissions, subject: string): Permissions => ({
+  publish: publish.filter((one) => one !== subject),
+  subscribe: subscribe.filter((one) => one !== subject),
+})
+
+t.test('nothing is provisioned without the permission to do it', async (t) => {
+  const { text, ms } = await refusal(start(['shards']))
+  t.match(
+    text,
+    /may not publish to "\$JS\.API\.STREAM\.CREATE\.KV_acme_CONFIG": give it that permission/,
+  )
+  t.ok(ms < 5000, `${ms} ms`)
+  errors.length = 0
+})
+
+t.test('the tour passes on nodes of one role each', async (t) => {
+  const first = await start(['shards', 'provision'])
+  await first.stop()
+  const nodes: RunningNode[] = []
+  for (const role of ['shards', 'views', 'executor', 'gateway'] as const)
+    nodes.push(await start([role]))
+  const url = nodes.at(-1)?.url ?? ''
+  let said = ''
+  const right = await runTour({
+    url: [url],
+    key,
+    project: 'default',
+    folder: t.testdir({ 'a.txt': 'one\ntwo\n', 'b.txt': 'three\n' }),
+    parts: 2,
+    out: { write: (text) => (said += text) },
+  })
+  t.ok(right, said)
+  t.equal((await fetch(`${url}/readyz`)).status, 200)
+  for (const node of nodes.reverse()) await node.stop()
+  t.strictSame(errors, [], 'no permission was missing')
+})
+
+const connectAs = async (role: 'backup' | 'restore') =>
+  connectNats({
+    access: {
+      servers: [nats.server.url],
+      prefix: scope.prefix,
+      credentials: {
+        type: 'creds',
+        creds: await readFile(await nats.user(role, permissionsOf([role], scope)), 'utf8'),
+      },
+    },
+    name: role,
+    role,
+    log,
+  })
+const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
+
+t.test('a backup and a restore have accounts of their own', async (t) => {
+  const place = join(nats.folder, 'saved')
+  const source = await connectAs('backup')
+  const manifest = await source.permitted(takeBackup(source, place, quiet))
+  await source.close()
+  t.match(manifest, { prefix: 'acme', partitions: 2 })
+  const target = await connectAs('restore')
+  for (const stream of await baseStreams(target)) await deleteStream(target, stream)
+  await target.permitted(restoreBackup(target, place, { replicas: 1, again: false }, quiet))
+  await target.close()
+  t.strictSame(errors, [], 'no permission was missing')
+})
+
+t.test('a permission that is missing is named', async (t) => {
+  const first = await start(['shards', 'provision'])
+  t.teardown(() => first.stop())
+  for (const [role, subject, sentence] of [
+    ['gateway', 'acme.shard.*.*', /may not publish to "acme\.shard\.\d\.\d"/],
+    ['gateway', 'acme.gateway.*', /may not (publish|subscribe) to "acme\.gateway\./],
+    [
+      'executor',
+      'acme.serve.> executors',
+      /may not subscribe to "acme\.serve\.>" in the queue group "executors"/,
+    ],
+    [
+      'views',
+      '$JS.API.CONSUMER.CREATE.acme_JOURNAL_1.>',
+      /may not publish to "\$JS\.API\.CONSUMER\.CREATE\.acme_JOURNAL_1\./,
+    ],
+    ['views', 'acme._INBOX.views.>', /may not subscribe to "acme\._INBOX\.views\./],
+    ['gateway', '$KV.acme_CLUSTER.*', /may not publish to "\$KV\.acme_CLUSTER\.node/],
+  ] as const) {
+    const { text, ms } = await refusal(
+      start([role], without(permissionsOf([role], scope), subject)),
+    )
+    t.match(text, sentence, `${role} without ${subject}`)
+    t.ok(ms < 5000, `${ms} ms`)
+  }
+  t.match(errors.join('\n'), /a NATS permission is missing.*acme\.serve/)
+})
+
+t.test('an account may not do what other roles do', async (t) => {
+  const creds = await nats.user('view-only', permissionsOf(['views'], scope))
+  const client = await connectNats({
+    access: {
+      servers: [nats.server.url],
+      prefix: scope.prefix,
+      credentials: { type: 'creds', creds: await readFile(creds, 'utf8') },
+    },
+    name: 'views',
+    role: 'views',
+    log: silent,
+  })
+  t.teardown(() => client.close())
+  const attempt = (subject: string) =>
+    client.ask(subject, new Uint8Array(), undefined, 2000).then(
+      () => 'answered',
+      (error: Error) => error.message,
+    )
+  for (const subject of [
+    'acme.shard.0.0',
+    'acme.journal.0.0',
+    '$JS.API.STREAM.DELETE.acme_JOURNAL_0',
+    '$KV.acme_CONFIG.installation',
+    'shard.0.0',
+  ])
+    t.match(await attempt(subject), `may not publish to "${subject}"`)
+})
+
+t.test('wrong credentials, none, and a server that is not there', async (t) => {
+  const of = async (settings: Record<string, string>) =>
+    refusal(start(['gateway'], permissionsOf(['gateway'], scope), settings))
+  const elsewhere = await startOperatorMode()
+  const foreign = await elsewhere.user('foreign', permissionsOf(['gateway'], scope))
+  t.teardown(() => elsewhere.stop())
+  for (const [settings, sentence] of [
+    [{ BATON_NATS_CREDS: foreign }, /refuses the credentials of BATON_NATS_CREDS: correct them/],
+    [{ BATON_NATS_CREDS: '' }, /asks for credentials: give them with BATON_NATS_CREDS/],
+    [
+      { BATON_NATS_CREDS: '', BATON_NATS_TOKEN: 'wrong' },
+      /refuses the credentials of BATON_NATS_TOKEN/,
+    ],
+    [
+      { BATON_NATS: 'nats://127.0.0.1:9' },
+      /No NATS server answers at nats:\/\/127\.0\.0\.1:9 .*correct BATON_NATS/,
+    ],
+  ] as const) {
+    const { text, ms } = await of(settings)
+    t.match(text, sentence)
+    t.ok(ms < 5000, `${ms} ms`)
+  }
+})
+
+t.test('the roles of an account add up', async (t) => {
+  const all = permissionsOf(['gateway', 'shards', 'views', 'executor'], { partitions: 1 })
+  t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor.>'))
+  for (const role of accountRoles) {
+    const { publish, subscribe } = permissionsOf([role], { partitions: 1 })
+    t.notOk([...publish, ...subscribe].includes('>'), role)
+  }
+  t.notOk(
+    permissionsOf(['gateway'], { partitions: 1 }).publish.some((one) => one.startsWith('journal')),
+  )
+})

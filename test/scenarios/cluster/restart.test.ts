@@ -1,0 +1,95 @@
+/** Nothing but the journal counts: whatever is derived from it may be deleted, and every answer is the same, byte for byte. */
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import t from 'tap'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { silent } from '../../support/memory.ts'
+import { service } from '../../support/service.ts'
+import { ids, listOf } from '../support/given.ts'
+import { everything, fill } from '../support/record.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+/** Delete the buckets of snapshots and checkpoints. */
+async function deleteStates(): Promise<void> {
+  const connection = (
+    await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
+  ).connection
+  const manager = await jetstreamManager(connection)
+  const names: string[] = []
+  for await (const { config } of manager.streams.list())
+    if (config.name.startsWith('KV_STATE_')) names.push(config.name)
+  for (const name of names) await manager.streams.delete(name)
+  await connection.close()
+  t.ok(names.length > 0, 'there were snapshots')
+}
+/** Delete what the views keep. */
+function deleteViews(): void {
+  const files = readdirSync(s.data)
+    .filter((name) => name.startsWith('node-'))
+    .flatMap((name) =>
+      readdirSync(join(s.data, name, 'views')).map((file) => join(name, 'views', file)),
+    )
+    .filter((name) => /\.sqlite/.test(name))
+  for (const name of files) rmSync(join(s.data, name))
+  t.ok(files.length > 0, 'there were views')
+}
+
+const record = await fill(s)
+const { runs, early, asleep, inDay } = record
+const before = await everything(s, record)
+const compare = async (t: Tap, how: string) => {
+  const after = await everything(s, record)
+  for (const [name, answer] of Object.entries(before))
+    t.equal(after[name], answer, `${how}: ${name}`)
+}
+type Tap = { equal(found: unknown, wanted: unknown, message: string): boolean }
+
+t.test('the snapshot itself has something of every kind', async (t) => {
+  t.strictSame(
+    Object.entries(before).filter(([, answer]) => /^[45]/.test(answer)),
+    [],
+  )
+  const listed = new Set(listOf(await s.ok('run.list', { limit: 200 })).map(({ id }) => String(id)))
+  t.ok(
+    runs.every((id) => listed.has(id)),
+    'beside those that calls of actions and loops made',
+  )
+})
+t.test('a restart', async (t) => {
+  await s.restart()
+  await compare(t, 'restarted')
+})
+t.test('a restart without snapshots and checkpoints', async (t) => {
+  await s.restart(deleteStates)
+  await compare(t, 'without STATE')
+})
+t.test('a restart without views', async (t) => {
+  await s.restart(deleteViews)
+  await compare(t, 'without views')
+})
+t.test('a restart without either, after which work goes on where it was', async (t) => {
+  await s.restart(async () => {
+    await deleteStates()
+    deleteViews()
+  })
+  await compare(t, 'without both')
+  await s.ok('run.signal', { id: early, name: 'first' })
+  t.match(
+    await s.ok('run.get', { id: early }),
+    { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } },
+    'a stored signal is still there, once',
+  )
+  await s.ok('run.signal', { id: asleep, name: 'go' })
+  t.match(await s.ok('run.get', { id: asleep }), { status: 'completed', definition_version: 2 })
+  await s.ok('run.resume', { id: inDay })
+  const again = await s.worker({ action_names: ['nobody'] })
+  const job = await again.job()
+  t.equal(job['run_id'], runs[2], 'the job that waited is handed out')
+  await again.report(job)
+  t.match(await s.ok('run.get', { id: runs[2] }), { status: 'completed' })
+  again.close()
+  t.ok(ids(listOf(await s.ok('worker.list'))).length > 0)
+})

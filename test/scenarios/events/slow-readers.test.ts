@@ -1,0 +1,187 @@
+/**
+ * Clients that stop reading. What a gateway keeps for one is bounded; other clients receive everything meanwhile; and once it
+ * reads again, with its last cursor where its stream was ended, it has skipped nothing.
+ */
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import t from 'tap'
+import { api, type RowName } from '../../../protocol/api.ts'
+import { requestOf, service } from '../../support/service.ts'
+import { listOf, until } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+t.setTimeout(120_000)
+const MIB = 1_048_576
+/** What the kernel may keep of a connection of this machine, at most: both of its buffers at their limits. */
+const KERNEL = 12 * MIB
+
+/** A stream as bytes, read only when the test says so. */
+async function opened(name: RowName, input: Record<string, unknown>, cursor?: string) {
+  const { path } = requestOf(api[name], input)
+  const asked = request(s.url + path, {
+    agent: false,
+    headers: {
+      authorization: `Bearer ${s.key}`,
+      accept: 'text/event-stream',
+      ...(cursor !== undefined && { 'last-event-id': cursor }),
+    },
+  })
+  asked.end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const pieces: Buffer[] = []
+  let ended = false
+  response.on('end', () => {
+    ended = true
+  })
+  return {
+    read() {
+      response.on('data', (piece: Buffer) => void pieces.push(piece))
+      response.resume()
+    },
+    get bytes() {
+      return pieces.reduce((sum, { length }) => sum + length, 0)
+    },
+    get text() {
+      return Buffer.concat(pieces).toString()
+    },
+    get ended() {
+      return ended
+    },
+    close: () => asked.destroy(),
+  }
+}
+const metric = async (name: string): Promise<number> =>
+  Number(
+    new RegExp(`^baton_${name} (\\d+)`, 'm').exec((await s.raw('GET', '/metrics')).text)?.[1] ?? 0,
+  )
+/** Marks of the messages in a stream, in their order: each message begins with its own. */
+const marksOf = (text: string): number[] =>
+  [...text.matchAll(/mark-(\d+)-/g)].map(([, number]) => Number(number))
+const cursorOf = (text: string): string | undefined =>
+  [...text.matchAll(/^id: ?(.+)$/gm)].at(-1)?.[1]
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1)
+const marked = (number: number, size: number) => `mark-${number}- `.padEnd(size, 'x')
+
+t.test('a channel with a reader that stops', async (t) => {
+  const COUNT = 500
+  const channel = await s.ok('channel.create', { name: 'busy' })
+  const input = { id: channel['id'] }
+  const slow = await opened('channel.events', input)
+  const quick = await opened('channel.events', input)
+  quick.read()
+  for (const number of upTo(COUNT))
+    await s.ok('channel.send', { ...input, content: marked(number, 39_000) })
+  await until(
+    async () => marksOf(quick.text).length,
+    (count) => count === COUNT,
+  )
+  t.strictSame(marksOf(quick.text), upTo(COUNT), 'others are served meanwhile')
+  t.ok((await metric('stream_fallbacks_total')) > 0, 'the gateway holds no more for it')
+  slow.read()
+  await until(
+    async () => marksOf(slow.text).length,
+    (count) => count >= COUNT,
+  )
+  t.strictSame(marksOf(slow.text), upTo(COUNT), 'it goes on where it stopped')
+  quick.close()
+  slow.close()
+})
+
+t.test('a session with readers that stop', async (t) => {
+  const agent = await s.ok('agent.create', {
+    name: 'waiter',
+    system_prompt: 'script: [{delay: 1m}]',
+  })
+  const session = await s.ok('session.create', {
+    agent_id: agent['id'],
+    session_key: 'slow',
+    compaction_policy: { strategy: 'manual' },
+  })
+  const session_id = String(session['id'])
+  const { turn } = (await s.ok('session.start_turn', {
+    session_id,
+    content: [{ type: 'text', text: 'go' }],
+    idempotency_key: 'a',
+  })) as unknown as { turn: { id: string } }
+  const streams = ['session.transcript_stream', 'session.stream'] as const
+  const input = { session_id }
+  const slow = await Promise.all(streams.map((name) => opened(name, input)))
+  const quick = await Promise.all(streams.map((name) => opened(name, input)))
+  for (const stream of quick) stream.read()
+  const [BATCH, SIZE, COUNT] = [10, 40_000, 500]
+  const before = await metric('stream_fallbacks_total')
+  for (let first = 1; first <= COUNT; first += BATCH)
+    await s.ok('session.append', {
+      session_id,
+      messages: Array.from({ length: BATCH }, (_, n) => ({
+        role: 'user',
+        content: [{ type: 'text', text: marked(first + n, SIZE) }],
+      })),
+    })
+  for (const [index, stream] of quick.entries()) {
+    await until(
+      async () => marksOf(stream.text).length,
+      (count) => count >= COUNT,
+    )
+    t.strictSame(marksOf(stream.text), upTo(COUNT), `${streams[index]}: others are served`)
+    stream.close()
+  }
+  t.equal((await metric('stream_fallbacks_total')) - before, streams.length, 'both were given up')
+  for (const [index, stream] of slow.entries()) {
+    stream.read()
+    await until(
+      async () => stream.ended,
+      (ended) => ended,
+    )
+    t.ok(stream.bytes < KERNEL + 3 * MIB, `the gateway kept little: ${stream.bytes} in all`)
+    t.match(stream.text.slice(-500), /rotate/, 'the stream says why it ends')
+    const name = streams[index] ?? 'session.stream'
+    const rest = await opened(name, input, cursorOf(stream.text))
+    rest.read()
+    const known = marksOf(stream.text)
+    await until(
+      async () => marksOf(rest.text).length,
+      (count) => count >= COUNT - known.length,
+    )
+    t.strictSame([...known, ...marksOf(rest.text)], upTo(COUNT), `${name}: nothing is skipped`)
+    rest.close()
+  }
+  await s.ok('session.cancel_turn', { session_id, turn_id: turn.id })
+})
+
+t.test('a worker that stops reading is given up, and others get the work', async (t) => {
+  const COUNT = 60
+  const action = { action_names: ['big.one'] }
+  const deaf = await s.worker({ ...action, concurrency_limit: COUNT })
+  deaf.socket.pause()
+  const blob = 'x'.repeat(600_000)
+  const big = {
+    id: 'one',
+    kind: 'action',
+    config: { action_name: 'big.one', parameters: { blob } },
+  }
+  for (const _ of upTo(COUNT)) await s.ok('run.start', { spec: { steps: [big] } })
+  t.equal(await metric('worker_sockets_open'), 1)
+  // A claim at a time, until the gateway has given the worker up.
+  for (let number = 1; (await metric('worker_sockets_open')) > 0; number++) {
+    t.ok(number <= COUNT, 'it takes fewer jobs than there are')
+    deaf.send({ type: 'jobs.claim', message_id: `claim_${number}`, available_slots: 1 })
+    await until(
+      async () => [
+        Number(listOf(await s.ok('worker.list'))[0]?.['leased']),
+        await metric('worker_sockets_open'),
+      ],
+      ([claimed = 0, open]) => claimed >= number || open === 0,
+    )
+  }
+  const other = await s.worker(action)
+  const job = await other.job()
+  t.match(job, { action_name: 'big.one' })
+  t.match(await other.report(job), { duplicate: false })
+  deaf.socket.resume()
+  t.match(await deaf.closed, { code: 1006 }, 'what it reads then ends without a farewell')
+  const read = deaf.frames.filter(({ type }) => type === 'jobs.claimed').length
+  t.ok(read * blob.length < KERNEL + 17 * MIB, `the gateway kept little: ${read} jobs in all`)
+  other.close()
+})

@@ -1,0 +1,83 @@
+/** The commands of README.md and docs/ are run as they are written there, in one folder, against one service. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { blocksOf } from '../../docs/blocks.ts'
+import { faultOf, inlineCode } from '../../docs/inline.ts'
+import { documentRunner } from '../../docs/run-document.ts'
+import { service } from '../../support/service.ts'
+import { receiver } from '../support/servers/receiver.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const names = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `docs/${name}`),
+]
+const documents = names
+  .map((name) => ({ name, blocks: blocksOf(readFileSync(join(root, name), 'utf8')) }))
+  .filter(({ blocks }) => blocks.length > 0)
+
+const s = await service({ BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
+const there = await receiver()
+const folder = mkdtempSync(join(tmpdir(), 'baton-docs-'))
+mkdirSync(join(folder, '.baton'))
+writeFileSync(join(folder, '.baton', 'root.key'), s.key)
+symlinkSync(join(root, 'docs'), join(folder, 'docs'))
+const runner = await documentRunner(
+  root,
+  folder,
+  { BATON_PORT: new URL(s.url).port, HOME: folder, XDG_CONFIG_HOME: join(folder, '.config') },
+  [
+    ['http://127.0.0.1:8080', s.url],
+    ['https://crm.example.org', there.url],
+    ['https://example.org', there.url],
+  ],
+)
+t.teardown(async () => {
+  await runner.stop()
+  await there.close()
+  await s.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+t.test('other fences of shells are not used, and few blocks are left out', async (t) => {
+  for (const name of names)
+    t.notMatch(readFileSync(join(root, name), 'utf8'), /^```(bash|shell|console|zsh)\b/m, name)
+  const all = documents.flatMap(({ blocks }) => blocks)
+  const skipped = all.filter(({ mark }) => mark === 'skip')
+  t.ok(all.length > skipped.length * 4, `${skipped.length} of ${all.length} blocks are not run`)
+})
+
+t.test('commands that the text mentions exist, with their flags', async (t) => {
+  let mentioned = 0
+  for (const name of names)
+    for (const { line, code } of inlineCode(readFileSync(join(root, name), 'utf8'))) {
+      if (/\bbaton\b/.test(code)) mentioned++
+      t.equal(faultOf(code), undefined, `${name}:${line} ${code}`)
+    }
+  t.ok(mentioned > 10, 'some are mentioned')
+})
+
+for (const { name, blocks } of documents)
+  t.test(`the commands of ${name}`, async (t) => {
+    const wanted = blocks.filter(({ mark }) => mark !== 'skip')
+    const { done, code, output, errors } = await runner.run(wanted)
+    t.strictSame(
+      done,
+      wanted.map(({ line }) => line),
+      `all blocks were run to their end; exit code ${code}, ${errors}`,
+    )
+    if (done.length < wanted.length) t.comment(output)
+  })

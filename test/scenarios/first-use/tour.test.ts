@@ -1,0 +1,84 @@
+/** The tour as users take it, over the real stack: it proves its totals, can be repeated, and leaves nothing behind. */
+import { existsSync } from 'node:fs'
+import t from 'tap'
+import { runTour } from '../../../client/tour/tour.ts'
+import { service } from '../../support/service.ts'
+import { listOf } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+const tree = { 'a.txt': 'one\ntwo\n', 'b.txt': 'three\n' }
+const take = async (folder: string, more: object = {}) => {
+  let said = ''
+  const right = await runTour({
+    url: [s.url],
+    key: s.key,
+    project: 'default',
+    folder,
+    parts: 2,
+    out: { write: (text) => (said += text) },
+    ...more,
+  })
+  return { right, said, repository: /commit to (\S+)\.$/m.exec(said)?.[1] ?? '' }
+}
+const loops = async () => listOf(await s.ok('loop.list', { limit: 100 })).map(({ name }) => name)
+
+t.test(
+  'all parts are right, again and again, and nothing stays',
+  { timeout: 180_000 },
+  async (t) => {
+    const folder = t.testdir(tree)
+    const taken = await Promise.all([take(folder), take(folder)])
+    for (const { right, said, repository } of taken) {
+      t.ok(right, right ? 'right' : said)
+      t.match(said, /2 files, 3 lines/)
+      t.match(said, /ok {2}wc -l and sha256sum say the same/)
+      t.match(
+        said,
+        /ok {2}2 commits started 2 runs, each was reviewed, and together they counted the 38 lines that wc -l counts/,
+      )
+      t.match(said, /ok {2}the schedule fired/)
+      t.match(
+        said,
+        /ok {2}\d+ timelines with \d+ events were followed without a hole or a repeat\n/,
+      )
+      t.match(said, /asked +Of the files here that end with \.txt, which/)
+      t.match(
+        said,
+        /ok {2}the answer, and what was written down, name a\.txt and the 2 lines that wc -l counts/,
+      )
+      t.match(
+        said,
+        /ok {2}tools were done by a worker, and what changes something only after a person allowed it: tour\.find\.\w+ 1, tour\.lines\.\w+ 1, tour\.note\.\w+ 1/,
+      )
+      t.match(
+        said,
+        /ok {2}a transcript of 8 messages was followed without a hole or a repeat, and is the one on record\n.*chat#session=ses_\w+\n$/,
+      )
+      t.match(repository, /baton-tour-/)
+      t.notOk(existsSync(repository), 'the repository is gone')
+    }
+    t.strictSame(await loops(), [], 'the loops are gone')
+    t.strictSame(listOf(await s.ok('agent.list')), [], 'the agents are gone')
+    t.strictSame(listOf(await s.ok('action.list')), [], 'and what was defined for them')
+  },
+)
+
+t.test('one that is stopped cleans up too, and says so', { timeout: 60_000 }, async (t) => {
+  const stop = new AbortController()
+  let said = ''
+  const write = (text: string) => {
+    said += text
+    if (text.includes('git commit')) stop.abort()
+  }
+  t.notOk((await take(t.testdir(tree), { signal: stop.signal, out: { write } })).right)
+  t.match(said, /The tour failed: .*the tour was stopped/)
+  t.notOk(existsSync(/commit to (\S+)\.$/m.exec(said)?.[1] ?? ''))
+  t.strictSame(await loops(), [])
+})
+
+t.test('only the first part', { timeout: 60_000 }, async (t) => {
+  const { right, said } = await take(t.testdir(tree), { loop: false, agent: false })
+  t.ok(right, right ? 'right' : said)
+  t.notMatch(said, /loop_|agt_/)
+})

@@ -1,0 +1,172 @@
+/**
+ * Runs of a loop queue up, and schedules fire, while nodes that decide are killed again and again: every start becomes one
+ * run, one at a time and in order, and every time of a schedule fires once.
+ */
+import t from 'tap'
+import { listOf, until } from '../support/given.ts'
+import { portsFor, processes, type Processes } from '../support/processes.ts'
+import { hasty } from '../support/sockets.ts'
+import { slotOf } from '../../../protocol/ids.ts'
+
+type Json = Record<string, never>
+const RUNS = 15
+const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
+/** Milliseconds that a request is sent again until it is answered: a node is started meanwhile, on a machine that may be busy. */
+const PATIENCE = 60_000
+const calling =
+  (it: Processes, port: number) =>
+  async (method: string, path: string, body?: object): Promise<{ status: number; body: Json }> => {
+    for (const end = Date.now() + PATIENCE; ; await new Promise((again) => setTimeout(again, 25))) {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${it.key}`,
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      }).then(
+        async (got) => ({
+          status: got.status,
+          body: JSON.parse((await got.text()) || '{}') as Json,
+        }),
+        () => undefined,
+      )
+      if (answer && answer.status < 500) return answer
+      if (Date.now() > end)
+        throw new Error(
+          `${method} ${path} was answered ${JSON.stringify(answer)} for ${PATIENCE / 1000} s`,
+        )
+    }
+  }
+
+t.test(
+  'the line of a loop survives the death of the node that decides',
+  { timeout: 120_000 },
+  async (t) => {
+    const it = await processes({ ...hasty, BATON_SHARDS: '2' })
+    t.teardown(() => it.stop())
+    const [port = 0] = await portsFor(1)
+    let owner = await it.node('shards-0', 'shards')
+    await it.node('front', 'gateway,views', port)
+    const call = calling(it, port)
+    const { body: loop } = await call('POST', '/loops', {
+      name: 'Line',
+      concurrency: 'queue',
+      steps: nap('200ms'),
+    })
+    const replace = async (n: number): Promise<void> => {
+      await owner.kill()
+      t.comment(`shards-${n - 1} is dead`)
+      owner = await it.node(`shards-${n}`, 'shards')
+    }
+    const starts = Array.from({ length: RUNS }, (_, n) =>
+      call('POST', `/loops/${loop['id']}/runs`, { event: { n }, idempotency_key: `k${n}` }),
+    )
+    await Promise.all([Promise.race(starts).then(() => replace(1)), ...starts])
+    const ids = (await Promise.all(starts)).map(({ status, body }) => {
+      t.equal(status, 202)
+      return String(body['id'])
+    })
+    await replace(2)
+    const runs = await until(
+      () => call('GET', `/runs?loop_id=${loop['id']}&limit=100`).then(({ body }) => listOf(body)),
+      (all) => all.length >= RUNS && all.every(({ status }) => status === 'completed'),
+    )
+    t.strictSame(
+      runs.map(({ id }) => String(id)).sort(),
+      [...new Set(ids)].sort(),
+      'one run for each start',
+    )
+    const spans = runs
+      .map(
+        (run) =>
+          [Date.parse(String(run['started_at'])), Date.parse(String(run['completed_at']))] as const,
+      )
+      .sort((a, b) => a[0] - b[0])
+    t.ok(
+      spans.every(([from], i) => from >= (spans[i - 1]?.[1] ?? 0)),
+      'one at a time',
+    )
+  },
+)
+
+const CLOCKS = 40
+const SHARDS = 2
+const BEAT = 10_000
+/** `KILLS=24` is the long form, two minutes and more. */
+const KILLS = Number(process.env['KILLS'] ?? 2)
+/** Milliseconds between two kills: shorter than a beat, so that each meets other clocks; and how long the clocks are watched after the last. */
+const BETWEEN = 7000
+const AFTER = 11_000
+t.setTimeout(360_000 + KILLS * BETWEEN * 2)
+t.test(
+  'forty clocks fire for each of their times, and for each once, while nodes that decide die',
+  { timeout: 220_000 + KILLS * BETWEEN * 2 },
+  async (t) => {
+    const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })
+    t.teardown(() => it.stop())
+    const [port = 0] = await portsFor(1)
+    const deciders = [await it.node('shards-0', 'shards'), await it.node('shards-1', 'shards')]
+    await it.node('front', 'gateway,views', port)
+    const call = calling(it, port)
+    const clocks: { id: string; from: number }[] = []
+    for (let i = 0; i < CLOCKS; i++) {
+      const { status, body } = await call('POST', '/loops', {
+        name: `Clock ${i}`,
+        steps: nap('0'),
+        triggers: [{ kind: 'schedule', config: { interval: '10s' } }],
+      })
+      t.equal(status, 201)
+      clocks.push({ id: String(body['id']), from: Date.parse(String(body['created_at'])) })
+      await new Promise((next) => setTimeout(next, BEAT / CLOCKS / 2))
+    }
+    const probes = Array.from(
+      { length: SHARDS },
+      (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id,
+    )
+    /** When some shard had no owner, from the kill to the first answer of each. */
+    const outages: { from: number; to: number }[] = []
+    for (let n = 2; n < 2 + KILLS; n++) {
+      const from = Date.now()
+      await deciders.shift()?.kill()
+      t.comment(`shards-${n - 2} is dead`)
+      const next = it.node(`shards-${n}`, 'shards')
+      await Promise.all(probes.map((id) => call('POST', `/loops/${id}/runs`, {})))
+      outages.push({ from, to: Date.now() })
+      deciders.push(await next)
+      await new Promise((pass) => setTimeout(pass, from + BETWEEN - Date.now()))
+    }
+    await new Promise((pass) => setTimeout(pass, AFTER))
+    const end = Date.now()
+    t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
+    // Of the times that one outage covers a schedule makes up only for the latest.
+    const passed = (time: number) =>
+      outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
+    let fires = 0
+    for (const { id, from } of clocks) {
+      const due = Array.from(
+        { length: Math.floor((end - from) / BEAT) },
+        (_, k) => from + (k + 1) * BEAT,
+      ).filter((time) => time < end - 5000 && !passed(time))
+      const times = await until(
+        () =>
+          call('GET', `/runs?loop_id=${id}&limit=100`).then(({ body }) =>
+            listOf(body).flatMap(({ meta }) => {
+              const { scheduled_at } = (meta ?? {}) as { scheduled_at?: string }
+              return scheduled_at === undefined ? [] : [Date.parse(scheduled_at)]
+            }),
+          ),
+        (times) => due.every((time) => times.includes(time)),
+      )
+      fires += times.length
+      if (new Set(times).size !== times.length || times.some((time) => (time - from) % BEAT !== 0))
+        t.fail(
+          `${id} fired for ${times
+            .map((time) => time - from)
+            .sort((a, b) => a - b)
+            .join(', ')} ms after it was made`,
+        )
+    }
+    t.comment(`${fires} fires`)
+  },
+)

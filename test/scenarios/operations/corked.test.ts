@@ -1,0 +1,19 @@
+/** Each write of a gateway is corked: uWebSockets.js warns of the others. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { source } from '../../../nodes/commands/child.ts'
+
+t.test('requests, streams and sockets at once print no warning', async (t) => {
+  const child = spawn(process.execPath, source(join(import.meta.dirname, 'corked-load.ts')), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [said, code] = await Promise.all([
+    text(child.stderr),
+    new Promise((resolve) => child.once('exit', resolve)),
+  ])
+  t.equal(code, 0, said.slice(-2000))
+  t.notMatch(said, /corked/)
+})

@@ -1,0 +1,115 @@
+/** The papers of operators name only what exists, and everything that exists. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { settingsTable } from '../../../nodes/config.ts'
+import { errors } from '../../../protocol/errors.ts'
+import { service } from '../../support/service.ts'
+import { acting, instant, until } from '../support/given.ts'
+
+const paper = (name: string): string =>
+  readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8')
+const manual = paper('operations.md')
+const PATTERN = /\b(?:baton|process|nodejs)_[a-z0-9_]+/g
+
+const s = await service({ BATON_STATUS_PORT: '0' })
+t.teardown(() => s.stop())
+const worker = await s.worker({ action_names: ['act'] })
+const leased = await s.ok('run.start', { spec: acting('act') })
+await worker.job()
+await s.ok('run.start', { spec: acting('nobody') })
+await s.ok('run.start', { spec: instant() })
+await s.refused('run.get', { id: 'run_00000000000000000000000000' }, 404, 'not_found')
+const text = await until(
+  async () => (await s.raw('GET', '/metrics')).text,
+  (now) => /baton_jobs_leased\{shard="[\d.]+"\} 1/.test(now),
+)
+/** Names with and without the endings that histograms have. */
+const told = new Set([...text.matchAll(/^([a-z]\w+)[{ ]/gm)].map(([, name]) => name as string))
+const declared = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name as string)
+for (const name of declared) told.add(name)
+
+t.test(
+  'every metric of the dashboard and of the alerts is told by a service that runs',
+  async (t) => {
+    for (const file of ['grafana.json', 'alerts.yml']) {
+      const used = [...new Set(paper(file).match(PATTERN))].filter(
+        (name) => name !== 'nodejs_' && name !== 'process_',
+      )
+      t.ok(used.length > 10, `${file} uses metrics`)
+      t.strictSame(
+        used.filter((name) => !told.has(name)),
+        [],
+        file,
+      )
+    }
+  },
+)
+t.test('the manual describes every metric, every setting and every alert', async (t) => {
+  t.strictSame(
+    declared.filter((name) => name.startsWith('baton_') && !manual.includes(`\`${name}\``)),
+    [],
+    'metrics',
+  )
+  t.strictSame(
+    [...new Set(manual.match(/\bbaton_[a-z0-9_]+/g))].filter((name) => !told.has(name)),
+    [],
+    'and none that is not there',
+  )
+  t.strictSame(
+    settingsTable()
+      .filter(({ name }) => !manual.includes(`\`${name}\``))
+      .map(({ name }) => name),
+    [],
+    'settings',
+  )
+  const alerts = [...paper('alerts.yml').matchAll(/alert: (\w+)/g)].map(
+    ([, name]) => name as string,
+  )
+  t.strictSame(
+    alerts.filter((name) => !manual.includes(`\`${name}\``)),
+    [],
+    'alerts',
+  )
+})
+t.test('the numbers are those of what happened', async (t) => {
+  t.match(text, /baton_jobs_waiting\{shard="[\d.]+"\} 1/)
+  t.match(text, /baton_refusals_total\{code="not_found"\} 1/)
+  t.match(text, /baton_nodes_live\{role="shards"\} 1/)
+  t.match(text, /baton_worker_sockets_open 1/)
+  t.ok('not_found' in errors)
+  for (const name of [
+    'baton_shard_checkpoint_age_seconds',
+    'baton_shard_mailbox_letters',
+    'baton_shard_actors',
+  ])
+    t.equal((text.match(new RegExp(`^${name}\\{`, 'gm')) ?? []).length, 4, `${name} of four shards`)
+  t.match(await s.ok('run.get', { id: leased['id'] }), { status: 'suspended' })
+})
+t.test('a node without a gateway answers for itself', async (t) => {
+  const node = await s.add({ BATON_ROLES: 'shards', BATON_NODE_ID: 'shards-only' })
+  const ask = async (path: string) => {
+    const answer = await fetch(`${node.status ?? ''}${path}`)
+    return { status: answer.status, text: await answer.text() }
+  }
+  t.match(await ask('/healthz'), { status: 200, text: /alive/ })
+  t.match(
+    await until(
+      () => ask('/readyz'),
+      ({ status }) => status === 200,
+    ),
+    { text: /ready/ },
+  )
+  t.match(await ask('/metrics'), { status: 200, text: /baton_shards_owned/ })
+  t.match(await ask('/v1/projects'), { status: 404 })
+  await t.rejects(
+    s.add({ BATON_ROLES: 'shards', BATON_NODE_ID: 'shards-only' }),
+    /another node is running as shards-only/,
+    'two of one name would take each other for themselves',
+  )
+  node.leave()
+  t.match(await ask('/readyz'), { status: 503, text: /stopping/ })
+  await node.stop()
+  await (await s.add({ BATON_ROLES: 'shards', BATON_NODE_ID: 'shards-only' })).stop()
+})
+worker.close()

@@ -1,0 +1,61 @@
+/** A backup of a system in which nothing was done yet, restored into servers that have only just been started. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { takeBackup } from '../../../nodes/backup/backup.ts'
+import { restoreBackup } from '../../../nodes/backup/restore.ts'
+import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
+import type { Server } from '../../../nodes/nats/server/server.ts'
+import { silent } from '../../support/memory.ts'
+import { service } from '../../support/service.ts'
+import { accessTo, natsServers, settingsFor } from '../support/clusters.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'baton-restore-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+t.setTimeout(120_000)
+const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
+const stopping = (servers: readonly Server[]) =>
+  t.teardown(() => Promise.all(servers.map((server) => server.stop())))
+
+async function on<T>(servers: readonly Server[], run: (nats: Nats) => Promise<T>): Promise<T> {
+  const nats = await connectNats({
+    access: accessTo(servers),
+    name: 'test',
+    log: silent,
+    role: 'test',
+    within: 20_000,
+  })
+  return run(nats).finally(() => nats.close())
+}
+const restore = (servers: readonly Server[], from: string, replicas: number) =>
+  on(servers, (nats) => restoreBackup(nats, from, { replicas, again: false }, quiet))
+
+t.test('from one server into a cluster that still elects', async (t) => {
+  const s = await service()
+  await on([s.server], (nats) => takeBackup(nats, join(folder, 'one'), quiet))
+  await s.stop()
+  const cluster = await natsServers(join(folder, 'elects'), 3)
+  stopping(cluster)
+  t.match(await restore(cluster, join(folder, 'one'), 3), { replicas: 3 })
+})
+
+t.test(
+  'from a cluster into one server, which tells the sequences of an empty stream otherwise',
+  async (t) => {
+    const cluster = await natsServers(join(folder, 'cluster'), 3)
+    const s = await service(
+      { ...settingsFor(cluster), BATON_REPLICAS: '3' },
+      { found: { servers: cluster, key: '' } },
+    )
+    const { streams } = await on(cluster, (nats) => takeBackup(nats, join(folder, 'three'), quiet))
+    await s.stop()
+    t.match(
+      streams.find(({ stream }) => stream.startsWith('OBJ_')),
+      { state: { messages: 0, first_seq: 0 } },
+    )
+    const single = await natsServers(join(folder, 'single'), 1)
+    stopping(single)
+    t.match(await restore(single, join(folder, 'three'), 1), { replicas: 1 })
+  },
+)

@@ -1,0 +1,89 @@
+/** Files in the chat page: attached, refused, removed, sent, previewed and saved. */
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import type { TAP } from 'tap'
+import type { Service } from '../../support/service.ts'
+import { faultsOf } from '../support/browser.ts'
+import { listOf } from '../support/given.ts'
+
+/** A PNG of one pixel. */
+const dot =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+/** Attach files in every way, have some refused, send the others, and save one of them. */
+export async function attachFiles(
+  t: Pick<TAP, 'match' | 'equal' | 'strictSame'>,
+  page: Page,
+  s: Service,
+  session_id: string,
+): Promise<void> {
+  const chips = page.getByRole('list', { name: 'Attached files' }).getByRole('listitem')
+  const choose = page.getByRole('button', { name: 'Attach files' })
+  const chooser = page.waitForEvent('filechooser')
+  await choose.focus()
+  await page.keyboard.press('Enter')
+  const file = (name: string, bytes: Buffer) => ({ name, mimeType: '', buffer: bytes })
+  await (await chooser).setFiles([
+    file('dot.png', Buffer.from(dot, 'base64')),
+    file('strange.bin', Buffer.from([0, 1, 2, 3])),
+    file('large.png', Buffer.alloc(5_300_000, Buffer.from(dot, 'base64'))),
+    file('huge.png', Buffer.alloc(9_000_000, Buffer.from(dot, 'base64'))),
+  ])
+  await page.evaluate(`(() => {
+    const transfer = (name) => {
+      const data = new DataTransfer()
+      data.items.add(new File(['# A note'], name))
+      return { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data }
+    }
+    const field = document.querySelector('textarea')
+    field.dispatchEvent(new ClipboardEvent('paste', transfer('pasted.md')))
+    document.body.dispatchEvent(new DragEvent('drop', transfer('dropped.md')))
+  })()`)
+  await page
+    .locator('#announcements', { hasText: 'dropped.md is attached.' })
+    .waitFor({ state: 'attached' })
+  t.match(await chips.allTextContents(), [
+    /^dot\.png.*/,
+    /^strange\.bin.*file: is of no type that can be shown to an agent/,
+    /^large\.png.*A file may have 5242880 bytes/,
+    /^huge\.png.*The request body is larger than this endpoint accepts\./,
+    /^pasted\.md/,
+    /^dropped\.md/,
+  ])
+  t.strictSame(await faultsOf(page), [], 'axe: files of a message')
+  await page.getByLabel('Message').fill('look')
+  await page.keyboard.press('Enter')
+  await page.getByText('Remove strange.bin first: it could not be attached.').waitFor()
+  for (const name of ['strange.bin', 'large.png', 'huge.png', 'pasted.md'])
+    await page.getByRole('button', { name: `Remove ${name}` }).press('Enter')
+  t.equal(
+    await page.evaluate('document.activeElement.getAttribute("aria-label")'),
+    'Remove dropped.md',
+    'the focus goes to the next file',
+  )
+  await page.getByLabel('Message').focus()
+  await page.keyboard.press('Enter')
+  const image = page.getByRole('img', { name: 'dot.png' })
+  await image.waitFor({ state: 'attached' })
+  t.equal(
+    await page.evaluate(`(async () => {
+      const image = document.querySelector('img')
+      if (!image.naturalWidth) await new Promise((done) => image.addEventListener('load', done))
+      return image.naturalWidth
+    })()`),
+    1,
+    'the image is previewed',
+  )
+  t.equal(await image.count(), 1)
+  t.equal(await chips.count(), 0)
+  t.strictSame(await faultsOf(page), [], 'axe: a message with files')
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: /^Download dropped\.md/ }).click()
+  t.equal((await saved).suggestedFilename(), 'dropped.md')
+  t.equal(readFileSync(await (await saved).path(), 'utf8'), '# A note')
+  t.strictSame(
+    listOf(await s.ok('session.attachments', { session_id })).map(({ name }) => name),
+    ['dot.png', 'dropped.md'],
+    'what was removed is erased',
+  )
+}

@@ -1,0 +1,126 @@
+/** Members beyond the published records: answered only when `include` names them, on every row that has them. */
+import t from 'tap'
+import { api } from '../../../protocol/api.ts'
+import { client } from '../../../client/client.ts'
+import { service } from '../../support/service.ts'
+import { listOf } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+const steps = [
+  { id: 'work', kind: 'action', config: { action_name: 'nobody.does' } },
+  { id: 'wait', kind: 'wait_for_event', config: { event_type: 'table.row.created' } },
+]
+const spec = { steps, run_name: { template: 'Named', description_template: 'Shown' } }
+const loop = await s.ok('loop.create', { name: 'Adds', steps })
+const workflow = await s.ok('workflow.create', { name: 'Adds', spec })
+const run = await s.ok('workflow.run', { id: workflow['id'] })
+const looped = await s.ok('loop.start', { id: loop['id'] })
+const channel = await s.ok('channel.create', { name: 'adds' })
+/** The rows that read records with additions, and what finds one. */
+const reads = {
+  'run.get': { id: run['id'] },
+  'run.list': {},
+  'run.jobs': { id: run['id'] },
+  'run.steps': { id: run['id'] },
+  'run.project_steps': { id: run['id'] },
+  'workflow.get': { id: workflow['id'] },
+  'workflow.runs': { id: workflow['id'] },
+  'loop.get': { id: loop['id'] },
+  'loop.list': {},
+  'project.get': {},
+  'project.list': {},
+  'channel.get': { id: channel['id'] },
+  'channel.list': {},
+} as const
+type Read = keyof typeof reads
+
+const records = (body: Record<string, never>): Readonly<Record<string, unknown>>[] =>
+  'items' in body ? listOf(body) : [body]
+
+t.test('a record has no addition that was not asked for, on any row that reads it', async (t) => {
+  await s.ok('project.update', {
+    separate_approver: false,
+    email_notifications: false,
+    attachments: true,
+  })
+  const rows = Object.entries(api).filter(
+    ([, { verb, shape }]) => verb === 'query' && 'additions' in shape,
+  )
+  t.strictSame(rows.map(([name]) => name).sort(), Object.keys(reads).sort())
+  for (const [name, input] of Object.entries(reads)) {
+    const { additions } = api[name as Read].shape
+    const names = Object.keys(additions)
+    // The service of tests refuses answers with additions that were not asked for.
+    await s.ok(name as Read, input)
+    const asked = records(await s.ok(name as Read, { ...input, include: names }))
+    for (const member of names)
+      if (!ABSENT.has(`${name} ${member}`))
+        t.ok(
+          asked.some((record) => member in record),
+          `${name} answers ${member}`,
+        )
+    t.match(await s.refused(name as Read, { ...input, include: ['no_such'] }, 400, 'bad_request'), {
+      details: { fields: [{ field: 'include[0]' }] },
+    })
+  }
+})
+/** What nothing here has: jobs without a fairness key, the owner's key in no channel. */
+const ABSENT = new Set([
+  'run.jobs fairness_key',
+  'channel.get unread_count',
+  'channel.list unread_count',
+])
+
+t.test(
+  'a run of a loop keeps its published name, and says what it waits for when asked',
+  async (t) => {
+    const plain = await s.ok('run.get', { id: looped['id'] })
+    t.match(plain, { name: 'Adds', waiting_on: undefined })
+    t.match(await s.ok('run.get', { id: looped['id'], include: ['waiting_on'] }), {
+      name: 'Adds',
+      waiting_on: { kind: 'worker', step_key: 'work' },
+    })
+  },
+)
+
+t.test('changes answer additions too, and a repeat under a key may ask for others', async (t) => {
+  const input = { id: workflow['id'] }
+  const headers = { 'idempotency-key': 'adds' }
+  const first = await s.call('workflow.run', input, { headers })
+  const again = await s.call('workflow.run', { ...input, include: ['name'] }, { headers })
+  t.equal(again.body['id'], first.body['id'])
+  t.match([first.body, again.body], [{ name: undefined }, { name: 'Named' }])
+})
+
+t.test('pages of a list may differ in what they include', async (t) => {
+  const page = await s.ok('run.list', { limit: 1 })
+  const next = { limit: 1, cursor: page['next_cursor'], include: ['name'] }
+  t.equal(listOf(await s.ok('run.list', next)).length, 1)
+})
+
+t.test('a saved definition is warned of events that nothing publishes', async (t) => {
+  const include = ['warnings']
+  const wait = { code: 'event_type_not_published', field: 'steps[1].config.event_type' }
+  const triggers = [{ kind: 'event', config: { event_type: 'table.row.*' } }]
+  t.match(await s.ok('loop.create', { name: 'Warned', steps, triggers, include }), {
+    warnings: [{ code: wait.code, field: 'triggers[0].config.event_type' }, wait],
+  })
+  t.match(await s.ok('workflow.get', { id: workflow['id'], include }), {
+    warnings: [{ ...wait, field: 'spec.steps[1].config.event_type' }],
+  })
+  const sleeps = [{ kind: 'sleep', config: { duration: '1s' } }]
+  t.strictSame(
+    (await s.ok('loop.create', { name: 'Fine', steps: sleeps, include }))['warnings'],
+    [],
+  )
+})
+
+t.test('the client asks for every addition, unless it is told which', async (t) => {
+  const baton = client({ url: s.url, key: s.key })
+  const id = String(run['id'])
+  t.match(await baton.run.get({ id }), { name: 'Named', waiting_on: { kind: 'worker' } })
+  t.match(await baton.run.get({ id, include: ['name'] }), { name: 'Named', waiting_on: undefined })
+  t.match(await baton.run.get({ id, include: [] }), { name: undefined })
+})

@@ -1,0 +1,149 @@
+/** A request that is repeated under the header Idempotency-Key alone acts once and is answered as the first time. */
+import t from 'tap'
+import { client } from '../../../client/client.ts'
+import { service } from '../../support/service.ts'
+import { ended, instant, waiting } from '../support/given.ts'
+
+const s = await service()
+t.teardown(() => s.stop())
+
+let keys = 0
+/** A call that is sent as often as it is asked for, under one header key. */
+const repeatable = (name: Parameters<typeof s.call>[0], input: Record<string, unknown>) => {
+  const headers = { 'idempotency-key': `repeat-${++keys}` }
+  return (more: Record<string, unknown> = {}) => s.call(name, { ...input, ...more }, { headers })
+}
+const agent = await s.ok('agent.create', {
+  name: 'echo',
+  system_prompt: 'script:\n  - say: "done"\n',
+})
+const loop = await s.ok('loop.create', { name: 'nightly', steps: instant().steps })
+await s.ok('workflow.create', { name: 'Daily', spec: instant() })
+
+for (const [name, input] of [
+  ['run.start', { spec: instant() }],
+  ['workflow.run', { id: 'daily' }],
+  ['loop.start', { id: loop['id'] }],
+] as const)
+  t.test(`${name}: one run, also after it has ended`, async (t) => {
+    const send = repeatable(name, input)
+    const [one, two] = await Promise.all([send(), send()])
+    t.equal(one.status, 202)
+    t.equal(two.body['id'], one.body['id'])
+    t.match(await ended(s, one.body['id']), { status: 'completed' })
+    const late = await send()
+    t.equal(late.status, 202)
+    t.equal(late.body['id'], one.body['id'])
+    t.match(await send({ queue: 'elsewhere', event: {} }), { status: /^4/ }, 'another request')
+  })
+
+t.test('a start that is repeated is answered its run when the workflow is gone', async (t) => {
+  const made = await s.ok('workflow.create', { name: 'Brief', spec: instant() })
+  const send = repeatable('workflow.run', { id: made['id'] })
+  const one = await send()
+  await s.call('workflow.delete', { id: made['id'] })
+  t.match(await send(), { status: 202, body: { id: one.body['id'] } })
+})
+
+t.test('a signal is stored once, also when its run has ended', async (t) => {
+  const run = await s.ok('run.start', { spec: waiting() })
+  const send = repeatable('run.signal', { id: run['id'], name: 'go' })
+  const one = await send()
+  t.match(await ended(s, run['id']), { status: 'completed' })
+  t.strictSame((await send()).body, one.body)
+})
+
+t.test('a message to an agent begins one turn, in a new session too', async (t) => {
+  for (const session of [{ mode: 'new' }, { session_key: 'kept' }]) {
+    const send = repeatable('agent.invoke', {
+      agent_ref: { id: agent['id'] },
+      session,
+      input: { content: [{ type: 'text', text: 'hello' }] },
+    })
+    const one = await send()
+    t.equal(one.status, 202)
+    const two = await send()
+    t.equal(two.status, 202)
+    t.strictSame(two.body['turn'], one.body['turn'])
+    t.match(two.body['session'], { id: (one.body['session'] as { id: string }).id })
+  }
+})
+
+t.test('a message with a key in its body begins a new session each time', async (t) => {
+  const send = (headers: Record<string, string>) =>
+    s.ok(
+      'agent.invoke',
+      {
+        agent_ref: { id: agent['id'] },
+        session: { mode: 'new' },
+        input: { content: [{ type: 'text', text: 'hello' }], idempotency_key: 'k' },
+      },
+      { headers },
+    )
+  const sessionOf = (ack: Record<string, unknown>) => (ack['session'] as { id: string }).id
+  t.not(sessionOf(await send({})), sessionOf(await send({})), 'the key belongs to the session')
+  const headers = { 'idempotency-key': 'both' }
+  t.equal(sessionOf(await send(headers)), sessionOf(await send(headers)))
+})
+
+t.test('turns and nudges act once', async (t) => {
+  const { id: session_id } = await s.ok('session.create', { agent_id: agent['id'], mode: 'new' })
+  const content = [{ type: 'text', text: 'next' }]
+  const start = repeatable('session.start_turn', { session_id, content })
+  const one = await start()
+  t.equal(one.status, 202)
+  t.strictSame((await start()).body['turn'], one.body['turn'])
+  const nudge = repeatable('session.nudge', { session_id, content })
+  const first = await nudge()
+  t.equal((await nudge()).body['nudge_id'], first.body['nudge_id'])
+})
+
+t.test('an invocation with inline events replays them when it is repeated', async (t) => {
+  const events = async () => {
+    const answer = await fetch(`${s.url}/v1/projects/default/agents/invoke`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${s.key}`,
+        accept: 'text/event-stream',
+        'content-type': 'application/json',
+        'idempotency-key': 'inline',
+      },
+      body: JSON.stringify({
+        agent_ref: { id: agent['id'] },
+        session: { mode: 'new' },
+        input: { content: [{ type: 'text', text: 'hello' }] },
+      }),
+    })
+    t.equal(answer.status, 200)
+    return [...(await answer.text()).matchAll(/"message_id":"(\w+)"/g)].map(([, id]) => id)
+  }
+  const [one, two] = [await events(), await events()]
+  t.ok(one.length > 0)
+  t.strictSame([...new Set(two)], [...new Set(one)])
+})
+
+t.test('the client reads the run that a key in a body names, whatever became of it', async (t) => {
+  const baton = client({ url: s.url, key: s.key })
+  const start = { spec: instant() as never, idempotency_key: 'mine' }
+  const one = await baton.run.start(start)
+  t.match(await ended(s, one.id), { status: 'completed' })
+  t.match(await baton.run.start(start), { id: one.id, status: 'completed' })
+})
+
+t.test(
+  'a rotation that is repeated under its key gives the secret of the first time',
+  async (t) => {
+    const { id: webhook_id, signing_secret } = await s.ok('webhook.create', {
+      name: 'rotated',
+      url: 'https://hooks.example.org/x',
+      events: ['order.*'],
+    })
+    const rotate = (key: string) =>
+      s.ok('webhook.rotate_secret', { webhook_id }, { headers: { 'idempotency-key': key } })
+    const [first, other] = [await rotate('one'), await rotate('two')]
+    t.match([first, other], [{ secret_version: 2 }, { secret_version: 3 }])
+    t.equal(new Set([signing_secret, first['signing_secret'], other['signing_secret']]).size, 3)
+    t.strictSame(await rotate('one'), first)
+    t.strictSame(Object.keys(first).sort(), ['secret_ref', 'secret_version', 'signing_secret'])
+  },
+)

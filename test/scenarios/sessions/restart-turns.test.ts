@@ -1,0 +1,92 @@
+/** What the service does itself goes on at once when a node stops in order. */
+import t from 'tap'
+import { portsFor, processes, type Processes } from '../support/processes.ts'
+
+type Json = Readonly<Record<string, unknown>>
+interface Job extends Json {
+  readonly id: string
+  readonly status: string
+  readonly kind: string
+  readonly worker_instance_id: string
+  readonly claimed_at: string
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+/** A generation that takes longer than any orderly stop. */
+const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
+
+/** Calls to a gateway that may be away for a while. */
+const callerOf =
+  (it: Processes, port: number) =>
+  async (method: string, path: string, body?: Json): Promise<Json> => {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
+          method,
+          headers: { authorization: `Bearer ${it.key}`, 'content-type': 'application/json' },
+          ...(body && { body: JSON.stringify(body) }),
+        })
+        if (answer.ok) return (await answer.json()) as Json
+        if (answer.status < 500) throw new Error(`${answer.status}: ${await answer.text()}`)
+      } catch (error) {
+        if (attempt > 400) throw error
+      }
+      await pause(50)
+    }
+  }
+type Call = ReturnType<typeof callerOf>
+
+/** A generation of a run, once it is claimed by another executor than before. */
+async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
+  for (;;) {
+    const { items } = (await call('GET', `/runs/${run}/jobs`)) as { items: readonly Job[] }
+    const job = items.find(
+      ({ status, kind, claimed_at }) =>
+        status === 'claimed' && kind === 'llm_generation' && claimed_at !== before?.claimed_at,
+    )
+    if (job) return job
+    await pause(20)
+  }
+}
+/** Begin a run whose agent takes long to answer; gives its id and the job of the generation. */
+async function begin(call: Call): Promise<{ run: string; job: Job }> {
+  const { id } = await call('POST', '/agents', { name: 'slow', system_prompt: SLOW })
+  const step = { id: 'ask', kind: 'agent', config: { agent_id: id, instructions: 'Go.' } }
+  const run = String((await call('POST', '/runs', { spec: { steps: [step] } }))['id'])
+  return { run, job: await claimed(call, run) }
+}
+
+t.setTimeout(120_000)
+t.test('another executor goes on with a turn within two seconds', async (t) => {
+  const it = await processes({})
+  t.teardown(() => it.stop())
+  const [port = 0] = await portsFor(1)
+  await it.node('base', 'gateway,shards,views', port)
+  const executors = await Promise.all(['one', 'two'].map((name) => it.node(name, 'executor')))
+  const call = callerOf(it, port)
+  const { run, job } = await begin(call)
+  const mine = ['one', 'two'].findIndex((name) => job.worker_instance_id.includes(name))
+  const started = performance.now()
+  const ended = executors[mine]?.stop()
+  const next = await claimed(call, run, job)
+  const ms = performance.now() - started
+  t.equal(next.id, job.id)
+  t.ok(ms < 2000, `after ${Math.round(ms)} ms`)
+  t.equal(await ended, '0')
+})
+
+t.test('a turn goes on within five seconds of a restart', async (t) => {
+  const it = await processes({})
+  t.teardown(() => it.stop())
+  const [port = 0] = await portsFor(1)
+  const node = await it.node('all', 'gateway,shards,views,executor', port)
+  const call = callerOf(it, port)
+  const { run, job } = await begin(call)
+  t.equal(await node.stop(), '0')
+  const started = performance.now()
+  await it.node('all', 'gateway,shards,views,executor', port)
+  const next = await claimed(call, run, job)
+  const ms = performance.now() - started
+  t.equal(next.id, job.id)
+  t.ok(ms < 5000, `${Math.round(ms)} ms after the start`)
+})

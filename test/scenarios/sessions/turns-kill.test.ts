@@ -1,0 +1,30 @@
+/**
+ * Turns of agents while a shard node, a gateway and the executor are killed: each ends as its script says, no tool is done twice,
+ * and whoever follows sees it. A slice of `npm run chaos -- --turns 500`, which is judged the same.
+ */
+import t from 'tap'
+import { runTurns } from '../../chaos/turns/run.ts'
+
+t.setTimeout(180_000)
+t.test('each role is killed once in the middle of turns', { timeout: 180_000 }, async (t) => {
+  const { history, violations } = await runTurns({
+    turns: 24,
+    sessions: 8,
+    strikes: 3,
+    seed: 7,
+    small: true,
+    lease: 15,
+    signal: new AbortController().signal,
+    say: (line) => t.comment(line),
+  })
+  t.strictSame(violations, [])
+  t.strictSame(history.strikes.map(({ what }) => what.split('-')[0]).sort(), [
+    'executor',
+    'gateway',
+    'shards',
+  ])
+  t.ok(
+    history.followed.some(({ lost }) => lost > 0),
+    'connections were lost',
+  )
+})

@@ -1,0 +1,97 @@
+/** Words that scenarios share: small workflows, reading a list to its end, and waiting for a run to end. */
+import type { RowName } from '../../../protocol/api.ts'
+import type { CallOptions, Service } from '../../support/service.ts'
+
+type Open = Record<string, unknown>
+/** A record as a scenario reads it. */
+export type Found = Record<string, never>
+/** A list inside an answer. */
+export const listOf = (answer: object, name = 'items'): Found[] =>
+  (answer as Record<string, unknown>)[name] as Found[]
+/** The fields that a refusal names. */
+export const fieldsOf = ({ details }: { readonly details: object }): string[] =>
+  listOf(details, 'fields').map(({ field }) => String(field))
+
+/** A workflow that sleeps. */
+export const sleeping = (duration = '1h', more: Open = {}): Open => ({
+  steps: [{ id: 'nap', kind: 'sleep', config: { duration } }],
+  ...more,
+})
+/** A workflow that waits for a signal. */
+export const waiting = (signal = 'go', step: Open = {}, more: Open = {}): Open => ({
+  steps: [
+    { id: 'gate', kind: 'wait_for_event', config: { event_type: `signal.${signal}` }, ...step },
+  ],
+  ...more,
+})
+/** A workflow of one action. */
+export const acting = (action = 'act', step: Open = {}, more: Open = {}): Open => ({
+  steps: [{ id: 'call', kind: 'action', config: { action_name: action }, ...step }],
+  ...more,
+})
+/** A workflow that ends at once. */
+export const instant = (output: Open = { done: true }): Open => ({
+  steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
+  output,
+})
+/** A workflow that fails at its first step, also when it is retried. */
+export const failing = (more: Open = {}): Open => ({
+  steps: [{ id: 'odd', kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }],
+  ...more,
+})
+
+/** The run once it has ended. */
+export async function ended(s: Service, id: unknown): Promise<Found> {
+  await s.follow('run.events', { id }, () => false)
+  return s.ok('run.get', { id })
+}
+/** The types of the events of a run's timeline. */
+export const timelineOf = async (s: Service, id: unknown): Promise<string[]> =>
+  listOf(await s.ok('run.events', { id, limit: 200 })).map((event) => String(event['event_type']))
+
+/** The items of a list, page by page to its end. */
+export async function pages(
+  s: Service,
+  name: RowName,
+  input: Open = {},
+  limit = 2,
+  options: CallOptions = {},
+): Promise<Found[]> {
+  const items: Found[] = []
+  for (let cursor: unknown; ; ) {
+    const page = await s.ok(
+      name,
+      { ...input, limit, ...(cursor !== undefined && { cursor }) },
+      options,
+    )
+    const part = listOf(page)
+    if (part.length > limit)
+      throw new Error(`${name} answered ${part.length} items for a limit of ${limit}`)
+    if (page['has_more'] && part.length !== limit)
+      throw new Error(`${name} says that more follow, but the page is not full`)
+    items.push(...part)
+    if (!page['has_more']) return items
+    cursor = page['next_cursor']
+  }
+}
+/** Ids of items, in their order. */
+export const ids = (items: readonly object[]): string[] =>
+  (items as readonly Found[]).map(({ id }) => String(id))
+/** Ids on a page. */
+export const idsOf = (answer: object): string[] => ids(listOf(answer))
+
+/** Ask until the answer satisfies, at most 10 s. */
+export async function until<T>(
+  ask: () => Promise<T>,
+  satisfied: (answer: T) => boolean,
+): Promise<T> {
+  for (const end = Date.now() + 10_000; ; ) {
+    const answer = await ask()
+    if (satisfied(answer)) return answer
+    if (Date.now() > end)
+      throw new Error(
+        `did not come within 10 s; the last answer was ${JSON.stringify(answer).slice(0, 600)}`,
+      )
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}

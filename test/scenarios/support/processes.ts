@@ -1,0 +1,87 @@
+/** A service of real processes, each of which can be killed at any moment: one NATS server that writes before it acknowledges, and nodes. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startNodeProcess, type Child } from '../../../nodes/commands/child.ts'
+import { createIdentity } from '../../../nodes/nats/server/identity.ts'
+import { findServer } from '../../../nodes/nats/server/install.ts'
+import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
+
+/** A process that can be killed without warning. */
+interface Killable {
+  kill(): Promise<void>
+}
+/** A node, which can also be told to end; gives its exit code. */
+interface Stoppable extends Killable {
+  stop(): Promise<string>
+}
+export interface Processes {
+  readonly key: string
+  readonly nats: Killable & { restart(): Promise<void> }
+  /** Start a node; resolves when it serves. @param port of its gateway. */
+  node(name: string, roles: string, port?: number): Promise<Stoppable>
+  stop(): Promise<void>
+}
+
+/** Start the NATS server; nodes follow. */
+export async function processes(settings: Record<string, string>): Promise<Processes> {
+  const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
+  const { path } = await findServer(process.env)
+  const identity = createIdentity()
+  const start = (port: number) =>
+    startServer({ binary: path, data: join(data, 'nats'), port, sync: 'always', identity })
+  let server = await start(0)
+  const key = `bat_${'k'.repeat(32)}`
+  const children = new Set<Child>()
+  return {
+    key,
+    nats: {
+      kill: async () => {
+        server.kill('SIGKILL')
+        await server.exited
+      },
+      restart: async () => {
+        server = await start(server.port)
+      },
+    },
+    node: async (name, roles, port) => {
+      const child = startNodeProcess(name, {
+        ...settings,
+        ...server.settings,
+        BATON_ROLES: roles,
+        BATON_NODE_ID: name,
+        BATON_DATA: join(data, name),
+        BATON_PORT: String(port ?? 0),
+        BATON_ROOT_KEY: key,
+        BATON_LOG_LEVEL: process.env['BATON_TEST_LOG'] ?? 'silent',
+        BATON_RATE_KEY: '0',
+        BATON_RATE_ORG: '0',
+      })
+      children.add(child)
+      void child.exited.then(() => children.delete(child))
+      await child.ready
+      return {
+        kill: async () => {
+          child.kill('SIGKILL')
+          await child.exited
+        },
+        stop: async () => {
+          child.kill('SIGTERM')
+          return child.exited
+        },
+      }
+    },
+    stop: async () => {
+      await Promise.all(
+        [...children].map((child) => {
+          child.kill('SIGKILL')
+          return child.exited
+        }),
+      )
+      await server.stop()
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
+export const portsFor = (count: number): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => freePort()))

@@ -1,0 +1,134 @@
+/** Playing workers: asking and awaiting frames, opening sockets with any credential, and small runs that make jobs. */
+import WebSocket from 'ws'
+import type { Service, TestWorker } from '../../support/service.ts'
+
+export type Received = Record<string, never>
+type Outgoing = Readonly<Record<string, unknown>>
+
+let asked = 0
+/** Send a frame and wait for its answer of this type, matched by message id. */
+export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promise<Received> {
+  const message_id = (frame['message_id'] as string | undefined) ?? `ask_${asked++}`
+  const got = worker.wait(
+    (seen) => seen['type'] === answer && seen['message_id'] === message_id,
+    answer,
+  )
+  worker.send({ message_id, ...frame })
+  return got
+}
+/** The error code that a frame is answered with. */
+export const faultOf = async (worker: TestWorker, frame: Outgoing): Promise<string> =>
+  ((await ask(worker, frame, 'error'))['error'] as unknown as { code: string }).code
+/** A frame of this type, which may have come already. */
+export const seen = async (worker: TestWorker, type: string): Promise<Received> =>
+  (worker.frames.find((frame) => frame['type'] === type) as Received | undefined) ??
+  worker.wait((frame) => frame['type'] === type, type)
+
+/** Claim once. */
+export const claim = async (worker: TestWorker, more: Outgoing = {}): Promise<Received[]> =>
+  (await ask(worker, { type: 'jobs.claim', ...more }, 'jobs.claimed'))[
+    'jobs'
+  ] as unknown as Received[]
+/** Give a lease a sign of life. */
+export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
+  ask(
+    worker,
+    { type: 'job.heartbeat', job_id: job['id'], lease_token: job['lease_token'] },
+    'job.heartbeat.ack',
+  )
+
+/** Open a socket as given: the socket, or the status it was turned away with. */
+export function open(
+  url: string,
+  options: { project?: string; headers?: Record<string, string>; protocols?: string[] } = {},
+): Promise<{ status: number; socket?: WebSocket }> {
+  const address = `${url.replace('http', 'ws')}/v1/projects/${options.project ?? 'default'}/workers/socket`
+  const socket = new WebSocket(address, options.protocols ?? [], { headers: options.headers ?? {} })
+  return new Promise((done, failed) => {
+    socket.on('open', () => done({ status: 101, socket }))
+    socket.on('unexpected-response', (request, response) => {
+      request.destroy()
+      done({ status: response.statusCode ?? 0 })
+    })
+    socket.on('error', failed)
+  })
+}
+/** Register on an open socket; the first frame that comes back, or how the socket was closed. */
+export function registered(socket: WebSocket, instance: string): Promise<Record<string, unknown>> {
+  const first = new Promise<Record<string, unknown>>((done) => {
+    socket.once('message', (text) => done(JSON.parse(String(text)) as Record<string, unknown>))
+    socket.once('close', (code, reason) => done({ type: 'closed', code, reason: String(reason) }))
+  })
+  socket.send(JSON.stringify({ type: 'worker.register', worker_instance_id: instance }))
+  return first
+}
+
+interface Wanted {
+  readonly attempts?: number
+  readonly environment_id?: string
+  readonly parameters?: Outgoing
+  readonly start?: Outgoing
+}
+/** Start a run of one action. */
+export const start = (
+  s: Service,
+  action_name: string,
+  { attempts, environment_id, parameters, start: more }: Wanted = {},
+): Promise<Received> =>
+  s.ok('run.start', {
+    spec: {
+      steps: [
+        {
+          id: 'do',
+          kind: 'action',
+          config: {
+            action_name,
+            ...(environment_id !== undefined && { environment_id }),
+            ...(parameters && { parameters }),
+          },
+          ...(attempts !== undefined && { retry: { max_attempts: attempts } }),
+        },
+      ],
+    },
+    ...more,
+  })
+export const runOf = (s: Service, run: Received): Promise<Received> =>
+  s.ok('run.get', { id: run['id'] })
+/** The only job of a run. */
+export async function jobOf(s: Service, run: Received): Promise<Received> {
+  const [job] = (await s.ok('run.jobs', { id: run['id'], include: ['waiting_on'] }))[
+    'items'
+  ] as unknown as Received[]
+  return job as Received
+}
+/** Event types of a run's timeline. */
+export async function story(s: Service, run: Received, url?: string): Promise<string[]> {
+  const page = await s.ok(
+    'run.events',
+    { id: run['id'], limit: 200 },
+    url === undefined ? {} : { url },
+  )
+  return (page['items'] as unknown as { event_type: string }[]).map(({ event_type }) => event_type)
+}
+/** Look until something holds. @throws after ten seconds. */
+export async function until<T>(
+  look: () => Promise<T>,
+  holds: (seen: T) => boolean,
+  what: string,
+  every = 50,
+): Promise<T> {
+  for (const end = Date.now() + 10_000; ; await new Promise((again) => setTimeout(again, every))) {
+    const found = await look()
+    if (holds(found)) return found
+    if (Date.now() > end)
+      throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
+  }
+}
+/** Settings with which leases and polls are over in seconds. */
+export const hasty = {
+  BATON_WORKER_CADENCE: '1s',
+  BATON_WORKER_LEASE: '3s',
+  BATON_WORKER_POLL: '1s',
+  BATON_WORKER_STALE: '4s',
+  BATON_WORKER_TAKEOVER: '2s',
+} as const

@@ -1,0 +1,108 @@
+/** Playing an agent whose model is a worker of the test: it gets generations as jobs and answers what the scenario says. */
+import type { RowName } from '../../../protocol/api.ts'
+import type { Service, TestWorker } from '../../support/service.ts'
+import { until, type Found } from './given.ts'
+
+type Open = Record<string, unknown>
+export const text = (said: string): Open => ({ type: 'text', text: said })
+export const use = (id: string, name: string, input: Open = {}): Open => ({
+  type: 'tool_use',
+  id,
+  name,
+  input,
+})
+
+/** An agent whose model is a worker's. */
+export const agentOf = (s: Service, name: string, more: Open = {}): Promise<Found> =>
+  s.ok('agent.create', {
+    name,
+    model_route: { mode: 'worker', provider: 'local', model: name },
+    system_prompt: `You are ${name}.`,
+    tool_presentation: 'flat',
+    ...more,
+  })
+/** Its model, and a worker of the actions it may use. */
+export const modelOf = (
+  s: Service,
+  name: string,
+  action_names: readonly string[] = [],
+): Promise<TestWorker> =>
+  s.worker({
+    models: [{ provider: 'local', model: name }],
+    action_names: action_names.length > 0 ? action_names : ['nothing'],
+  })
+
+let answers = 0
+/** The result of a generation. */
+export const answer = (content: readonly Open[], more: Open = {}): Open => ({
+  result: {
+    llm_response: {
+      id: `m${++answers}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'small-1',
+      content,
+      stop_reason: content.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn',
+      usage: { input_tokens: 10, output_tokens: 5 },
+      ...more,
+    },
+  },
+})
+/** Take the next generation, look at its request, and answer it. */
+export async function says(
+  worker: TestWorker,
+  content: readonly Open[],
+  more: Open = {},
+): Promise<Found> {
+  const job = await worker.job()
+  await worker.report(job, { status: 'completed', ...answer(content, more) })
+  return job
+}
+/** What a generation is shown, as roles and texts. */
+export const shown = (job: Found): string[] =>
+  (
+    job['spec'] as unknown as { request: { messages: { role: string; content: Open[] }[] } }
+  ).request.messages.map(
+    ({ role, content }) =>
+      `${role}: ${content.map((block) => block['text'] ?? block['name'] ?? block['content']).join(' ')}`,
+  )
+
+/** A message to an agent; the acknowledgement. */
+export const invoke = (
+  s: Service,
+  agent: Found,
+  said: string,
+  more: Open = {},
+  input: Open = {},
+): Promise<Found> =>
+  s.ok('agent.invoke', {
+    agent_ref: { id: agent['id'] },
+    input: { content: [text(said)], ...input },
+    ...more,
+  })
+/** The ids of an acknowledgement. */
+export const placeOf = (ack: Found): { session_id: string; turn_id: string } => {
+  const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
+  return { session_id: String(session['id']), turn_id: String(turn['id']) }
+}
+/** The turn once it has this status. */
+export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<Found> =>
+  until(
+    () => s.ok('session.turn', placeOf(ack)),
+    (turn) => statuses.includes(String(turn['status'])),
+  )
+/** What was said in a session, as roles and blocks. */
+export async function said(
+  s: Service,
+  ack: Found,
+  row: RowName = 'session.messages',
+): Promise<string[]> {
+  const { items } = (await s.ok(row, {
+    session_id: placeOf(ack).session_id,
+    limit: 200,
+  })) as unknown as { items: { role: string; content: Open[] }[] }
+  return items.map(
+    ({ role, content }) =>
+      `${role}: ${content.map((block) => block['text'] ?? block['name'] ?? block['content']).join(' ')}`,
+  )
+}

@@ -1,0 +1,158 @@
+/**
+ * Reads every row of the table that reads, with every id that fits its path. The values of a slot are the items of the list that
+ * stands before it in the path, or else of all fields of its name in answers to rows before it; so are those of required query
+ * parameters. So a new row is read without being named here.
+ */
+import { api, type RowName } from '../../../protocol/api.ts'
+import { routeOf, type Row } from '../../../protocol/contract.ts'
+import { requestOf, type Service } from '../../support/service.ts'
+
+/** An answer to one request, as text. */
+export interface Read {
+  readonly row: RowName
+  readonly path: string
+  readonly status: number
+  readonly text: string
+}
+type Input = Readonly<Record<string, string>>
+interface Request {
+  readonly row: RowName
+  readonly input: Input
+  readonly streamed: boolean
+}
+/** Requests that a walk makes at a time, and milliseconds for which it listens to a stream. */
+const AT_ONCE = 8
+const LISTEN_MS = 200
+
+/** Rows that read, those with fewer slots first. */
+export const reading = (Object.entries(api) as [RowName, Row][])
+  .filter(([, { route, shape }]) => route.startsWith('GET ') && shape.stream !== 'socket')
+  .sort(([, a], [, b]) => routeOf(a).slots.length - routeOf(b).slots.length)
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, { readonly type?: string }>>
+  readonly required?: readonly string[]
+}
+/** Query parameters with which a row shows as much as it has. @param search what searches look for. */
+function widest({ properties = {} }: Schema, search: string): Input {
+  const wanted = { limit: 100, after_sequence: 0, since: 0, q: search }
+  return Object.fromEntries(
+    Object.entries(wanted)
+      .filter(
+        ([name, value]) => properties[name]?.type === (typeof value).replace('number', 'integer'),
+      )
+      .map(([name, value]) => [name, String(value)]),
+  )
+}
+
+/** Make a request. What a stream says is read for a short time. */
+async function read(s: Service, key: string, { row, input, streamed }: Request): Promise<Read> {
+  const { path } = requestOf(api[row], input)
+  const ending = new AbortController()
+  const timer = setTimeout(() => ending.abort(), LISTEN_MS)
+  let text = ''
+  let status = 0
+  try {
+    const answer = await fetch(s.url + path, {
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(streamed && { accept: 'text/event-stream' }),
+      },
+      ...(streamed && { signal: ending.signal }),
+    })
+    status = answer.status
+    const decoder = new TextDecoder()
+    for await (const piece of answer.body ?? []) text += decoder.decode(piece, { stream: true })
+  } catch (error) {
+    if (!ending.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+  return { row, path, status, text }
+}
+
+/** Requests for every row that reads; see above. */
+export class Walk {
+  readonly #requests: Request[] = []
+  /** Values for slots: by `/` and the name of the list that holds them, and by the name of a field. */
+  readonly #found = new Map<string, Set<string>>()
+
+  /**
+   * Read everything as a principal that may read everything, and remember what there is to ask for.
+   * @param search what searches look for.
+   */
+  static async begin(s: Service, key: string, search: string): Promise<[Walk, readonly Read[]]> {
+    const walk = new Walk()
+    const answers: Read[] = []
+    for (const [name, row] of reading) {
+      const ways =
+        row.shape.stream === undefined
+          ? [false]
+          : row.shape.stream === 'sse'
+            ? [true]
+            : [false, true]
+      const requests = walk
+        .#inputs(row, search)
+        .flatMap((input) => ways.map((streamed) => ({ row: name, input, streamed })))
+      const given = await all(s, key, requests)
+      for (const answer of given) walk.#learn(row, answer)
+      walk.#requests.push(...requests)
+      answers.push(...given)
+    }
+    return [walk, answers]
+  }
+  /** Make the same requests as another principal. */
+  again(s: Service, key: string): Promise<readonly Read[]> {
+    return all(s, key, this.#requests)
+  }
+
+  #inputs(row: Row, search: string): readonly Input[] {
+    const { path, slots } = routeOf(row)
+    const query = (row.shape.query ?? {}) as Schema
+    const listed = (slot: string): string =>
+      path.slice(0, path.indexOf(`/:${slot}`)).replace(/.*\//, '/')
+    return [...slots, ...(query.required ?? [])]
+      .filter((name) => name !== 'project' && name !== 'q')
+      .reduce<readonly Input[]>(
+        (inputs, name) => {
+          const items = slots.includes(name) ? this.#found.get(listed(name)) : undefined
+          const values = [...(items ?? this.#found.get(name) ?? [])]
+          return inputs.flatMap((input) => values.map((value) => ({ ...input, [name]: value })))
+        },
+        [widest(query, search)],
+      )
+  }
+  /** Items of a list are found by its name; everything is found by the names of fields. */
+  #learn(row: Row, { status, text }: Read): void {
+    if (status !== 200 || !text.startsWith('{')) return
+    const list = routeOf(row).path.replace(/.*\//, '')
+    const { items } = JSON.parse(text) as { readonly items?: unknown }
+    if (Array.isArray(items)) {
+      const known = this.#found.get(`/${list}`) ?? new Set()
+      this.#found.set(`/${list}`, known)
+      for (const { id, name } of items as readonly Readonly<Record<string, unknown>>[])
+        known.add(typeof id === 'string' ? id : String(name))
+    }
+    for (const [, field = '', value = ''] of text.matchAll(/"(\w+)":"([^"]*)"/g))
+      this.#add(field, value)
+  }
+  #add(name: string, value: string): void {
+    const known = this.#found.get(name) ?? new Set()
+    this.#found.set(name, known.add(value))
+  }
+}
+
+async function all(
+  s: Service,
+  key: string,
+  requests: readonly Request[],
+): Promise<readonly Read[]> {
+  const answers: Read[] = []
+  const left = requests.entries()
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const [index, request] of left) answers[index] = await read(s, key, request)
+    }),
+  )
+  return answers
+}

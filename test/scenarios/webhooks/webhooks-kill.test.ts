@@ -1,0 +1,93 @@
+/** An executor is killed in the middle of a delivery, and the node that decides after it: the delivery is made by others, under the same id, until it is taken once. */
+import t from 'tap'
+import { listOf, until } from '../support/given.ts'
+import { portsFor, processes } from '../support/processes.ts'
+import { json, receiver, verified } from '../support/servers/receiver.ts'
+import { hasty } from '../support/sockets.ts'
+
+type Json = Record<string, never>
+t.setTimeout(400_000)
+const it = await processes({ ...hasty, BATON_SHARDS: '2', BATON_OUTBOUND_ALLOW: '127.0.0.0/8' })
+const there = await receiver()
+t.teardown(async () => {
+  await Promise.all([there.close(), it.stop()])
+})
+const [port = 0] = await portsFor(1)
+const shards = await it.node('shards-a', 'shards')
+await it.node('front', 'gateway,views', port)
+/** Ask until the answer is final. */
+const call = (
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: Json }> =>
+  until(
+    async () => {
+      try {
+        const answer = await fetch(`http://127.0.0.1:${port}/v1/projects/default${path}`, {
+          method,
+          headers: {
+            authorization: `Bearer ${it.key}`,
+            ...(body && { 'content-type': 'application/json' }),
+          },
+          ...(body && { body: JSON.stringify(body) }),
+        })
+        return { status: answer.status, body: JSON.parse((await answer.text()) || '{}') as Json }
+      } catch {
+        return { status: 503, body: {} }
+      }
+    },
+    ({ status }) => status < 500,
+  )
+
+t.test('a delivery outlives its senders and the node that decides', async (t) => {
+  const { body: hook } = await call('POST', '/webhooks', {
+    name: 'kept',
+    url: `${there.url}/kept`,
+    events: ['order.*'],
+  })
+  t.match(await call('POST', '/events', { event_type: 'order.paid', event: { n: 1 } }), {
+    status: 202,
+  })
+  t.equal(there.deliveries.length, 0, 'without an executor nothing is sent')
+  there.answer = () => {}
+  const doomed = await it.node('executor-a', 'executor')
+  const first = await there.delivery(0)
+  await doomed.kill()
+  t.comment('the executor is dead in the middle of the delivery')
+  const record = async () =>
+    listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
+  // One, or on a machine that stands still for seconds another that was begun and not sent.
+  const before = Number((await record())?.['attempts'])
+  t.match(await record(), { status: 'processing' })
+  t.ok(before >= 1)
+  await it.node('shards-b', 'shards')
+  await shards.kill()
+  t.comment('and so is the node that decided')
+  there.answer = json({ taken: true })
+  await it.node('executor-b', 'executor')
+  const second = await there.delivery(1)
+  t.equal(second.headers['x-service-delivery-id'], first.headers['x-service-delivery-id'])
+  t.equal(second.text, first.text)
+  t.ok(
+    Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']),
+    'it was signed anew',
+  )
+  for (const delivery of [first, second]) t.ok(verified(delivery, String(hook['signing_secret'])))
+  const delivered = await until(record, (one) => one?.['status'] === 'delivered')
+  t.match(delivered, {
+    id: first.headers['x-service-delivery-id'],
+    response_code: 200,
+    last_error: /lost/,
+  })
+  t.ok(Number(delivered?.['attempts']) > before)
+  t.match(await call('POST', `/webhooks/${hook['id']}/ping`), {
+    status: 200,
+    body: { success: true, status_code: 200 },
+  })
+  t.equal(
+    there.deliveries.filter(({ body }) => (body as { type?: string }).type === 'order.paid').length,
+    2,
+    'nothing is sent after it was taken',
+  )
+})

@@ -1,0 +1,268 @@
+/** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
+import type { QueueState } from '../../../actors/jobs/state.ts'
+import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
+import { terminal, type WorkflowRun } from '../../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Address, Command, Kind } from '../../../protocol/entry.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import type { Published } from '../../../protocol/events/sources.ts'
+import { ANEW, cellKey } from '../../../nodes/host/memory/actor-instance.ts'
+import type { Past } from './history.ts'
+import type { Ledger } from './ledger.ts'
+import type { Read, Sent } from './records.ts'
+import { sessionUnchanged } from './sessions.ts'
+import type { Simulation } from '../simulation.ts'
+
+const text = (value: unknown): string => JSON.stringify(value ?? null)
+
+/** Check everything; to be called at rest. */
+export async function checkAll(sim: Simulation): Promise<void> {
+  for (const sent of sim.records.sent.values()) checkAnswers(sim, sent)
+  checkReads(sim)
+  checkReports(sim)
+  checkFeeds(sim)
+  checkLedgers(sim)
+  await askOwners(sim)
+}
+
+/** Acknowledged commands are in the journal, once, with the reply that was given; a repeat was answered the same. */
+function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
+  const key = cellKey(command)
+  const stored = sim.history.commands.get(`${key} ${command.command_id}`)
+  const past = sim.history.of(command)
+  const say = (what: string) =>
+    sim.violated(`${command.name} ${command.command_id} of ${command.id}: ${what}`)
+  for (const { from, at, outcome } of answers) {
+    if (isRefusal(outcome)) {
+      if (outcome.refused === 'internal') say('was answered internal')
+      const known = [...sim.records.sent.values()].some(
+        (other) =>
+          other.command.id === command.id &&
+          other.command.name === 'run.start' &&
+          other.answers.some((answer) => answer.at <= from && !isRefusal(answer.outcome)),
+      )
+      if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {})))
+        say('was answered not_found after the run was acknowledged')
+      // A refusal is not remembered, so an older sending of the same command may take effect while it is on its way.
+      if (stored && stored.at <= from)
+        say(
+          `was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`,
+        )
+    } else if (stored && stored.at <= at) {
+      const {
+        cursor,
+        entry: { reply },
+      } = stored.place
+      const said =
+        reply === ANEW
+          ? (past?.entries ?? []).flatMap(({ place, at: then, record }) =>
+              place.cursor >= cursor && then <= at ? [record] : [],
+            )
+          : [text(reply)]
+      // A sending that met nothing to cancel left no entry, and may be answered after a later one that did.
+      const idle = command.name.startsWith('session.cancel') && from < stored.at
+      if (!said.includes(text(outcome.reply)) && !idle)
+        say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
+    } else if (
+      !(stored ? stored.at > at : true) ||
+      !changedNothing(command, outcome.reply, past, at)
+    )
+      say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
+  }
+}
+/** Whether a command may have been answered so without an entry of its own. */
+function changedNothing(
+  { name, origin, input }: Command,
+  reply: unknown,
+  past: Past | undefined,
+  at: number,
+): boolean {
+  if (name === 'interaction.cancel') return (reply as Interaction).status === 'cancelled'
+  if (name === 'interaction.respond')
+    return (reply as Interaction).responses.some(
+      ({ responder_user_id }) => responder_user_id === origin.principal.id,
+    )
+  if (name === 'agent.invoke' || name.startsWith('session.'))
+    return sessionUnchanged({ name }, reply)
+  if (name === 'event.publish') return (reply as Published).deduped === true
+  if (name === 'loop.start')
+    return (
+      past?.entries.some(
+        ({ at: stored, place }) =>
+          stored <= at && text(place.entry.events).includes((reply as WorkflowRun).id),
+      ) ?? false
+    )
+  if (name === 'loop.update') return (reply as Loop).status === (input as Loop).status
+  const record = reply as WorkflowRun
+  if (name === 'run.start') return past?.entries.some((entry) => entry.at <= at) ?? false
+  if (name === 'run.signal')
+    return (
+      past?.entries.some(({ place }) =>
+        place.entry.events.some(
+          (event) =>
+            event.type === 'signal.stored' &&
+            text((event as RunEvent).private).includes(
+              (reply as { source_event_id: string }).source_event_id,
+            ),
+        ),
+      ) ?? false
+    )
+  // Runs of loops do not show that they were asked to stop.
+  const stopping =
+    past?.entries.some(
+      ({ at: stored, place }) =>
+        stored <= at && place.entry.events.some(({ type }) => type === 'run.cancel_requested'),
+    ) ?? false
+  if (name === 'run.cancel') return stopping || terminal.has(record.status)
+  return name === 'run.resume' && stopping
+}
+
+/** Every read shows a committed state that is not older than what was known when it was asked. */
+function checkReads(sim: Simulation): void {
+  const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
+  for (const read of [...sim.records.reads].sort((a, b) => a.at - b.at)) {
+    if (read.to.kind !== 'run' && read.to.kind !== 'interaction') continue
+    const key = cellKey(read.to)
+    const past = sim.history.of(read.to)
+    const entries = past?.entries ?? []
+    const known = seen.get(key) ?? []
+    let least = acknowledged(sim, past, read)
+    for (const { at, index } of known) if (at <= read.from) least = Math.max(least, index)
+    const wanted = text(read.reply)
+    const states = [
+      'null',
+      ...entries.filter(({ at }) => at <= read.at).map(({ record }) => record ?? ''),
+    ]
+    const index = states.findIndex((state, i) => i >= least && state === wanted)
+    if (index < 0) {
+      const old = states.indexOf(wanted)
+      sim.violated(
+        `a read of ${read.to.id} from ${read.from.toFixed(1)} to ${read.at.toFixed(1)} shows ${old < 0 ? `what is not in the journal: ${wanted}` : `state ${old}, but state ${least} was known`}`,
+      )
+    } else seen.set(key, [...known, { at: read.at, index }])
+  }
+}
+/** Number of entries of an actor that were acknowledged before a read began. */
+function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
+  let least = 0
+  for (const [i, { place, at }] of (past?.entries ?? []).entries()) {
+    const sent = sim.records.sent.get(place.entry.command.id)
+    if (
+      sent?.answers.some(
+        (answer) => answer.at >= at && answer.at <= from && !isRefusal(answer.outcome),
+      )
+    )
+      least = i + 1
+  }
+  return least
+}
+
+/** A result that was accepted is the one in the journal. */
+function checkReports(sim: Simulation): void {
+  for (const { id, verdict } of sim.records.verdicts) {
+    const reported = sim.records.reports.get(id)
+    if (!reported || verdict !== 'accepted' || reported.report.status !== 'completed') continue
+    const stored = sim.history.commands.get(`${cellKey(reported.to)} ${id}`)
+    const settled = stored?.place.entry.events.find(
+      (event) =>
+        event.type === 'job.completed' && (event as { id?: string }).id === reported.report.job_id,
+    ) as { job?: { result?: unknown } } | undefined
+    if (!settled)
+      sim.violated(
+        `report ${id} of ${reported.report.job_id} was accepted, but the journal does not have it`,
+      )
+    else if (text(settled.job?.result) !== text(reported.report.result))
+      sim.violated(`report ${id} of ${reported.report.job_id}: the journal has another result`)
+  }
+}
+
+/** What was published is committed; followers saw everything once and in order. */
+function checkFeeds(sim: Simulation): void {
+  const stored = new Map<number, unknown>()
+  for (const past of sim.history.actors.values())
+    if (past.address.kind === 'run' || past.address.kind === 'session')
+      for (const { place } of past.entries) stored.set(place.cursor, place.entry.events)
+  for (const { cursor, entry } of sim.records.live)
+    if (text(stored.get(cursor)) !== text(entry.events))
+      sim.violated(
+        `published at ${cursor}: ${entry.kind} ${entry.id} ${text(entry.events.map(({ type }) => type))}, but the journal has something else there`,
+      )
+  for (const follower of sim.followers) {
+    follower.catchUp()
+    const all =
+      sim.history
+        .of({ project: follower.project, kind: follower.kind, id: follower.run })
+        ?.entries.map(({ place }) => place.cursor) ?? []
+    if (text(all) !== text(follower.seen))
+      sim.violated(
+        `a follower of ${follower.run} saw ${text(follower.seen)} instead of ${text(all)}`,
+      )
+  }
+}
+
+/** Tells arrived once each, and those of one sender in order. */
+function checkLedgers(sim: Simulation): void {
+  for (const { address, state } of sim.history.actors.values()) {
+    if (address.kind !== 'project') continue
+    const heard = (state as { ledger?: Ledger }).ledger?.heard ?? []
+    const last = new Map<string, number>()
+    for (const line of heard) {
+      const [from = '', number = ''] = line.split(' ')
+      if (Number(number) <= (last.get(from) ?? 0))
+        sim.violated(`${address.id} heard ${line} after ${last.get(from)}`)
+      last.set(from, Number(number))
+    }
+  }
+}
+
+/** What the owner of an actor is asked, and what its state in the journal answers. */
+function question(
+  sim: Simulation,
+  address: Address,
+  state: unknown,
+): { readonly name: string; readonly wanted: unknown } | undefined {
+  const name = (
+    {
+      run: 'get',
+      interaction: 'get',
+      session: 'standing',
+      queue: 'waiting',
+      loop: 'version',
+      plan: 'places',
+      project: 'ledger',
+    } as Partial<Record<Kind, string>>
+  )[address.kind]
+  if (name === undefined) return undefined
+  return {
+    name,
+    wanted:
+      address.kind === 'queue'
+        ? waitingJobs(state as QueueState, 64)
+        : sim.kinds[address.kind].ask?.[name]?.(state as never, undefined as never, 0),
+  }
+}
+
+/** The owner of every actor has in memory what the journal says. Clocks of loops go on meanwhile, so what it says when the answer comes is as good. */
+async function askOwners(sim: Simulation): Promise<void> {
+  const asked = [...sim.history.actors.values()].flatMap((past) => {
+    const before = question(sim, past.address, past.state)
+    return before ? [{ past, ...before, wanted: text(before.wanted) }] : []
+  })
+  let left = asked.length
+  for (const { past, name, wanted } of asked) {
+    void sim.clients.read(past.address, name).then((reply) => {
+      if (text(reply) === wanted) return void left--
+      sim.history.readOn()
+      const now = text(question(sim, past.address, past.state)?.wanted)
+      if (text(reply) !== now)
+        sim.violated(
+          `the owner of ${cellKey(past.address)} says ${text(reply)}, but the journal ${now}`,
+        )
+      left--
+    })
+  }
+  await sim.timeline.pass(sim.timeline.now + 20_000, () => left === 0)
+  if (left > 0) sim.violated(`${left} reads at rest were not answered`)
+}

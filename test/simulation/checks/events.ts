@@ -1,0 +1,125 @@
+/**
+ * What must hold for source events, in the order of the journal: each is compared with exactly those waits and triggers that were known when
+ * it was published, a key publishes once, no wait is shown as open before the matcher knows of it, and none is left that an event
+ * was for.
+ */
+import { placesOf, type RunState } from '../../../actors/runs/state.ts'
+import type { SourcesState } from '../../../actors/events/state.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { fits } from '../../../protocol/events/matching.ts'
+import type { Awaited, SourcesEvent, Watch } from '../../../protocol/events/sources.ts'
+import type { Past } from './history.ts'
+import type { LoopRules } from './loops.ts'
+import type { Simulation } from '../simulation.ts'
+
+const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
+function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolean {
+  try {
+    return fits(wait, event)
+  } catch (error) {
+    if (error instanceof ExpressionError) return false
+    throw error
+  }
+}
+/** Ids of the waits for source events that a run has, open or not. */
+const waitsOf = (state: RunState): string[] =>
+  terminal.has(state.record.status)
+    ? []
+    : placesOf(state).flatMap(([, { wait }]) =>
+        wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? [wait.id] : [],
+      )
+
+export class EventRules {
+  readonly #sim: Simulation
+  /** By project, then by wait. */
+  readonly #waits = new Map<string, Map<string, Awaited>>()
+  readonly #known = new Set<string>()
+  readonly #fitted = new Set<string>()
+  readonly #keys = new Set<string>()
+  readonly #loops: LoopRules
+  /** By project, then by loop. */
+  readonly #triggers = new Map<string, Map<string, readonly Watch[]>>()
+
+  constructor(sim: Simulation, loops: LoopRules) {
+    this.#sim = sim
+    this.#loops = loops
+  }
+  /** Check an entry of the source events of a project. */
+  check({ cursor, entry }: Placed): void {
+    const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
+    this.#waits.set(entry.project, waits)
+    const triggers = this.#triggers.get(entry.project) ?? new Map<string, readonly Watch[]>()
+    this.#triggers.set(entry.project, triggers)
+    for (const event of entry.events as readonly SourcesEvent[]) {
+      if (event.type === 'wait.watched') {
+        waits.set(event.wait.wait_id, event.wait)
+        this.#known.add(event.wait.wait_id)
+      } else if (event.type === 'wait.unwatched') waits.delete(event.wait_id)
+      else if (event.type === 'triggers.changed') triggers.set(event.loop_id, event.triggers)
+      else if (event.type === 'source.published') {
+        const say = (what: string) =>
+          this.#sim.violated(`event ${event.id} (${event.event_type}) at ${cursor} ${what}`)
+        const wanted = [...waits.values()]
+          .filter((wait) => isFor(wait, event))
+          .map(({ wait_id }) => wait_id)
+        const woken = Object.values(event.wakes ?? {}).flat()
+        if (sorted(wanted) !== sorted(woken))
+          say(`was for ${sorted(wanted)}, but was given to ${sorted(woken)}`)
+        for (const id of woken) this.#fitted.add(id)
+        const due = [...triggers.values()]
+          .flat()
+          .filter((trigger) => isFor(trigger, event))
+          .map(({ trigger_id }) => trigger_id)
+        const { fires = {}, overruns = {} } = event
+        const told = [
+          ...Object.values(fires).flat(),
+          ...Object.values(overruns).flatMap(({ trigger_ids }) => trigger_ids),
+        ]
+        if (sorted(due) !== sorted(told))
+          say(`should fire ${sorted(due)}, but fires ${JSON.stringify({ fires, overruns })}`)
+        this.#loops.want(event.id, fires)
+        if (event.dedup_key === undefined) continue
+        const key = `${entry.project} ${event.dedup_key}`
+        if (this.#keys.has(key)) say(`was published a second time under ${event.dedup_key}`)
+        this.#keys.add(key)
+      }
+    }
+  }
+  /** Check the entry of a run: what it shows as waiting for an event is known already. */
+  checkRun({ cursor, entry }: Placed): void {
+    for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
+      const { event_type, wait_id } = payload
+      if (
+        type === 'wait.opened' &&
+        typeof event_type === 'string' &&
+        !event_type.startsWith('signal.') &&
+        !this.#known.has(String(wait_id))
+      ) {
+        this.#sim.violated(
+          `run ${entry.id} at ${cursor} shows ${String(wait_id)} as open, which the matcher does not know`,
+        )
+      }
+    }
+  }
+  /** Why the waits of a run are not at rest. */
+  unsettledRun({ address, state }: Past): string | undefined {
+    const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
+    return missed === undefined
+      ? undefined
+      : `run ${address.id} still has ${missed}, which an event was for`
+  }
+  /** Why the matcher of a project is not at rest: it knows the waits that there are, and no others. */
+  unsettled({ address, state }: Past): string | undefined {
+    const runs = [...this.#sim.history.actors.values()].filter(
+      (past) => past.address.kind === 'run' && past.address.project === address.project,
+    )
+    const wanted = sorted(runs.flatMap((past) => waitsOf(past.state as RunState)))
+    const known = sorted(Object.keys((state as SourcesState).waits))
+    return known === wanted
+      ? undefined
+      : `the matcher of ${address.project} knows ${known}, but there are ${wanted}`
+  }
+}

@@ -1,0 +1,60 @@
+/** What must hold for the history of a run, event by event. */
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Placed } from '../../../protocol/entry.ts'
+import type { Simulation } from '../simulation.ts'
+
+interface Course {
+  ended?: string
+  readonly begun: Set<string>
+  readonly completed: Set<string>
+  readonly settled: Set<string>
+}
+const ends: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
+
+export class RunRules {
+  readonly #sim: Simulation
+  readonly #runs = new Map<string, Course>()
+
+  constructor(sim: Simulation) {
+    this.#sim = sim
+  }
+  /** Check the entry of a run. */
+  check({ cursor, entry }: Placed): void {
+    for (const event of entry.events as readonly RunEvent[]) {
+      const say = (what: string) =>
+        this.#sim.violated(`run ${entry.id}: ${event.type} at ${cursor} ${what}`)
+      const known = this.#runs.get(entry.id)
+      if (event.type === 'run.created' ? known : !known)
+        say(known ? 'a second time' : 'before it was created')
+      const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
+      this.#runs.set(entry.id, run)
+      // What is answered after a failure is kept for a retry.
+      if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
+      if (run.ended !== undefined) {
+        if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)
+        delete run.ended
+      }
+      if (ends.has(event.type)) run.ended = event.type
+      const { step } = event
+      if (event.type === 'step.started' && step !== undefined) {
+        if (run.begun.has(step)) say(`of ${step} a second time`)
+        run.begun.add(step)
+      }
+      if (
+        (event.type === 'step.completed' || event.type === 'step.skipped') &&
+        step !== undefined
+      ) {
+        if (run.completed.has(step)) say(`of ${step} a second time`)
+        run.completed.add(step)
+      }
+      const job = event.payload?.['job_id']
+      if (
+        (event.type === 'action.completed' || event.type === 'action.failed') &&
+        typeof job === 'string'
+      ) {
+        if (run.settled.has(job)) say(`of job ${job} a second time`)
+        run.settled.add(job)
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Somebody who follows a run: live entries when they continue what was seen, else the journal, as a gateway asks a view.
+ * Sees every event exactly once and in order, or the service has a fault.
+ */
+import { lastCursor, placed, type Placed } from '../../../protocol/entry.ts'
+import type { Machine } from '../machines/machine.ts'
+import type { Simulation } from '../simulation.ts'
+
+export class Follower {
+  /** A run, or a session. */
+  readonly run: string
+  readonly kind: 'run' | 'session'
+  /** Cursors of the entries seen, in the order of seeing. */
+  readonly seen: number[] = []
+  readonly #sim: Simulation
+  readonly project: string
+  #last = 0
+  #machine: Machine | undefined
+
+  constructor(sim: Simulation, project: string, run: string, kind: 'run' | 'session' = 'run') {
+    this.#sim = sim
+    this.project = project
+    this.run = run
+    this.kind = kind
+  }
+  /** Follow through some machine. */
+  begin(): void {
+    const machine = this.#sim.dice.pick(this.#sim.up())
+    if (!machine) return void this.#sim.timeline.after(200, () => this.begin())
+    this.#machine = machine
+    machine.enter(() => {
+      machine.world.live(this.project, this.kind, this.run, (place) => this.#hear(place))
+      this.catchUp()
+    })
+  }
+  disconnected(machine: Machine): void {
+    if (this.#machine === machine)
+      this.#sim.timeline.after(this.#sim.dice.between(0, 300), () => this.begin())
+  }
+  #hear(place: Placed): void {
+    this.#sim.records.live.push(place)
+    if (place.entry.prev === this.#last) this.#take(place)
+    else if (place.cursor > this.#last) this.catchUp()
+  }
+  /** Read on in the journal. */
+  catchUp(): void {
+    const { journal } = this.#sim
+    for (const message of journal.messages) {
+      if (message.sequence * 1000 + 999 <= this.#last) continue
+      for (const place of placed(message.sequence, journal.envelope(message)))
+        if (place.entry.id === this.run && place.cursor > this.#last) this.#take(place)
+    }
+  }
+  #take(place: Placed): void {
+    this.seen.push(place.cursor)
+    this.#last = lastCursor(place)
+  }
+}

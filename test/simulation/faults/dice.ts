@@ -1,0 +1,41 @@
+/** The one source of chance in a simulation: a seed gives everything, and every use has a stream of its own. */
+import { hashOf } from '../../../protocol/subjects.ts'
+
+/** A reproducible stream of random numbers (mulberry32). */
+export class Dice {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+  /** An integer of 32 bits. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let x = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
+    return (x ^ (x >>> 14)) >>> 0
+  }
+  /** A number from 0 up to 1. */
+  unit(): number {
+    return this.next() / 0x1_0000_0000
+  }
+  between(low: number, high: number): number {
+    return low + this.unit() * (high - low)
+  }
+  /** An integer below n. */
+  below(n: number): number {
+    return Math.floor(this.unit() * n)
+  }
+  chance(p: number): boolean {
+    return this.unit() < p
+  }
+  pick<T>(items: readonly T[]): T | undefined {
+    return items[this.below(items.length)]
+  }
+  bytes(length: number): Uint8Array {
+    return Uint8Array.from({ length }, () => this.next() & 255)
+  }
+}
+
+/** A stream of its own for one use of a seed: drawing from it moves no other. */
+export const fork = (seed: number, use: string): Dice => new Dice(hashOf(`${seed}/${use}`))

@@ -1,0 +1,351 @@
+/** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
+import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
+import type { LoopState } from '../../../actors/loops/state.ts'
+import type { InteractionState } from '../../../actors/interactions/state.ts'
+import type { QueueState } from '../../../actors/jobs/state.ts'
+import { watched } from '../../../actors/runs/inbound/deliver.ts'
+import type { WorkerState } from '../../../actors/workers/worker.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
+import { Batch } from '../../../nodes/host/durability/batch.ts'
+import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
+import { Effects } from '../../../nodes/host/effects/effects.ts'
+import type { Stored } from '../../../nodes/host/ports.ts'
+import { Shard } from '../../../nodes/host/shard.ts'
+import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { JobReport } from '../../../protocol/internal.ts'
+import { sessionPlants } from './session-plants.ts'
+import type { Plant } from '../simulation.ts'
+
+/** Replace a member of a class until it is put back. */
+function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {
+  const original = target[name]
+  target[name] = value
+  return () => {
+    target[name] = original
+  }
+}
+
+/** The answer leaves before the append is acknowledged: it is decided on a copy, and the command goes its way. */
+const early: Plant = {
+  name: 'answers before the acknowledgement',
+  install: () => {
+    const submit = Shard.prototype.submit
+    return replace(Shard.prototype, 'submit', async function (this: Shard, command: Command) {
+      const cell =
+        command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
+      const real = submit.call(this, command)
+      if (!cell) return real
+      const copy: ActorInstance = {
+        ...cell,
+        state: structuredClone(cell.state),
+        seen: new Map(cell.seen),
+        taken: new Map(cell.taken),
+      }
+      return new Batch(this.deps, this.shard, 0, () => copy).decide(command)
+    })
+  },
+}
+
+/** Appends do not look at what they are expected to follow, so an older owner goes on writing. */
+const unfenced: Plant = {
+  name: 'has no fence',
+  append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
+}
+
+/** The checkpoint does not wait for effects. */
+const hasty: Plant = {
+  name: 'moves the checkpoint before effects are performed',
+  install: () => replace(Effects.prototype, 'low', () => undefined),
+}
+
+/** Every time an effect is sent, its id is another one. */
+const nameless: Plant = {
+  name: 'gives effects new ids',
+  deps: (deps) => ({
+    ...deps,
+    bus: {
+      ...deps.bus,
+      request: (subject, message, timeout) => {
+        const { command, commands } = message as {
+          command?: Command
+          commands?: readonly Command[]
+        }
+        const renamed = (one: Command): Command =>
+          one.command_id.startsWith('e:')
+            ? { ...one, command_id: `x:${[...deps.random.bytes(8)].join('.')}` }
+            : one
+        const sent = commands
+          ? { type: 'commands', commands: commands.map(renamed) }
+          : command
+            ? { type: 'command', command: renamed(command) }
+            : message
+        return deps.bus.request(subject, sent, timeout)
+      },
+    },
+  }),
+}
+
+/** A replay does not learn which commands were decided, and with what reply. */
+const forgetful: Plant = {
+  name: 'forgets replies on replay',
+  deps: (deps) => ({
+    ...deps,
+    journal: {
+      ...deps.journal,
+      read: async function* (partition, shard, from) {
+        for await (const stored of deps.journal.read(partition, shard, from))
+          yield { ...stored, data: unsigned(stored) }
+      },
+    },
+  }),
+}
+function unsigned({ data, sequence }: Stored): Uint8Array {
+  const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
+  const entries = envelope.entries.map(({ reply: _, ...entry }, i) =>
+    entry.command.id.startsWith('e:')
+      ? entry
+      : { ...entry, command: { id: `gone:${sequence}.${i}`, name: entry.command.name } },
+  )
+  return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
+}
+
+/** Whoever reports a leased job is believed to hold its lease. */
+const credulous: Plant = {
+  name: 'accepts superseded leases',
+  kinds: (kinds) => {
+    const report = kinds.queue.decide['queue.report'] as unknown as (
+      state: QueueState,
+      input: JobReport,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const believing = (state: QueueState, input: JobReport, cause: never) => {
+      const lease = Object.hasOwn(state.jobs, input.job_id)
+        ? state.jobs[input.job_id]?.lease
+        : undefined
+      return report(state, lease ? { ...input, lease_token: lease.token } : input, cause)
+    }
+    return {
+      ...kinds,
+      queue: {
+        ...kinds.queue,
+        decide: {
+          ...kinds.queue.decide,
+          'queue.report': believing as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** The answer that settles a question does not reach the run that waits for it. */
+const deaf: Plant = {
+  name: 'keeps answers from the run that waits for them',
+  kinds: (kinds) => {
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
+      state: unknown,
+      input: unknown,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const silent = (state: unknown, input: unknown, cause: never) => {
+      const decided = respond(state, input, cause)
+      return isRefusal(decided) ? decided : { ...decided, tells: [] }
+    }
+    return {
+      ...kinds,
+      interaction: {
+        ...kinds.interaction,
+        decide: {
+          ...kinds.interaction.decide,
+          'interaction.respond': silent as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** An answer is taken whoever has answered before. */
+const greedy: Plant = {
+  name: 'takes two answers of one person',
+  kinds: (kinds) => {
+    const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
+      state: InteractionState | null,
+      input: unknown,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const forgiving = (state: InteractionState | null, input: unknown, cause: never) =>
+      respond(state && { ...state, record: { ...state.record, responses: [] } }, input, cause)
+    return {
+      ...kinds,
+      interaction: {
+        ...kinds.interaction,
+        decide: {
+          ...kinds.interaction.decide,
+          'interaction.respond': forgiving as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** A run shows a wait for an event as open without waiting for the matcher. */
+const rash: Plant = {
+  name: 'opens waits before the matcher knows of them',
+  kinds: (kinds) => {
+    const start = kinds.run.decide['run.start'] as unknown as (
+      state: unknown,
+      input: unknown,
+      cause: Cause,
+    ) => Decision<Event, unknown>
+    const opening = (state: unknown, input: unknown, cause: Cause) => {
+      const decided = start(state, input, cause)
+      const at = isRefusal(decided) || !decided.next ? undefined : (decided.next as RunState)
+      const { wait } = at?.engine ?? {}
+      if (isRefusal(decided) || !at || wait?.kind !== 'event' || !wait.asked) return decided
+      const opened = watched(at, { wait_id: wait.id }, cause)
+      return isRefusal(opened)
+        ? decided
+        : { ...decided, events: [...decided.events, ...opened.events], next: opened.next }
+    }
+    return {
+      ...kinds,
+      run: {
+        ...kinds.run,
+        decide: {
+          ...kinds.run.decide,
+          'run.start': opening as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** What was published is stored, but nobody is told. */
+const mute: Plant = {
+  name: 'keeps events from the runs that wait for them',
+  kinds: (kinds) => ({
+    ...kinds,
+    events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } },
+  }),
+}
+
+/** A run of a loop that was told to stop counts as gone before it has stopped. */
+const hurried: Plant = {
+  name: 'takes runs that were told to stop for gone',
+  kinds: (kinds) => {
+    const gone = (state: LoopState, { run_id }: { readonly run_id: string }): LoopState => {
+      delete state.active[run_id]
+      state.line = state.line.filter((waiting) => waiting.run_id !== run_id)
+      return state
+    }
+    // A decision keeps the state that its events gave: it has to forget, too.
+    return {
+      ...kinds,
+      loop: {
+        ...kinds.loop,
+        evolve: {
+          ...kinds.loop.evolve,
+          'run.displaced': gone as unknown as AnyActor['evolve'][string],
+        },
+        decide: unkept(kinds.loop.decide),
+      },
+    }
+  },
+}
+const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
+  Object.fromEntries(
+    Object.entries(decide).map(([name, arm]) => [
+      name,
+      ((state: never, input: never, cause: never) => {
+        const decided = arm(state, input, cause)
+        if (isRefusal(decided)) return decided
+        const { next: _, ...rest } = decided
+        return rest
+      }) as AnyActor['decide'][string],
+    ]),
+  )
+
+/** Whoever asks is given a place. */
+const generous: Plant = {
+  name: 'gives places without counting',
+  kinds: (kinds) => ({
+    ...kinds,
+    plan: {
+      ...kinds.plan,
+      decide: {
+        ...kinds.plan.decide,
+        'place.ask': ((_: unknown, wanting: object) => ({
+          events: [{ ...wanting, type: 'place.given' }],
+          reply: undefined,
+        })) as unknown as AnyActor['decide'][string],
+      },
+    },
+  }),
+}
+
+/** Loops outlive their project. */
+const careless: Plant = {
+  name: 'keeps the loops of a deleted project',
+  kinds: (kinds) => ({
+    ...kinds,
+    project: { ...kinds.project, react: { ...kinds.project.react, 'project.ended': () => [] } },
+  }),
+}
+
+/** The end of a connection counts also when its worker has a newer one. */
+const outdated: Plant = {
+  name: 'takes the end of an older connection for that of the newer one',
+  kinds: (kinds) => {
+    const closed = kinds.worker.decide['worker.closed'] as unknown as (
+      state: WorkerState,
+      input: object,
+      cause: never,
+    ) => Decision<Event, unknown>
+    const deluded = (state: WorkerState, input: object, cause: never) =>
+      closed(state, { ...input, generation: state.registration?.generation }, cause)
+    return {
+      ...kinds,
+      worker: {
+        ...kinds.worker,
+        decide: {
+          ...kinds.worker.decide,
+          'worker.closed': deluded as unknown as AnyActor['decide'][string],
+        },
+      },
+    }
+  },
+}
+
+/** A new owner believes that all leases end with the one before. */
+const impatient: Plant = {
+  name: 'ends leases when the owner of their queue changes',
+  kinds: (kinds) => {
+    const recover = (state: QueueState, at: number): QueueState => {
+      for (const id of state.due) {
+        const lease = state.jobs[id]?.lease
+        if (lease) lease.expires_at = at
+      }
+      return state
+    }
+    return { ...kinds, queue: { ...kinds.queue, recover: recover as never } }
+  },
+}
+
+export const plants: readonly Plant[] = [
+  early,
+  unfenced,
+  hasty,
+  nameless,
+  forgetful,
+  credulous,
+  deaf,
+  greedy,
+  rash,
+  mute,
+  hurried,
+  generous,
+  careless,
+  outdated,
+  impatient,
+  ...sessionPlants,
+]

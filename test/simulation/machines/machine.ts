@@ -1,0 +1,223 @@
+/**
+ * A machine that runs one node of the service: the real shard host, membership and edge world, on ports of the simulation.
+ *
+ * Invariants:
+ * M1. Nothing a dead machine awaited ever comes back: its promises stay open, its timers and listeners are silent.
+ * M2. A paused machine does nothing; what came in the meantime comes at once when it goes on.
+ * M3. Dying can be set to happen at a coming call to the outside, before or after the call has taken effect.
+ */
+import { Host } from '../../../nodes/host/host.ts'
+import { Membership } from '../../../nodes/host/cluster/membership.ts'
+import { createNeighbours, listenAs } from '../../../nodes/host/cluster/neighbours.ts'
+import type { HostDeps } from '../../../nodes/host/deps.ts'
+import type { Blobs, Clock } from '../../../nodes/host/ports.ts'
+import { createWorld } from '../../../nodes/world.ts'
+import type { Log, World } from '../../../gateway/ports.ts'
+import { Hub } from '../clients/hub.ts'
+import { journalPort, registryPort, statePort } from './ports.ts'
+import type { Simulation } from '../simulation.ts'
+
+/** Unix milliseconds at the beginning of every simulation. */
+export const EPOCH = Date.UTC(2026, 0, 1)
+
+export class Machine {
+  readonly sim: Simulation
+  /** Id of the node, and a name that also tells its lives apart. */
+  readonly id: string
+  readonly name: string
+  alive = true
+  /** Who wants to know when it dies. */
+  readonly onDeath: (() => void)[] = []
+  paused = false
+  /** It was asked to leave. */
+  stopping = false
+  /** The servers and the other machines cannot be reached. */
+  cut = false
+  /** Its gateway answers its shards as one in another process would. */
+  readonly apart: boolean
+  /** Calls to the outside until it dies. */
+  fuse = Number.POSITIVE_INFINITY
+  /** When its last call to the servers arrives there. */
+  arrived = 0
+  readonly clock: Clock
+  readonly world: World
+  readonly host: Host
+  readonly hub: Hub
+  readonly #membership: Membership
+  #backlog: (() => void)[] = []
+  #skew: number
+  #started: number
+
+  constructor(sim: Simulation, id: string, life: number) {
+    this.sim = sim
+    this.id = id
+    this.name = life === 0 ? id : `${id}#${life}`
+    this.apart = sim.dice.chance(0.5)
+    const { weather, timeline } = sim
+    const rate = weather.kinds.has('drift') ? weather.dice('drift').between(0.97, 1.03) : 1
+    this.#skew = weather.kinds.has('skew') ? weather.dice('skew').between(-20_000, 20_000) : 0
+    this.#started = timeline.now
+    this.clock = {
+      now: () => Math.floor(EPOCH + timeline.now * rate + this.#skew),
+      elapsed: () => 1000 + (timeline.now - this.#started) * rate,
+      later: (ms, run) => {
+        let due = true
+        const cancel = timeline.after(Math.max(0, ms) / rate, () =>
+          this.enter(() => {
+            if (due) run()
+          }),
+        )
+        return () => {
+          due = false
+          cancel()
+        }
+      },
+    }
+    const random = { bytes: (length: number) => sim.ids.bytes(length) }
+    const registry = registryPort(this)
+    const bus = sim.network.bus(this)
+    this.#membership = new Membership(
+      registry,
+      this.clock,
+      { id, roles: ['gateway', 'shards'] },
+      { ...createNeighbours(bus), nobody: (other) => sim.network.nobody(this, other) },
+    )
+    listenAs(bus, id, () => this.#membership.unsure())
+    const fresh = () => this.#membership.fresh()
+    const deps: HostDeps = {
+      node: id,
+      kinds: sim.kinds,
+      partitions: 1,
+      shards: sim.shards,
+      timing: sim.timing,
+      journal: journalPort(this),
+      snapshots: statePort(this),
+      blobs,
+      bus,
+      clock: this.clock,
+      random,
+      log: this.#log(),
+      measure: { commit() {}, command() {}, offer() {} },
+      fresh,
+      notify: (notice) => sim.tell(this, notice),
+    }
+    this.host = new Host(sim.plant?.deps?.(deps) ?? deps, registry, this.#membership)
+    const settings = {
+      brand: 'Sim',
+      key_prefix: 'sim',
+      shards: sim.shards,
+      deadline: 5000,
+      rate: { key: 0, organization: 0, window_seconds: 1 },
+      timing: sim.timing,
+      keepalive: 1000,
+      cors: [],
+      version: '0',
+      models: { default_model: '', providers: [] },
+      sessions: { age: 55_000, idle: 2000 },
+    }
+    this.world = createWorld({
+      blobs,
+      node: id,
+      settings,
+      partitions: 1,
+      shards: sim.shards,
+      secret: new Uint8Array(32),
+      organization: sim.organization,
+      bus,
+      clock: this.clock,
+      random,
+      membership: this.#membership,
+      log: deps.log,
+      count: { request() {}, open() {}, inc() {} },
+      unready: async () => [],
+      metrics: async () => '',
+      unreachable: async () => undefined,
+    })
+    this.hub = new Hub(this)
+  }
+
+  /** Join the others. A machine that cannot dies, as a process does. */
+  async start(): Promise<void> {
+    try {
+      await this.#membership.start(() => this.host.round())
+      await this.host.round()
+    } catch (error) {
+      this.sim.note(() => `${this.name} cannot start: ${String(error)}`)
+      this.kill()
+    }
+  }
+  /** Leave in order, as on SIGTERM. */
+  async stop(): Promise<void> {
+    this.stopping = true
+    await this.host.stop()
+    await this.#membership.stop()
+    this.kill()
+  }
+  /** Do something on this machine, now or when it goes on. */
+  enter(run: () => void): void {
+    if (!this.alive) return
+    if (this.paused) this.#backlog.push(run)
+    else run()
+  }
+  pause(ms: number): void {
+    if (!this.alive || this.paused) return
+    this.sim.note(() => `${this.name} stands still for ${Math.round(ms)} ms`)
+    this.paused = true
+    this.sim.timeline.after(ms, () => {
+      this.paused = false
+      const backlog = this.#backlog
+      this.#backlog = []
+      // What comes in from the sockets and what the timers hold is in no order among each other.
+      for (const run of backlog)
+        this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
+    })
+  }
+  /** Set the wall clock. */
+  jump(ms: number): void {
+    this.#skew += ms
+    this.sim.note(() => `${this.name}: the clock is set by ${Math.round(ms)} ms`)
+  }
+  kill(): void {
+    if (!this.alive) return
+    this.sim.note(() => `${this.name} dies`)
+    this.alive = false
+    this.#backlog = []
+    this.sim.died(this)
+  }
+  /** Count a call to the outside. False: the machine is dead, or died just before it. */
+  spend(): boolean {
+    if (!this.alive) return false
+    if (--this.fuse > 0) return true
+    const sent = this.sim.weather.dice('kill').chance(0.5)
+    this.sim.timeline.after(0, () => this.kill())
+    if (!sent) this.kill()
+    return sent
+  }
+
+  #log(): Log {
+    const say = (fields: object, message: string) =>
+      this.sim.note(() => {
+        const { err, ...rest } = fields as { err?: unknown }
+        return `${this.name}: ${message} ${JSON.stringify(rest)}${err ? ` ${String(err)}` : ''}`
+      })
+    return {
+      debug() {},
+      info: say,
+      warn: say,
+      error: (fields, message) => {
+        say(fields, message)
+        if (message === 'an actor failed to decide' || message === 'an effect failed')
+          this.sim.violated(
+            `${message} on ${this.name}: ${String((fields as { err?: unknown }).err)}`,
+          )
+      },
+    }
+  }
+}
+const blobs: Blobs = {
+  put: async () => {
+    throw new Error('nothing here is that large')
+  },
+  get: async () => undefined,
+  delete: async () => {},
+}

@@ -1,0 +1,229 @@
+/**
+ * Messaging between machines: at most once, with loss, delay, repetition and reordering. Listeners of the asking machine
+ * are called directly and before all others, as a node of the service does.
+ */
+import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
+import type { Machine } from './machine.ts'
+import type { Simulation } from '../simulation.ts'
+
+interface Listener {
+  readonly machine: Machine
+  readonly subject: string
+  readonly handler: (message: unknown, subject: string) => unknown
+  readonly group: string | undefined
+}
+const fits = (pattern: string, subject: string): boolean => {
+  if (pattern === subject) return true
+  if (!pattern.includes('*')) return false
+  const [a, b] = [pattern.split('.'), subject.split('.')]
+  return a.length === b.length && a.every((token, i) => token === '*' || token === b[i])
+}
+const copy = (message: unknown): unknown =>
+  message === undefined ? undefined : JSON.parse(JSON.stringify(message))
+
+export class Network {
+  readonly #sim: Simulation
+  readonly #listeners = new Set<Listener>()
+  /** Who listens to a subject, until that changes. */
+  readonly #known = new Map<string, readonly Listener[]>()
+  /** When the last message on a link arrives, for links that keep the order. */
+  readonly #arrivals = new Map<string, number>()
+
+  constructor(sim: Simulation) {
+    this.#sim = sim
+  }
+  /** The servers notice that a machine is gone. */
+  forget(machine: Machine): void {
+    for (const listener of this.#listeners)
+      if (listener.machine === machine) this.#listeners.delete(listener)
+    this.#known.clear()
+  }
+  /** Whether the servers know of nobody of this name. They may have dropped whoever is cut off or does not read, and may be wrong for a moment. */
+  nobody(machine: Machine, id: string): Promise<boolean> {
+    if (!machine.spend()) return new Promise(() => {})
+    const { sim } = machine
+    return new Promise((resolve) => {
+      const cancel = machine.clock.later(300, () => resolve(false))
+      if (machine.cut) return
+      const lives = sim.machines.filter((other) => other.id === id && other.alive)
+      const dropped = lives.every(
+        ({ cut, paused }) =>
+          (cut && sim.weather.dice('cut').chance(0.5)) ||
+          (paused && sim.weather.dice('pause').chance(0.5)),
+      )
+      const wrong = sim.weather.strikes('loss', 0.1)
+      sim.timeline.after(sim.weather.travel(), () =>
+        machine.enter(() => {
+          cancel()
+          resolve(dropped || wrong)
+        }),
+      )
+    })
+  }
+  /** What the servers tell a machine besides its own calls, when it died: nothing. */
+  bus(machine: Machine): Bus {
+    return {
+      subscribe: (subject, handler, group) => {
+        const listener: Listener = { machine, subject, handler, group }
+        if (machine.alive) this.#listeners.add(listener)
+        this.#known.clear()
+        return () => {
+          this.#listeners.delete(listener)
+          this.#known.clear()
+        }
+      },
+      publish: (subject, message) => {
+        if (machine.spend()) this.#publish(machine, subject, message)
+      },
+      request: (subject, message, timeout) =>
+        machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
+      // In some lives nobody who listens is in the same process as the owners of shards.
+      here: (subject, message) => {
+        if (machine.apart || !machine.alive) return undefined
+        for (const listener of this.#matching(subject)) {
+          const answer =
+            listener.machine === machine ? listener.handler(message, subject) : undefined
+          if (answer !== undefined && !(answer instanceof Promise)) return answer
+        }
+        return undefined
+      },
+      flush: async () => {},
+    }
+  }
+
+  #matching(subject: string): readonly Listener[] {
+    const known = this.#known.get(subject)
+    if (known) return known
+    const found = [...this.#listeners].filter((listener) => fits(listener.subject, subject))
+    this.#known.set(subject, found)
+    return found
+  }
+  /** Listeners elsewhere that get a message: all without a group, and one of each group. */
+  #elsewhere(
+    machine: Machine,
+    subject: string,
+    served: ReadonlySet<string> = new Set(),
+  ): Listener[] {
+    const groups = new Map<string, Listener[]>()
+    const chosen: Listener[] = []
+    for (const listener of this.#matching(subject)) {
+      if (listener.machine === machine) continue
+      if (listener.group === undefined) chosen.push(listener)
+      else if (!served.has(listener.group))
+        groups.set(listener.group, [...(groups.get(listener.group) ?? []), listener])
+    }
+    for (const members of groups.values()) {
+      const one = this.#sim.dice.pick(members)
+      if (one) chosen.push(one)
+    }
+    return chosen
+  }
+  /** Carry something from one machine to another; it may arrive never, late or twice. */
+  #carry(from: Machine, to: Machine, deliver: () => void): void {
+    const { weather, timeline } = this.#sim
+    if (from.cut || to.cut || weather.strikes('loss', 0.05)) return
+    const key = `${from.name}>${to.name}`
+    const at = timeline.now + weather.travel()
+    const arrival = weather.kinds.has('reorder') ? at : Math.max(at, this.#arrivals.get(key) ?? 0)
+    this.#arrivals.set(key, arrival)
+    timeline.after(arrival - timeline.now, () => to.enter(deliver))
+    if (weather.strikes('duplicate', 0.05))
+      timeline.after(arrival - timeline.now + weather.dice('duplicate').between(0, 400), () =>
+        to.enter(deliver),
+      )
+  }
+  async #call(listener: Listener, message: unknown, subject: string): Promise<unknown> {
+    try {
+      return await listener.handler(message, subject)
+    } catch (error) {
+      this.#sim.note(
+        () => `${listener.machine.name}: a listener of ${subject} failed: ${String(error)}`,
+      )
+      return undefined
+    }
+  }
+  #publish(machine: Machine, subject: string, message: unknown): void {
+    const here = this.#matching(subject).filter((listener) => listener.machine === machine)
+    const served = new Set<string>()
+    for (const listener of here) {
+      if (listener.group !== undefined && served.has(listener.group)) continue
+      if (listener.group !== undefined) served.add(listener.group)
+      queueMicrotask(() => machine.enter(() => void this.#call(listener, message, subject)))
+    }
+    const there = this.#elsewhere(machine, subject, served)
+    if (there.length === 0) return
+    const sent = copy(message)
+    for (const listener of there)
+      this.#carry(machine, listener.machine, () => void this.#call(listener, sent, subject))
+  }
+  async #request(
+    machine: Machine,
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer> {
+    const here = this.#matching(subject).filter((listener) => listener.machine === machine)
+    if (here.length > 0) {
+      const asked = (async () => {
+        for (const listener of here) {
+          const answer = await this.#call(listener, message, subject)
+          if (answer !== undefined) return { answer }
+        }
+        return undefined
+      })()
+      const outcome = await this.#within(machine, timeout, asked)
+      if (outcome !== undefined) return outcome
+    }
+    return this.#ask(machine, subject, copy(message), timeout)
+  }
+  #within<T>(machine: Machine, timeout: number, asked: Promise<T>): Promise<T | 'timeout'> {
+    return new Promise((resolve) => {
+      const cancel = machine.clock.later(timeout, () => resolve('timeout'))
+      void asked.then((answer) => {
+        cancel()
+        resolve(answer)
+      })
+    })
+  }
+  #ask(
+    machine: Machine,
+    subject: string,
+    message: unknown,
+    timeout: number,
+  ): Promise<{ readonly answer: unknown } | NoAnswer> {
+    return new Promise((resolve) => {
+      const there = this.#elsewhere(machine, subject)
+      const cancel = machine.clock.later(timeout, () => resolve('timeout'))
+      const answered = (answer: { readonly answer: unknown } | NoAnswer) => {
+        cancel()
+        resolve(answer)
+      }
+      if (there.length === 0 && !machine.cut)
+        this.#sim.timeline.after(this.#sim.weather.travel(), () =>
+          machine.enter(() => answered('no_responders')),
+        )
+      for (const listener of there) {
+        this.#carry(machine, listener.machine, () => {
+          const others =
+            listener.group === undefined
+              ? []
+              : this.#matching(subject).filter(
+                  (other) =>
+                    other.machine === listener.machine &&
+                    other !== listener &&
+                    other.group === listener.group,
+                )
+          void (async () => {
+            for (const one of [listener, ...others]) {
+              const answer = copy(await this.#call(one, message, subject))
+              if (answer !== undefined)
+                return this.#carry(listener.machine, machine, () => answered({ answer }))
+            }
+            if (listener.group !== undefined)
+              this.#carry(listener.machine, machine, () => answered('no_responders'))
+          })()
+        })
+      }
+    })
+  }
+}

@@ -1,0 +1,164 @@
+/** The servers as a machine reaches them: every call travels there, acts, and travels back; each part may fail. */
+import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../nodes/host/ports.ts'
+import type { Machine } from './machine.ts'
+
+/** Milliseconds until a call without an answer is given up. */
+const TIMEOUT = 1000
+/** Milliseconds that slow writes of the state stream take together, at most: it must come to rest when all is calm. */
+const BACKLOG = 5000
+const never = <T>(): Promise<T> => new Promise<T>(() => {})
+
+interface Way {
+  /** The request, or the answer, is lost. */
+  readonly lost?: 'request' | 'answer'
+  /** Milliseconds the act takes besides the travel. */
+  readonly slow?: number
+}
+/** One call: `act` happens at the servers; without an answer the caller gets `missed`, or an error. */
+function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
+  if (!machine.spend()) return never()
+  const { timeline, weather } = machine.sim
+  return new Promise((resolve, reject) => {
+    const cancel = machine.clock.later(TIMEOUT, () =>
+      missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed),
+    )
+    if (machine.cut || way.lost === 'request') return
+    // One connection: what is sent later arrives later.
+    const arrival = Math.max(timeline.now + weather.travel(), machine.arrived)
+    machine.arrived = arrival
+    timeline.after(arrival - timeline.now + (way.slow ?? 0), () => {
+      const outcome = act()
+      if (machine.cut || way.lost === 'answer') return
+      timeline.after(weather.travel(), () =>
+        machine.enter(() => {
+          cancel()
+          resolve(outcome)
+        }),
+      )
+    })
+  })
+}
+
+/** What an envelope says, for a trace. */
+function stored({ name, sim: { journal } }: Machine, sequence: number): string {
+  const message = journal.messages[sequence - 1]
+  if (!message) return `${sequence} is missing`
+  const { epoch, entries } = journal.envelope(message)
+  const lines = entries.map(
+    ({ kind, id, command, events }) =>
+      `\n             ${kind} ${id} ${command.name} ${command.id}: ${events.map(({ type }) => type).join(' ')}`,
+  )
+  return `${name} writes ${sequence} of shard ${message.shard}, epoch ${epoch}${entries.length === 0 ? ': fence' : ''}${lines.join('')}`
+}
+
+export function journalPort(machine: Machine): Journal {
+  const { sim } = machine
+  const { weather, timeline, journal } = sim
+  const port: Journal = {
+    append: (_, shard, data, expected, id) => {
+      const store = (): Appended => {
+        const outcome = sim.plant?.append
+          ? sim.plant.append(journal, shard, data, expected, id, timeline.now)
+          : journal.append(shard, data, expected, id, timeline.now)
+        sim.note(() =>
+          typeof outcome === 'object'
+            ? stored(machine, outcome.sequence)
+            : `the journal refuses ${id}: expected ${expected}`,
+        )
+        return outcome
+      }
+      if (weather.strikes('late', 0.02)) {
+        if (!machine.spend()) return never()
+        const dice = weather.dice('late')
+        const wait = dice.between(0, 3000)
+        sim.note(
+          () => `${machine.name}: append ${id} is stored ${Math.round(wait)} ms after its timeout`,
+        )
+        timeline.after(TIMEOUT + wait, store)
+        return new Promise((resolve) => void machine.clock.later(TIMEOUT, () => resolve('unknown')))
+      }
+      const lost = weather.strikes('append', 0.04)
+        ? weather.dice('append').chance(0.5)
+          ? 'request'
+          : 'answer'
+        : undefined
+      if (lost) sim.note(() => `${machine.name}: the ${lost} of append ${id} is lost`)
+      return call<Appended>(
+        machine,
+        { slow: weather.sync(), ...(lost && { lost }) },
+        store,
+        'unknown',
+      )
+    },
+    last: (_, shard) =>
+      call<{ found: Stored | undefined }>(
+        machine,
+        weather.strikes('append', 0.03) ? { lost: 'answer' } : {},
+        () => ({ found: journal.last(shard) }),
+      ).then(({ found }) => found),
+    read: async function* (_, shard, from) {
+      const all = await call(machine, {}, () =>
+        journal.messages.filter((message) => message.shard === shard && message.sequence >= from),
+      )
+      for (const [i, message] of all.entries()) {
+        if (i > 0 && i % 16 === 0) await call(machine, {}, () => true)
+        yield message
+      }
+    },
+    position: () => call(machine, {}, () => ({ first: 1, last: journal.messages.length })),
+    follow: () => {
+      throw new Error('nothing follows the journal here')
+    },
+  }
+  return port
+}
+
+export function statePort(machine: Machine): Snapshots {
+  const { weather, state, timeline } = machine.sim
+  let idle = 0
+  /** The stream takes one write after another, so a slow one holds up those behind it. */
+  const way = (): Way => {
+    idle = Math.max(idle, timeline.now)
+    if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }
+    const dice = weather.dice('state')
+    if (dice.chance(0.5))
+      idle = Math.max(idle, Math.min(idle + dice.between(100, 3000), timeline.now + BACKLOG))
+    return dice.chance(0.5)
+      ? { slow: idle - timeline.now }
+      : { slow: idle - timeline.now, lost: dice.chance(0.5) ? 'request' : 'answer' }
+  }
+  return {
+    get: (_, key) =>
+      call(machine, way(), () => ({ found: state.get(key) })).then(({ found }) => found),
+    put: (_, key, data, revision) =>
+      call(machine, way(), () => ({ made: state.put(key, data, revision) })).then(
+        ({ made }) => made,
+      ),
+    delete: async (_, key) => {
+      await call(machine, way(), () => ({ done: state.delete(key) }))
+    },
+  }
+}
+
+export function registryPort(machine: Machine): Registry {
+  const { weather, registry } = machine.sim
+  const way = (): Way => {
+    if (!weather.strikes('registry', 0.04)) return {}
+    const dice = weather.dice('registry')
+    return dice.chance(0.5)
+      ? { slow: dice.between(50, 900) }
+      : { lost: dice.chance(0.5) ? 'request' : 'answer' }
+  }
+  return {
+    get: (key) =>
+      call(machine, way(), () => ({ found: registry.get(key) })).then(({ found }) => found),
+    put: (key, value, revision) =>
+      call(machine, way(), () => ({ made: registry.put(key, value, revision) })).then(
+        ({ made }) => made,
+      ),
+    delete: async (key) => {
+      await call(machine, way(), () => ({ done: registry.delete(key) }))
+    },
+    list: (prefix) => call(machine, way(), () => registry.list(prefix)),
+  }
+}

@@ -1,0 +1,117 @@
+/** The servers' side of the world: journal, snapshots, registry and large values, each act at once and whole. */
+import type { Envelope } from '../../../protocol/entry.ts'
+import type { Appended, Stored } from '../../../nodes/host/ports.ts'
+
+export interface Message extends Stored {
+  readonly shard: number
+  /** When it was stored. */
+  readonly at: number
+}
+const text = new TextDecoder()
+
+/** The journal of one partition, with compare-and-set for each shard. */
+export class JournalStore {
+  readonly messages: Message[] = []
+  readonly #last = new Map<number, Message>()
+  readonly #decoded = new WeakMap<Message, Envelope>()
+
+  append(
+    shard: number,
+    data: Uint8Array,
+    expected: number,
+    message_id: string,
+    at: number,
+  ): Appended {
+    const last = this.#last.get(shard)
+    if ((last?.sequence ?? 0) !== expected)
+      return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
+    return this.force(shard, data, message_id, at)
+  }
+  /** Store without looking at what was expected. */
+  force(shard: number, data: Uint8Array, message_id: string, at: number): { sequence: number } {
+    const message: Message = { shard, data, message_id, sequence: this.messages.length + 1, at }
+    this.messages.push(message)
+    this.#last.set(shard, message)
+    return { sequence: message.sequence }
+  }
+  last(shard: number): Message | undefined {
+    return this.#last.get(shard)
+  }
+  envelope(message: Message): Envelope {
+    const known = this.#decoded.get(message)
+    if (known) return known
+    const envelope = JSON.parse(text.decode(message.data)) as Envelope
+    this.#decoded.set(message, envelope)
+    return envelope
+  }
+}
+
+interface Value {
+  readonly data: Uint8Array
+  readonly revision: number
+}
+/** Snapshots and checkpoints: the newest may be lost, or all. */
+export class StateStore {
+  readonly #log: { readonly key: string; value: Value | undefined }[] = []
+  #values = new Map<string, Value>()
+
+  get(key: string): Value | undefined {
+    return this.#values.get(key)
+  }
+  put(key: string, data: Uint8Array, revision?: number): number | undefined {
+    if (revision !== undefined && (this.#values.get(key)?.revision ?? 0) !== revision)
+      return undefined
+    this.#log.push({ key, value: { data, revision: this.#log.length + 1 } })
+    this.#set(key, this.#log.at(-1)?.value)
+    return this.#log.length
+  }
+  delete(key: string): void {
+    this.#log.push({ key, value: undefined })
+    this.#set(key, undefined)
+  }
+  /** Lose everything. A stream that is made again counts on. */
+  wipe(): void {
+    for (const entry of this.#log) entry.value = undefined
+    this.#values.clear()
+  }
+  /** Lose the newest writes. What they replaced comes back, or is gone as well. @param share of all writes. */
+  loseTail(share: number, older: boolean): void {
+    const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
+    if (older) {
+      this.#values = new Map()
+      for (const { key, value } of this.#log) this.#set(key, value)
+    } else for (const { key } of lost) this.#values.delete(key)
+  }
+  #set(key: string, value: Value | undefined): void {
+    if (value) this.#values.set(key, value)
+    else this.#values.delete(key)
+  }
+}
+
+/** A map with compare-and-set. */
+export class RegistryStore {
+  readonly #values = new Map<string, { readonly value: string; readonly revision: number }>()
+  #revision = 0
+
+  get(key: string): { readonly value: string; readonly revision: number } | undefined {
+    return this.#values.get(key)
+  }
+  put(key: string, value: string, revision: number): number | undefined {
+    if ((this.#values.get(key)?.revision ?? 0) !== revision) return undefined
+    this.#values.set(key, { value, revision: ++this.#revision })
+    return this.#revision
+  }
+  delete(key: string): void {
+    this.#values.delete(key)
+  }
+  list(prefix: string): { key: string; value: string; revision: number }[] {
+    return [...this.#values]
+      .filter(([key]) => key.startsWith(prefix))
+      .map(([key, entry]) => ({ key, ...entry }))
+  }
+  /** Start again from nothing, as a bucket in memory does when its servers restart. */
+  forget(): void {
+    this.#values.clear()
+    this.#revision = 0
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Actors without a world: given a history, when a command is decided, look at what came out. The result of a `when` is the
+ * next scene, so a story reads as a chain, and may branch: a scene never changes. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import {
+  evolve,
+  fold,
+  type AnyActor,
+  type Cause,
+  type Decided,
+  type Effect,
+  type Tell,
+} from '../../actors/actor.ts'
+import type { Event } from '../../protocol/entry.ts'
+import type { Refusal } from '../../protocol/errors.ts'
+import { prefixes } from '../../protocol/ids.ts'
+
+/** Where every story begins: 2026-01-01T00:00:00.000Z. */
+export const START = 1_767_225_600_000
+
+/** An actor with a history. `S` is the state as the test knows it. */
+export interface Scene<S> {
+  readonly state: S
+  /** Every event so far. */
+  readonly history: readonly Event[]
+  /** Time of the last command. */
+  readonly at: number
+  /** Decide a command. What the cause leaves out is as in the command before. */
+  when(name: string, input?: unknown, cause?: Partial<Cause>): Outcome<S>
+  /** A read of the state. */
+  ask(name: string, input?: unknown): unknown
+  deadline(): number | undefined
+}
+/** What a command came to. Refused commands leave the scene as it was. */
+export interface Outcome<S> extends Scene<S> {
+  readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
+  readonly tells: readonly Tell[]
+  readonly soft: readonly Event[]
+  /** What the world does because of the events. */
+  readonly effects: readonly Effect[]
+  /** The answer, from the state after the command if it asks for that. */
+  readonly reply: unknown
+  readonly refused?: Refusal
+}
+
+function agree(name: string, next: unknown, after: unknown): void {
+  if (!isDeepStrictEqual(next, after))
+    throw new Error(
+      `${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`,
+    )
+}
+/** Events are shared with views and live feeds, so nobody may change one, whatever happens to the state made of it. */
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  Object.freeze(value)
+  for (const member of Object.values(value)) freeze(member)
+}
+/** An actor to which these events have happened. */
+export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
+  const counts: Record<string, number> = {}
+  const next = (name: string): string => {
+    counts[name] = (counts[name] ?? 0) + 1
+    return `${name}_${counts[name]}`
+  }
+  const base: Cause = {
+    id: 'command_1',
+    at: START,
+    principal: { type: 'user', id: 'user_1' },
+    credential: { type: 'api_key', id: 'key_1', name: 'ci' },
+    shard: 0,
+    self: { project: 'prj_1', kind: actor.kind, id: `${actor.kind}_1` },
+    mint: (prefix) => next(prefixes[prefix]),
+    secret: () => next('secret'),
+  }
+  const scene = (state: S, history: readonly Event[], last: Cause): Scene<S> => ({
+    state,
+    history,
+    at: last.at,
+    when(name, input = {}, change = {}) {
+      const cause = { ...last, ...change }
+      const arm = actor.decide[name]
+      if (!arm) throw new Error(`${actor.kind} does not decide ${name}`)
+      const decision = arm(state as never, input as never, cause)
+      if ('refused' in decision)
+        return {
+          ...scene(state, history, cause),
+          events: [],
+          tells: [],
+          soft: [],
+          effects: [],
+          reply: undefined,
+          refused: decision,
+        }
+      const { events, tells = [], soft = [], reply, next } = decision as Decided<Event, unknown>
+      freeze(events)
+      const after = [...soft, ...events].reduce(
+        (before: unknown, event) => evolve(actor, before, event, cause.at),
+        next === undefined ? structuredClone(state) : state,
+      ) as S
+      if (next !== undefined) agree(name, next, after)
+      return {
+        ...scene(after, [...history, ...events], cause),
+        events: events as Outcome<S>['events'],
+        tells,
+        soft,
+        effects: events.flatMap(
+          (event) => actor.react?.[event.type]?.(event as never, cause.self) ?? [],
+        ),
+        reply:
+          typeof reply === 'function'
+            ? (reply as (state: never) => unknown)(after as never)
+            : reply,
+      }
+    },
+    ask: (name, input = {}) => actor.ask?.[name]?.(state as never, input as never, last.at),
+    deadline: () => actor.deadline?.(state as never),
+  })
+  return scene(fold(actor, events, START) as S, events, base)
+}
+
+/** The types of events, in order. */
+export const typesOf = ({ events }: { readonly events: readonly Event[] }): string[] =>
+  events.map(({ type }) => type)

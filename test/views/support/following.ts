@@ -1,0 +1,85 @@
+/** A view that follows a journal, with all that happens to it in the test's hands. */
+import type { Envelope } from '../../../protocol/entry.ts'
+import { ViewFollower, type ViewJournal } from '../../../views/follow.ts'
+import { View, type Message } from '../../../views/view.ts'
+import { each, Journal, type Answer } from './journal.ts'
+
+/** A journal whose deliveries, end and clock are in the test's hands. */
+export function world(journal = new Journal()) {
+  const timers = new Set<{ at: number; run: () => void }>()
+  const alarms: string[] = []
+  let now = 0
+  let on: ((batch: readonly Message[]) => Promise<void> | void) | undefined
+  const state = {
+    from: [] as number[],
+    stopped: 0,
+    asked: 0,
+    end: undefined as (() => Promise<{ first: number; last: number }>) | undefined,
+    known: undefined as (() => number | undefined) | undefined,
+    lag: [] as number[],
+  }
+  const end = () => ({
+    first: journal.messages[0]?.sequence ?? 1,
+    last: journal.messages.at(-1)?.sequence ?? 0,
+  })
+  const port: ViewJournal = {
+    follow: (from, handler) => {
+      state.from.push(from)
+      on = handler
+      return () => {
+        state.stopped++
+        if (on === handler) on = undefined
+      }
+    },
+    end: () => state.known?.(),
+    position: () => {
+      state.asked++
+      return state.end ? state.end() : Promise.resolve(end())
+    },
+    decode: (data) => Promise.resolve(JSON.parse(new TextDecoder().decode(data)) as Envelope),
+  }
+  const view = View.open(':memory:')
+  const follower = new ViewFollower(view, port, {
+    timeout: 10_000,
+    pause: 1000,
+    hooks: {
+      alarm: (error) => alarms.push((error as Error).name),
+      lag: (messages) => state.lag.push(messages),
+    },
+    later: (ms, run) => {
+      const timer = { at: now + ms, run }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+  })
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+  return {
+    journal,
+    view,
+    follower,
+    state,
+    alarms,
+    end,
+    settle,
+    timers,
+    deliver: async (...messages: readonly Message[]) => {
+      await on?.(messages)
+      await settle()
+    },
+    pass: async (ms: number) => {
+      now += ms
+      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.run()
+      await settle()
+    },
+    /** Ask for the runs; `answer` is undefined until it came. */
+    ask: (fresh?: number, within?: number) => {
+      const asked: { answer?: Answer } = {}
+      void follower
+        .ask('run.list', 'prj_a', {}, fresh, within)
+        .then((answer) => (asked.answer = answer as Answer))
+      return asked
+    },
+  }
+}
+/** The ids of an answer, in its order; undefined until it came. */
+export const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')

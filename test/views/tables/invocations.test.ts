@@ -1,0 +1,11 @@
+/** Records of calls of actions, as the view makes them. */
+import t from 'tap'
+import { summaryOf } from '../../../views/tables/actions/invocations.ts'
+
+t.test('the summary of a result is an object, also of one that is cut', async (t) => {
+  t.strictSame(summaryOf({ sent: 3 }), { sent: 3 })
+  const long = { text: 'x'.repeat(2000) }
+  const summary = summaryOf(long)
+  t.match(summary, { truncated: true, text: /^\{"text":"x+$/ })
+  t.equal(String(summary['text']).length, 1000)
+})

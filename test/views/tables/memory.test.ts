@@ -1,0 +1,99 @@
+/** The feed of memory changes over time: what is older than the retention is gone, and cursors before it say so. */
+import t from 'tap'
+import { memory } from '../../../actors/memory/memory.ts'
+import type { AnyActor } from '../../../actors/actor.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import { MEMORY_RETENTION, type MemoryChange } from '../../../protocol/memory/schema.ts'
+import { Store } from '../../../views/store.ts'
+import { migrate } from '../../../views/files/migrate.ts'
+import { applyAgents } from '../../../views/tables/agents/agents.ts'
+import { applyMemory, memoryChanges } from '../../../views/tables/memory/memory.ts'
+import Database from 'better-sqlite3'
+import { given, START } from '../../support/given.ts'
+
+const DAY = 86_400_000
+function world() {
+  const db = new Database(':memory:')
+  migrate(db)
+  const store = new Store(db)
+  const project = store.numberOf('prj_1')
+  const origin = (at: number) => ({ at, principal: { type: 'system' as const, id: 'x' } })
+  const agent = {
+    id: 'agt_1',
+    principal_id: 'agt_1',
+    name: 'A',
+    status: 'active' as const,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+  }
+  applyAgents(store, {
+    cursor: 1,
+    entry: {
+      project: 'prj_1',
+      kind: 'project',
+      id: 'prj_1',
+      command: { id: 'c', name: 'n' },
+      origin: origin(START),
+      events: [{ type: 'agent.created', id: 'agt_1', agent } as never],
+      prev: 0,
+    },
+  })
+  let scene = given(memory as unknown as AnyActor)
+  let cursor = 1000
+  return {
+    save: (day: number, memory_key = 'k') => {
+      const at = START + day * DAY
+      const outcome = scene.when('memory.save', { memory_key, content: 'x' }, { at })
+      scene = outcome
+      applyMemory(store, {
+        cursor: (cursor += 1000),
+        entry: {
+          project: 'prj_1',
+          kind: 'memory',
+          id: 'agt_1',
+          command: { id: 'c', name: 'n' },
+          origin: origin(at),
+          events: outcome.events,
+          prev: 0,
+        },
+      })
+      return cursor
+    },
+    changes: (day: number, after?: number) => {
+      const answer = memoryChanges(
+        store,
+        project,
+        { id: 'agt_1', limit: 100, ...(after !== undefined && { after }) },
+        START + day * DAY,
+      )
+      return isRefusal(answer)
+        ? answer.refused
+        : { versions: answer.items.map(({ version }: MemoryChange) => version), last: answer.last }
+    },
+  }
+}
+
+t.test('changes are kept for the retention', async (t) => {
+  const { save, changes } = world()
+  const days = MEMORY_RETENTION / DAY
+  const [first, second] = [save(0), save(20)]
+  t.same(changes(days), { versions: [1, 2], last: second }, 'both are kept to the last day')
+  t.same(changes(days + 1), { versions: [2], last: second })
+  t.same(changes(days + 1, 0), 'memory_cursor_expired', 'the first is gone')
+  t.same(
+    changes(days + 1, first),
+    { versions: [2], last: second },
+    'who had read it misses nothing',
+  )
+  const third = save(days + 25)
+  t.same(changes(days + 25), { versions: [3], last: third })
+  t.same(changes(days + 25, first), 'memory_cursor_expired')
+  t.same(changes(days + 25, second), { versions: [3], last: third })
+  t.same(
+    changes(3 * days),
+    { versions: [], last: third },
+    'an old memory gives a cursor all the same',
+  )
+  t.same(changes(3 * days, third), { versions: [], last: third })
+  t.same(changes(3 * days, second), 'memory_cursor_expired')
+})
