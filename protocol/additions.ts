@@ -1,23 +1,24 @@
 /**
- * Members that a record has beyond the published interface. Published clients decode some records strictly: one member more
- * makes them fail. So an addition is answered only when `include` names it.
+ * Record members beyond the published interface. Published clients decode some records strictly and
+ * fail on an unknown member, so the reply contains an addition only when `include` names it.
  */
 import { Type } from 'typebox'
 import { many } from './common.ts'
 
 type RecordOf = Readonly<Record<string, unknown>>
 /**
- * One addition. `of`: whether the member is an addition to this record; to every record when absent. `value`: works the member
- * out from the record; undefined: the record has no such member. Absent: the member is in the record already.
+ * One addition. `of`: whether the member is an addition to this record; when absent, it is one to
+ * every record. `value`: computes the member from the record; undefined means that the record has
+ * no such member. When `value` is absent, the record already contains the member.
  */
 interface Addition {
   readonly of?: (record: RecordOf) => boolean
   readonly value?: (record: RecordOf) => unknown
 }
-/** The additions of a row, by the name that `include` asks for. */
+/** The additions of a row, by their names in `include`. */
 export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 
-/** Two facts of a row: its additions, and the parameter that asks for them. */
+/** The two row properties for additions: their table, and the parameter that selects them. */
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,
   include: Type.Optional(
@@ -30,8 +31,8 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
 })
 
 /**
- * An answer without the additions that were not asked for: a record, or a list of records under `items` and `data`. The answer
- * itself is not changed.
+ * Returns a copy of the answer without the additions that were not requested. The answer is one
+ * record, or a list of records under `items` and `data`.
  */
 export function withAdditions(
   table: Additions,

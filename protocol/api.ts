@@ -1,4 +1,4 @@
-/** The one table of the API. */
+/** The table of all API endpoints. */
 import { access } from './access/rows.ts'
 import { agents } from './agents/rows.ts'
 import { actions } from './actions/rows.ts'

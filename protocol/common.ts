@@ -1,4 +1,4 @@
-/** Shapes shared by many resources: times, durations, tags, pages. */
+/** Schemas shared by many resources: times, durations, tags, pages. */
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 
 /** RFC 3339, UTC, exactly three fractional digits. */
@@ -6,16 +6,17 @@ export const Timestamp = Type.String({
   format: 'date-time',
   description: 'RFC 3339, UTC, milliseconds',
 })
-/** The wire form of Unix milliseconds. */
+/** Formats Unix milliseconds as they are sent to clients. */
 export const timestamp = (at: number): string => {
   if (at !== latest.at) latest = { at, text: spelled(at) }
   return latest.text
 }
-/** One decision spells one time again and again. */
+/** A cache of one text, because one command formats the same time repeatedly. */
 let latest = { at: Number.NaN, text: '' }
 const p = (n: number, width: number) => String(n).padStart(width, '0')
 const spelled = (at: number): string => {
-  // A pure calendar computation (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"): no clock is read.
+  // A pure calendar computation (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"): no
+  // clock is read.
   const days = Math.floor(at / 86_400_000)
   const ms = at - days * 86_400_000
   const z = days + 719_468
@@ -32,12 +33,15 @@ const spelled = (at: number): string => {
 }
 const RFC3339 =
   /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
-/** Unix milliseconds of an RFC 3339 text, or undefined when it is none. A day that its month lacks, the hour 24 and leap seconds are none. */
+/**
+ * Unix milliseconds of an RFC 3339 text, or undefined when the text is not valid. Days that the
+ * month does not have, the hour 24 and leap seconds are not valid.
+ */
 export function parseTimestamp(text: string): number | undefined {
   const match = RFC3339.exec(text)
   if (!match) return undefined
   const [, month, day] = match
-  // The engine would take February 31 for March 2 or 3.
+  // `Date.parse` would accept February 31 as March 2 or 3.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`)
   if (date.getUTCMonth() + 1 !== Number(month) || date.getUTCDate() !== Number(day))
     return undefined
@@ -55,7 +59,10 @@ const UNITS: Readonly<Record<string, number>> = {
   m: 60_000,
   h: 3_600_000,
 }
-/** Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration), or undefined. Negative ones are refused. */
+/**
+ * Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`;
+ * https://pkg.go.dev/time#ParseDuration), or undefined. Negative durations are rejected.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
   if (!/^((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined
@@ -65,7 +72,10 @@ export function parseDuration(text: string): number | undefined {
   return total
 }
 
-/** A whole number of 64 bits as a query or a header spells it, or undefined. One beyond what can exist is the largest that is kept exactly: it behaves like the end. */
+/**
+ * Parses a signed 64-bit integer of a query or a header; undefined when the text is not one. Values
+ * outside the safe integers are clamped to them; they lie beyond any position that can exist.
+ */
 export function wholeOf(text: string): number | undefined {
   if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text)))
     return undefined
@@ -76,13 +86,17 @@ export const Duration = Type.String({
   pattern: '^(0|((\\d+(\\.\\d*)?|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+)$',
   description: 'Go duration text, such as 90s or 1h30m',
 })
-/** Bytes of a text in UTF-8, or its characters when it surely has no more bytes than `most`: nobody asks then. */
+/**
+ * The size of a text in UTF-8 bytes. Returns its character count when it cannot exceed `most`
+ * bytes, which avoids encoding it.
+ */
 export const sizeOf = (text: string, most: number): number =>
   text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length
 /** An object whose members the service does not interpret. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown())
 export type JsonObject = Static<typeof JsonObject>
-// Of a key's schema a record keeps the pattern only; that of any text does not match keys of several lines.
+// The record schema retains only the pattern of its key schema; the default pattern of TypeBox does
+// not match keys with several lines.
 export const Tags = Type.Record(
   Type.String({ pattern: '^[\\s\\S]*$' }),
   Type.String({ maxLength: 256 }),
@@ -97,44 +111,50 @@ export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
-/** A request object: unknown fields are refused. */
+/** A request object: unknown fields are rejected. */
 export const Closed = <P extends TProperties>(
   properties: P,
   options: Readonly<Record<string, unknown>> = {},
 ): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
-/** What a client may also give as null, which means that it is absent: validation drops such members, as `default` says. */
+/**
+ * A member that a client may also send as null, which means absent: `default` tells validation to
+ * drop such members.
+ */
 export const orAbsent = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
-/** The idempotency key of a body; a blank one is none. */
+/** The idempotency key of a body; a blank key counts as absent. */
 export const bodyKey = ({
   idempotency_key,
 }: {
   readonly idempotency_key?: string | undefined
 }): string | undefined => idempotency_key?.trim() || undefined
 
-/** Query of every list with pages. */
+/** Query parameters of every paged list. */
 export const paging = {
   cursor: Type.Optional(
     Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
-/** Query of every plain list, which is answered whole unless the caller says how many are enough. */
+/** Query parameters of every plain list, which is returned whole unless the caller sets a limit. */
 export const cutting = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' }),
   ),
 }
-/** A cursor page. */
+/** One page of a list with cursors. */
 export const pageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })
-/** A run list: the page's array under both names that clients read; `data` is left out for filters that only clients of `items` send. */
+/**
+ * A page of runs. It has the array under both names that clients read; `data` is omitted for
+ * filters that only clients of `items` use.
+ */
 export const runPageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
@@ -142,7 +162,7 @@ export const runPageOf = <T extends TSchema>(item: T) =>
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })
-/** A plain list: items and nothing else. */
+/** A plain list: `items` and no other member. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
 /** A query parameter that may repeat or be comma-joined. */
 export const many = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })

@@ -1,6 +1,7 @@
 /**
- * How an endpoint is declared. A row is a value: routing, validation, types, permissions, OpenAPI, the client and the
- * command line are folds over the table of rows; nothing else describes an endpoint.
+ * The declaration of endpoints. A row is a value: routing, validation, types, permissions, OpenAPI,
+ * the client and the command line are all derived from the table of rows; nothing else describes an
+ * endpoint.
  */
 import type { Static, TSchema } from 'typebox'
 import type { Permission } from './access/schema.ts'
@@ -10,14 +11,19 @@ import type { Code, FieldError } from './errors.ts'
 import type { Prefix } from './ids.ts'
 
 /**
- * - `command`: changes something: decided by one actor.
- * - `query`: reads: answered by a view.
- * - `stream`: held open: Server-Sent Events, or a WebSocket.
- * - `blob`: bytes in or out, streamed.
+ * The kind of an endpoint.
+ *
+ * - `command`: changes something; one actor handles it.
+ *
+ * - `query`: reads; a view answers it.
+ *
+ * - `stream`: stays open, as Server-Sent Events or a WebSocket.
+ *
+ * - `blob`: transfers a stream of bytes in or out.
  */
 export type Verb = 'command' | 'query' | 'stream' | 'blob'
 
-/** One row of the API. `route` is `METHOD /path/:slot`, below `/v1`. */
+/** One endpoint of the API. `route` is `METHOD /path/:slot`, below `/v1`. */
 export interface Row<V extends Verb = Verb, R extends string = string, S extends Shape = Shape> {
   readonly verb: V
   readonly route: R
@@ -25,57 +31,99 @@ export interface Row<V extends Verb = Verb, R extends string = string, S extends
 }
 
 export interface Shape {
-  /** One line of the API reference. */
+  /** The summary line in the API reference. */
   readonly summary: string
   /** Group in the API reference: the resource. */
   readonly tag: string
-  /** What the caller must be allowed to do; `authenticated`: any valid credential. */
+  /** The permission that the caller needs; `authenticated`: any valid credential. */
   readonly permission: Permission | 'authenticated'
   readonly body?: TSchema
-  /** The body may be left out; then it is `{}`. */
+  /** The body may be omitted; it is then `{}`. */
   readonly bodyOptional?: true
-  /** What a schema cannot say about the body: a pure check, giving every faulty place. */
+  /**
+   * A pure check of rules that a schema cannot express about the body; returns a fault for every
+   * invalid field.
+   */
   readonly check?: (body: never) => readonly FieldError[]
-  /** Commands: the key in a body by which a repeat is recognised. When it is given, the header Idempotency-Key counts for nothing. */
+  /**
+   * Commands: the idempotency key in the body, which identifies a repeat. When it is present, the
+   * header Idempotency-Key is ignored.
+   */
   readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
-  /** Members beyond the published record; the row's parameter `include` names those that are wanted. Both come from `additions`. */
+  /**
+   * Members beyond the published record; the parameter `include` selects them. `additions` creates
+   * both.
+   */
   readonly additions?: Additions
-  /** Lists: the parameter that names the wanted items; beside it cursor, order and limit count for nothing, whatever they say. */
+  /**
+   * Lists: the parameter that names the wanted items. When it is present, cursor, order and limit
+   * are ignored, whatever their values.
+   */
   readonly exact?: string
   readonly reply?: TSchema
-  /** The path names no project: it is the one that the caller's credential is pinned to. */
+  /**
+   * The path contains no project: the row applies to the project that the caller's credential is
+   * pinned to.
+   */
   readonly ofCaller?: true
-  /** Success status; 200 by default, 204 means no body. */
+  /** Success status; 200 by default. 204 means no body. */
   readonly status?: number
-  /** Other success statuses the reply may carry (an actor's reply names it in `status_code`). */
+  /** Other success statuses of the row (an actor sets one as `status_code` in its reply). */
   readonly alsoStatus?: readonly number[]
-  /** Refusals beyond the ones every row can give. */
+  /** Refusals of this row, in addition to those that every row can return. */
   readonly errors?: readonly Code[]
-  /** Commands: who decides. Absent on queries, streams, and rows that relay. */
+  /**
+   * Commands: the actor that handles the command. Absent on queries, streams, and rows that relay.
+   */
   readonly to?: To
-  /** Commands over several actors: the row named `command` is sent once for each id in the body's `over`; every outcome is answered inline. */
+  /**
+   * Commands over several actors: the command named `command` is sent once for each id in the
+   * body's member `over`; the reply contains every outcome.
+   */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
-  /** Nobody decides this row: what its body asks for is put to these rows, each under its own permission. */
+  /**
+   * No actor handles this row: it forwards the operations in its body to these rows, each under
+   * that row's own permission.
+   */
   readonly relays?: readonly string[]
-  /** A further success status, of answers without a body. */
+  /** A further success status, for replies without a body. */
   readonly bare?: number
   /** Largest accepted body in bytes; 1 MiB by default. */
   readonly limit?: number
-  /** Commands: the body carries a file, its member `file`: a form with that part, or JSON with base64. The file itself goes to no actor. */
+  /**
+   * Commands: the body carries a file in its member `file`, either as a form with that part or as
+   * JSON with base64. The file itself is not sent to an actor.
+   */
   readonly upload?: true
-  /** This row is a form that other clients know of the row named here; it is listed under the tag `compat`. */
+  /**
+   * This row is another form of the named row that some clients use; it is listed under the tag
+   * `compat`.
+   */
   readonly alias?: string
-  /** The row whose arm or query answers this one: nothing but the path or the status differs. */
+  /** The row whose handler or query answers this one; the two differ only in path or status. */
   readonly as?: string
-  /** Streams: `sse` always, `accept` when the client asks for `text/event-stream` (else the row's reply as JSON), `socket` after a WebSocket upgrade. */
+  /**
+   * Streams: `sse` always, `accept` when the client requests `text/event-stream` (otherwise the
+   * reply is JSON), `socket` after a WebSocket upgrade.
+   */
   readonly stream?: 'sse' | 'accept' | 'socket'
 }
 
 /**
- * The actor that decides: its kind, and where its id comes from: a new id (`mint`; `near`: in the slot of an id in the body, so
- * that the two can move in one commit), a path slot that is an id (`slot`), a path slot that is a name from which the id is derived (`derive`), the project of the path (its configuration, or its source events), or the
- * organization; or it depends on the body, and the edge finds it (`found`).
+ * The actor that handles the command: its kind, and the source of its id.
+ *
+ * - `mint`: a new id; with `near`, in the slot of an id in the body, so that both actors can change
+ *   in one commit.
+ *
+ * - `slot`: a path slot that is an id.
+ *
+ * - `derive`: a path slot that is a name, from which the id is derived.
+ *
+ * - `found`: the id depends on the body, and the edge looks it up.
+ *
+ * - Otherwise the project of the path (its configuration, or its source events), or the
+ *   organization.
  */
 type To =
   | {
@@ -86,7 +134,8 @@ type To =
   | {
       readonly kind: Kind
       readonly slot: string
-      readonly prefix: Prefix /** The slot may also be a name, which the edge looks up. */
+      readonly prefix: Prefix
+      /** The slot may also be a name, which the edge looks up. */
       readonly named?: true
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
@@ -102,13 +151,13 @@ const row =
     route,
     shape,
   })
-/** Declare a command: `command('POST /projects/:project/runs', {…})`. */
+/** Declares a command: `command('POST /projects/:project/runs', {…})`. */
 export const command = row('command')
-/** Declare a query. */
+/** Declares a query. */
 export const query = row('query')
-/** Declare a stream. */
+/** Declares a stream. */
 export const stream = row('stream')
-/** Declare a transfer of bytes. */
+/** Declares a transfer of bytes. */
 export const blob = row('blob')
 
 type Slots<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
@@ -119,13 +168,13 @@ type Slots<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
 type Field<S, K extends string> = S extends { readonly [_ in K]: infer T extends TSchema }
   ? Static<T>
   : unknown
-/** What a caller passes: path slots, query and body in one object. */
+/** The input that a caller passes: path slots, query and body in one object. */
 export type Input<R extends Row> = { readonly [K in Slots<R['route']>]: string } & Field<
   R['shape'],
   'body'
 > &
   Field<R['shape'], 'query'>
-/** What a caller gets. */
+/** The reply that a caller receives. */
 export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T extends TSchema }
   ? Static<T>
   : undefined

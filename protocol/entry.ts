@@ -1,10 +1,11 @@
 /**
- * What is stored. One command that changed something is one ENTRY; the entries of one commit are one ENVELOPE, one
- * message of a shard's journal subject. The position of an event, its CURSOR, is an ordinary integer that orders a
- * whole partition: stream sequence × 1000 + index of the event in its envelope.
+ * The storage format. One command that changed something is one ENTRY; the entries of one commit
+ * are one ENVELOPE, one message of a shard's journal subject. The position of an event, its CURSOR,
+ * is an ordinary integer that orders a whole partition: stream sequence × 1000 + index of the event
+ * in its envelope.
  */
 
-/** Kinds of actors: each is one boundary of consistency. */
+/** Kinds of actors. Each actor is one consistency boundary. */
 const kinds = [
   'organization',
   'project',
@@ -23,7 +24,7 @@ const kinds = [
   'plan',
 ] as const
 export type Kind = (typeof kinds)[number]
-/** Kinds whose entries are told live to who follows one actor of them. */
+/** Kinds whose entries are published live to the followers of one actor. */
 export const followedKinds = [
   'run',
   'session',
@@ -31,19 +32,19 @@ export const followedKinds = [
   'delivery',
 ] as const satisfies readonly Kind[]
 export type FollowedKind = (typeof followedKinds)[number]
-/** Kinds that the feed of a project tells of. */
+/** Kinds whose events the feed of a project contains. */
 export const feedKinds = ['run', 'queue'] as const satisfies readonly Kind[]
 
-/** At most this many events in one envelope, so that a cursor stays unique. */
+/** Maximum events in one envelope, so that every cursor is unique. */
 export const EVENTS_PER_ENVELOPE = 1000
 
 /** The cursor of an event. Safe while the stream has fewer than 9 × 10^12 messages. */
 export const cursorOf = (sequence: number, index: number): number =>
   sequence * EVENTS_PER_ENVELOPE + index
-/** The stream sequence that a cursor lies in. */
+/** The sequence of the stream message that contains the event of a cursor. */
 export const sequenceOf = (cursor: number): number => Math.floor(cursor / EVENTS_PER_ENVELOPE)
 
-/** Who acts. `type` as the audit log names it. */
+/** The principal that acts; `type` is its type in the audit log. */
 export interface Principal {
   readonly type: 'user' | 'service_account' | 'agent' | 'system'
   readonly id: string
@@ -51,14 +52,17 @@ export interface Principal {
   readonly name?: string
 }
 
-/** The credential used; never its material. */
+/** The credential used; never contains its secret. */
 export interface Credential {
   readonly type: 'api_key' | 'cli_token' | 'worker_lease' | 'internal'
   readonly id: string
   readonly name?: string
 }
 
-/** Why something happened: time, identity and origin, as plain data. `at` is Unix milliseconds. */
+/**
+ * The origin of a change: time, identity and request data, as plain data. `at` is Unix
+ * milliseconds.
+ */
 export interface Origin {
   readonly at: number
   readonly principal: Principal
@@ -68,7 +72,7 @@ export interface Origin {
   readonly user_agent?: string
 }
 
-/** An event: a type in the past tense and the fields its kind declares. */
+/** An event: a type in the past tense and the fields that its actor kind declares. */
 export interface Event {
   readonly type: string
 }
@@ -80,7 +84,10 @@ export interface Address {
   readonly id: string
 }
 
-/** A command on its way to an actor. `command_id` makes it idempotent; `fingerprint` tells a key reused with another body. */
+/**
+ * A command on its way to an actor. `command_id` makes it idempotent; `fingerprint` reveals that
+ * the key was reused with another body.
+ */
 export interface Command extends Address {
   readonly command_id: string
   readonly name: string
@@ -88,26 +95,33 @@ export interface Command extends Address {
   readonly origin: Origin
   readonly fingerprint?: string
   /**
-   * The id was made at random for this command, which is sent for the first time: nothing can be stored of the actor, and
-   * nobody need look. A repeat of the command does not say so.
+   * The actor's id was generated at random for this command, and this is the first time the command
+   * is sent: the actor cannot have stored state, so none is looked up. A retry omits this flag.
    */
   readonly born?: true
 }
 
 /**
- * What one command did to one actor. `prev` is the cursor of this actor's previous event: 0 when there is none; negative
- * when it lies in the same envelope, whose sequence was not yet known: −1 − its index. `placed` resolves it.
+ * The effect of one command on one actor. `prev` is the cursor of this actor's previous event. It
+ * is 0 when there is none. It is −1 − the event's index when that event lies in the same envelope,
+ * whose sequence was not yet known; `placed` resolves it.
  */
 export interface Entry extends Address {
   readonly command: { readonly id: string; readonly name: string; readonly fingerprint?: string }
   readonly origin: Origin
   readonly events: readonly Event[]
-  /** What was answered; kept so that a repeat of the command answers the same. Absent for commands nobody repeats. */
+  /**
+   * The reply to the command, stored so that a repeat of the command gets the same reply. Absent
+   * for commands that are never repeated.
+   */
   readonly reply?: unknown
   readonly prev: number
 }
 
-/** One commit. `prev` is the sequence of the shard's previous envelope (0: none): a hole is seen on replay. */
+/**
+ * One commit. `prev` is the sequence of the shard's previous envelope (0: none), so that replay
+ * detects a gap.
+ */
 export interface Envelope {
   readonly v: 1
   readonly epoch: number
@@ -115,15 +129,21 @@ export interface Envelope {
   readonly entries: readonly Entry[]
 }
 
-/** An entry with its place: what live feeds and views consume. `cursor` is that of its first event. */
+/**
+ * An entry with its position, as live feeds and views consume it. `cursor` is that of its first
+ * event.
+ */
 export interface Placed {
   readonly cursor: number
   readonly entry: Entry
-  /** Live feeds only: an event that is too large to be sent around is here with its type only; views have it whole. */
+  /**
+   * Live feeds only: an event too large to be published has only its type here; views have the
+   * complete event.
+   */
   readonly stripped?: true
 }
 
-/** Entries of the envelope of this sequence with their cursors. */
+/** The entries of the envelope with this sequence, with their cursors. */
 export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>): Placed[] {
   let index = 0
   return entries.map((entry) => {
@@ -132,7 +152,10 @@ export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>)
     return place
   })
 }
-/** One entry whose first event has this index in the envelope of this sequence; its `prev` becomes a cursor. */
+/**
+ * The entry whose first event has this index in the envelope with this sequence; its `prev` becomes
+ * a cursor.
+ */
 const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
   cursor: cursorOf(sequence, index),
   entry: entry.prev < 0 ? { ...entry, prev: cursorOf(sequence, -1 - entry.prev) } : entry,

@@ -1,7 +1,8 @@
 /**
- * Errands: what an actor needs done that takes looking things up, which no actor can. A job of the service's own queue in the
- * actor's shard, enqueued in the commit that wants it, so it is done however often whoever does it dies. Every errand may be
- * done twice. The owner tells what is to be done when asked for `job_spec`.
+ * Errands: tasks of an actor that need lookups, which actors cannot do. An errand is a job of the
+ * service's own queue in the actor's shard. It is enqueued in the commit that needs it, so it
+ * survives the crash of any executor. Every errand may run twice. The executor reads the errand
+ * from its owner with `job_spec`.
  */
 import type { Channel } from './channels/schema.ts'
 import type { Exchange } from './channels/exchange.ts'
@@ -12,11 +13,16 @@ import type { HeldFiring } from './loops/events.ts'
 
 /** The queue of errands; each project has one in every shard. */
 export const ERRANDS = '$errands'
-/** Attempts: an errand that does not succeed for this long is one that never will. */
+/**
+ * Maximum attempts; an errand that still fails after that many is considered permanently failed.
+ */
 const ATTEMPTS = 20
 
 export type Errand =
-  /** Look up what the turn of an exchange needs, and begin it. `agents`: ids of the agents of the channel; `alone`: one person talks with one agent. */
+  /**
+   * Look up what the turn of an exchange needs, and start the turn. `agents`: ids of the channel's
+   * agents; `alone`: one person talks with one agent.
+   */
   | {
       readonly errand: 'exchange'
       readonly exchange: Exchange
@@ -24,20 +30,30 @@ export type Errand =
       readonly agents: readonly string[]
       readonly alone: boolean
     }
-  /** Take somebody who is no active principal any more out of all channels. */
+  /** Remove a principal that is no longer active from all channels. */
   | { readonly errand: 'leave'; readonly principal_id: string }
-  /** Look again whether new members of a channel are active principals, and expel those that are not. */
+  /**
+   * Check again whether new members of a channel are active principals, and expel those that are
+   * not.
+   */
   | {
       readonly errand: 'confirm'
       readonly channel_id: string
       readonly member_ids: readonly string[]
     }
-  /** Fire a trigger of a loop for an event of a private session, if the loop's last editor may read the session. */
+  /**
+   * Fire a trigger of a loop for an event of a private session, if the loop's last editor may read
+   * the session.
+   */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
-  /** Nobody wants anything any more. */
+  /** The task is obsolete; there is nothing to do. */
   | { readonly errand: 'none' }
 
-/** The input of `queue.enqueue` for an errand. @param at Unix milliseconds. @param fairness_key those of equal keys take turns with others. */
+/**
+ * The input of `queue.enqueue` for an errand.
+ * @param at Unix milliseconds.
+ * @param fairness_key errands with different keys take turns.
+ */
 export function errandJob(
   id: string,
   owner: { readonly kind: Kind; readonly id: string },
@@ -53,7 +69,7 @@ export function errandJob(
     max_attempts: ATTEMPTS,
   } as const
   const now = timestamp(at)
-  // The record is on no list, like that of a delivery.
+  // No list shows the record, like that of a delivery.
   const record = {
     ...shared,
     kind: 'action_execution',

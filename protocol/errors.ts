@@ -1,11 +1,13 @@
 /**
- * The one table of refusals. A code is the contract that clients branch on; its status, default sentence and
- * retryability live here and nowhere else. Adding a row is the only way to add a code.
+ * The table of all refusals. A code is the contract that clients branch on. Its status, default
+ * message and retryability are defined only here, and a code exists only if it has a row here.
  */
 interface Meaning {
   /** HTTP status of the answer. */
   readonly status: number
-  /** The sentence used when the refusing arm gives none: what is wrong and what to do next. */
+  /**
+   * The default message, used when the refusing handler gives none: the fault and the next step.
+   */
   readonly message: string
   /** Whether the same request may succeed later without being changed. */
   readonly retryable?: true
@@ -153,10 +155,10 @@ export const errors = {
   },
 } as const satisfies Record<string, Meaning>
 
-/** A refusal code, the `error.code` of an answer. */
+/** A refusal code, sent as `error.code`. */
 export type Code = keyof typeof errors
 
-/** One faulty place of a request; `field` is a path such as `spec.steps[0].config`. */
+/** One invalid field of a request; `field` is a path such as `spec.steps[0].config`. */
 export interface FieldError {
   readonly field: string
   readonly message: string
@@ -164,14 +166,17 @@ export interface FieldError {
   readonly actual?: unknown
 }
 
-/** An expected failure as data: what an actor, a query or the edge answers instead of a reply. */
+/** An expected failure as data, which an actor, a query or the edge returns instead of a reply. */
 export interface Refusal {
   readonly refused: Code
   readonly message?: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** Refuse with a code of the table, with details that help the caller and, when the table's sentence is too general, a better one. */
+/**
+ * Refuses with a code of the table and details for the caller. `message` replaces the default
+ * message where that is too general.
+ */
 export const refuse = (
   refused: Code,
   details?: Readonly<Record<string, unknown>>,
@@ -182,7 +187,7 @@ export const refuse = (
   ...(message !== undefined && { message }),
 })
 
-/** Refuse a request because of its fields: 400 `bad_request` with `details.fields`. */
+/** Refuses a request because of invalid fields: 400 `bad_request` with `details.fields`. */
 export function refuseFields(...faults: FieldError[]): Refusal {
   const [first] = faults
   return refuse('bad_request', { fields: faults }, first && `${first.field}: ${first.message}`)

@@ -1,7 +1,8 @@
 /**
- * Identifiers: `<prefix>_<26 characters of Crockford base32>`, laid out as a ULID (48 bits of time, then randomness;
- * https://github.com/ulid/spec) whose last two characters are the SLOT, 0..1023. The slot decides the shard, so every
- * gateway routes every id without a lookup, and children made with their parent's slot commit together with it.
+ * * Identifiers: `<prefix>_<26 characters of Crockford base32>`, laid out as a ULID (48 bits of
+ * time, then randomness; https://github.com/ulid/spec) whose last two characters are the SLOT,
+ * 0..1023. The slot decides the shard, so every gateway routes every id without a lookup, and
+ * children made with their parent's slot commit together with it.
  */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
@@ -64,14 +65,18 @@ const encode = (value: number, length: number): string => {
   return text
 }
 
-/** The two characters of a slot. */
+/** The two characters that encode a slot. */
 export const slotText = (slot: number): string => encode(slot % SLOTS, 2)
 
 /**
- * Build an id.
+ * Builds an id.
+ *
  * @param at Unix milliseconds, the sortable part.
- * @param bytes at least 9 bytes of randomness (or of a hash, for an id derived from an idempotency key).
- * @param slot 0..1023; taken from the randomness when absent.
+ *
+ * @param bytes at least 9 random bytes (or bytes of a hash, for an id derived from an idempotency
+ * key).
+ *
+ * @param slot 0..1023; derived from `bytes` when absent.
  */
 export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: number): string {
   let random = ''
@@ -84,7 +89,9 @@ export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: num
   return `${prefixes[prefix]}_${encode(at, 10)}${random}${slotText(tail)}`
 }
 
-/** The slot of an id, or undefined when the text is not an id of ours. */
+/**
+ * The slot of an id, or undefined when the text does not end with two characters of the alphabet.
+ */
 export function slotOf(id: string): number | undefined {
   if (id.length < 2) return undefined
   const high = ALPHABET.indexOf(id[id.length - 2] ?? '')
@@ -92,10 +99,13 @@ export function slotOf(id: string): number | undefined {
   return high < 0 || low < 0 ? undefined : high * 32 + low
 }
 
-/** What ids derived from one text have in common, wherever they live. */
+/** The part of an id that ids derived from the same text share, whatever their slot. */
 export const stemOf = (id: string): string => id.slice(0, -2)
 
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
-/** Whether a text has the form of an id with this prefix. Anything else cannot exist, so it is answered `not_found` without asking. */
+/**
+ * Whether a text has the form of an id with this prefix. A record with any other id cannot exist,
+ * so the answer is `not_found` without a lookup.
+ */
 export const isId = (text: string, prefix?: Prefix): boolean =>
   SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

@@ -1,4 +1,7 @@
-/** Commands that no client sends: between actors, from the shard host, and from gateways on behalf of workers. */
+/**
+ * Commands that clients cannot send: those between actors, from the shard host, and from gateways
+ * on behalf of workers.
+ */
 import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
 import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
 import type { Job, JobHeader } from './jobs/rows.ts'
@@ -13,46 +16,61 @@ import type { SourceEvent, Chain } from './events/sources.ts'
 import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
 import type { Registration } from './workers/socket.ts'
 
-/** Decided by a queue. All of them are total: a late, repeated or foreign message changes nothing. */
-/** A lease of a session, as its queue knows it. */
+/** A lease of a session, as its queue stores it. */
 export interface GrantedLease {
   readonly job_id: string
   readonly lease_token: string
 }
-/** A lease as its queue knows it now. `last_heartbeat_at` is absent until the worker gives a sign of life to the queue's owner. */
+/**
+ * The current state of a lease in its queue. `last_heartbeat_at` is absent until the owner of the
+ * queue receives a heartbeat of the worker.
+ */
 export interface Renewal {
   readonly job_id: string
   readonly lease_expires_at: string
   readonly last_heartbeat_at?: string
+/**
+ * Commands handled by a queue. All of them are total: a late, repeated or foreign message changes
+ * nothing.
+ */
 }
 export type QueueCommands = {
-  /** From a run: this job wants doing. */
+  /** From a run: enqueue this job. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
-  /** From a run: stop these jobs; a waiting one ends at once, a leased one is asked to stop. */
+  /**
+   * From a run: stop these jobs. A waiting job ends at once; the worker of a leased job is asked to
+   * stop.
+   */
   'queue.cancel': { input: { job_ids: readonly string[]; reason?: string }; reply: undefined }
-  /** From the matcher: these waiting jobs go to these sessions of one gateway. */
+  /** From the matcher: assign these waiting jobs to these sessions of one gateway. */
   'queue.claim': {
     input: { gateway: string; takes: readonly Take[] }
     reply: { claimed: readonly string[] }
   }
   /** From a gateway: a worker's terminal outcome. */
   'queue.report': { input: JobReport; reply: { outcome: 'accepted' | 'duplicate' | 'lease_lost' } }
-  /** From a gateway: a sign of life; `alive: false` when the lease is lost. */
+  /** From a gateway: a worker's heartbeat for the job; `alive: false` when the lease is lost. */
   'queue.heartbeat': {
     input: { job_id: string; lease_token: string; gateway: string }
     reply: { alive: boolean; cancel?: { reason?: string; requested_at: string } }
   }
-  /** From a gateway or the host: the job could not be delivered; it waits again, no attempt used. */
+  /**
+   * From a gateway or the host: the job could not be delivered. It waits again without using an
+   * attempt.
+   */
   'queue.release': { input: { job_id: string; lease_token: string }; reply: undefined }
-  /** From a gateway: the session that held these leases is gone for good. */
+  /** From a gateway: the session that held these leases has ended permanently. */
   'queue.lose': { input: { session: string; job_ids: readonly string[] }; reply: undefined }
-  /** From a gateway: the connection of this session carried no sign of life of the job for longer than a lease lasts. */
+  /**
+   * From a gateway: the connection of this session carried no heartbeat of the job for longer than
+   * a lease lasts.
+   */
   'queue.expire': { input: { session: string; job_id: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
 /**
- * A job that somebody takes. `losses`: an executor found the work safe to repeat, so that the lease may be lost this often;
- * `served`: the service does it itself.
+ * The assignment of a job to a session. `losses`: an executor found the work safe to repeat, so the
+ * lease may be lost this often; `served`: the service itself does the work.
  */
 export interface Take {
   readonly job_id: string
@@ -66,26 +84,29 @@ export interface JobReport {
   readonly lease_token: string
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly result?: JsonObject
-  /** What an HTTP action tells about the application, for the session whose turn called it. */
+  /**
+   * The application context that an HTTP action reports, for the session whose turn called the
+   * action.
+   */
   readonly context?: readonly AppContext[]
   readonly error_type?: string
   readonly error_message?: string
-  /** Trying again cannot help: whatever attempts are left. */
+  /** A retry cannot help: the job fails even if attempts are left. */
   readonly final?: true
   /** Milliseconds until the next attempt, if there is one. */
   readonly retry_in?: number
-  /** What the executor knows of the call. */
+  /** The executor's facts about the call. */
   readonly invocation?: InvocationFacts
 }
 
-/** What the step of a run gives to the child that it starts. */
+/** The data that a step of a run passes to the child run it starts. */
 export interface ChildStart {
   readonly parent: { readonly run_id: string; readonly step: string; readonly waits: boolean }
-  /** How many runs are above the child. */
+  /** The number of ancestors of the child. */
   readonly depth: number
   /** Depth of the source event that caused the parent. */
   readonly cause_depth?: number
-  /** Of that event. */
+  /** The causal chain of that event. */
   readonly chain?: Chain
   readonly definition: Definition
   readonly definitions: Readonly<Record<string, Definition>>
@@ -95,12 +116,12 @@ export interface ChildStart {
   readonly priority: number
   readonly fairness_key?: string
   readonly actor?: ActorOf
-  /** Who started the parent, and from where, as its record and its `meta` have it. */
+  /** The principal that started the parent, and the source in the parent's `meta`. */
   readonly initiated_by?: string
   readonly source?: JsonObject
 }
 
-/** Decided by a run; sent by the queue of the same shard in the same commit. */
+/** Commands handled by a run. The queue of the same shard sends `job.*` in the same commit. */
 export type RunCommands = {
   'job.settled': {
     input: {
@@ -128,9 +149,9 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction that a client opened for this run: it waits for an answer. */
+  /** From an interaction that a client opened for this run: it waits for a response. */
   'interaction.opened': { input: InteractionOpened; reply: undefined }
-  /** From an interaction of this run: somebody answered. */
+  /** From an interaction of this run: a user responded. */
   'interaction.responded': {
     input: {
       interaction_id: string
@@ -142,13 +163,13 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From an interaction of this run: it is over. Told once. */
+  /** From an interaction of this run: it has ended. Sent once. */
   'interaction.settled': { input: InteractionSettled; reply: undefined }
-  /** From a step of the run above. */
+  /** From a step of the parent run. */
   'child.start': { input: ChildStart; reply: undefined }
-  /** From the run above: it does not want this one any more. */
+  /** From the parent run: it no longer needs this child. */
   'child.cancel': { input: { reason: string }; reply: undefined }
-  /** From a run that a step of this one started: it has ended. */
+  /** From a child run that a step of this run started: it has ended. */
   'child.settled': {
     input: {
       run_id: string
@@ -159,27 +180,36 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From the matcher of source events: from now on it knows this wait, and nothing is missed. */
+  /**
+   * From the matcher of source events: it has registered this wait, and delivers every matching
+   * event from now on.
+   */
   'event.watched': { input: { wait_id: string }; reply: undefined }
-  /** From the matcher: something happened that these waits fit. Without `wait_ids` the run matches its waits itself. Total, and harmless when it is said twice. */
+  /**
+   * From the matcher: a source event fits these waits. Without `wait_ids` the run matches its waits
+   * itself. Total, and idempotent.
+   */
   'event.deliver': { input: Delivered; reply: undefined }
   wake: { input: unknown; reply: undefined }
-  /** From its loop: begin to be. */
+  /** From its loop: create the run. */
   'run.open': { input: RunOpening; reply: undefined }
-  /** From its loop: its turn has come; `later`: in a commit of its own. */
+  /** From its loop: start now, because it is the run's turn. `later`: in a separate commit. */
   'run.begin': { input: { later?: true }; reply: undefined }
-  /** From its loop: it has to wait. */
+  /** From its loop: wait. */
   'run.hold': { input: { queue_reason: QueueReason }; reply: undefined }
-  /** From its loop: another run takes its place, or the loop is gone. */
+  /** From its loop: another run replaces this one, or the loop is deleted. */
   'run.displace': { input: { deleted?: true }; reply: undefined }
-  /** From its loop: the daily budget is spent, in credits. */
+  /** From its loop: the daily budget is spent. Amounts are in credits. */
   'run.halt': { input: { used: number; limit: number }; reply: undefined }
-  /** From its loop, which has heard that the run fails: it ends now. `paused`: it was one failure too many. */
+  /**
+   * From its loop, which has recorded the failure of the run: end now. `paused`: this failure
+   * reached the threshold that pauses the loop.
+   */
   'run.end': {
     input: { paused?: { consecutive_failures: number; threshold: number } }
     reply: undefined
   }
-  /** From the loop that a step asked for a run. */
+  /** From the loop from which a step requested a run. */
   'child.answered': {
     input: {
       wait_id: string
@@ -188,19 +218,22 @@ export type RunCommands = {
     }
     reply: undefined
   }
-  /** From whoever spends on behalf of the run: once per `usage_id`. */
+  /** From any component that spends on behalf of the run: once per `usage_id`. */
   'usage.record': { input: Usage; reply: undefined }
-  /** From the executor that looked up what a turn of this run runs with. */
+  /** From the executor that looked up the definition of a turn of this run. */
   'turn.defined': { input: TurnDefined; reply: undefined }
-  /** From the session: the turn has ended, or cannot begin. Told once; total, and harmless when it is said twice. */
+  /** From the session: the turn has ended, or cannot start. Sent once; total, and idempotent. */
   'turn.settled': { input: Omit<TurnReport, 'run_id'> & { session_id: string }; reply: undefined }
 }
-/** What a step that asks an agent wants; read by the executor that looks up the rest. Without `agent` the service's own reviewer is meant. */
+/**
+ * The turn that an agent step requests; the executor that looks up the rest reads it. Without
+ * `agent` it refers to the service's own reviewer.
+ */
 export interface TurnWanted {
   readonly turn_id: string
   /** Id or name. */
   readonly agent?: string
-  /** Whoever the run works for; absent: the service. */
+  /** The principal that the run works for; absent: the service. */
   readonly asker?: string
   readonly session: {
     readonly scope: 'loop' | 'agent'
@@ -220,38 +253,41 @@ export interface TurnWanted {
     readonly max_duplicate_tool_calls?: number
   }
 }
-/** Where a turn of a run takes place, and what it runs with. */
+/** The session and position of a run's turn, and the definition it runs with. */
 export interface TurnDefined extends Pick<TurnOpening, 'seed' | 'definition'> {
   readonly turn_id: string
   readonly session_id: string
   readonly place: Place
 }
-/** Something was spent. Costs are whole thousandths of a credit. */
+/** One expense. Costs are whole thousandths of a credit. */
 interface Usage {
   readonly usage_id: string
   readonly category: string
   readonly quantity: number
   readonly credit_cost_milli: number
-  /** What counts against budgets, when that is something else than what is paid. */
+  /** The cost that counts against budgets, when it differs from the cost that is paid. */
   readonly budget_cost_milli?: number
-  /** The turn that spent it, and the model that was asked. */
+  /** The turn that caused the expense, and the model that it called. */
   readonly agent_turn_id?: string
   readonly provider?: string
   readonly model?: string
-  /** Agent turns that it took. */
+  /** The number of agent turns that the expense covers. */
   readonly agent_turns?: number
   readonly step_key?: string
-  /** The turn that spent it has ended, and its end is told next: what was paid for is kept. */
+  /**
+   * The turn that caused the expense has ended, and its end is sent next: the run retains the
+   * results that were paid for.
+   */
   readonly ends?: boolean
 }
-/** A source event as a run is given it. */
+/** A source event as a run receives it. */
 export interface Delivered
   extends Pick<SourceEvent, 'event_type' | 'event' | 'meta'>,
     Partial<Pick<SourceEvent, 'source_id' | 'source_kind'>> {
   readonly source_event_id: string
   readonly wait_ids?: readonly string[]
 }
-/** What the timeline of a run tells of an interaction that was opened. */
+/** The facts about an opened interaction that the run's timeline shows. */
 export interface InteractionOpened {
   readonly interaction_id: string
   readonly protocol: InteractionKind
@@ -259,7 +295,10 @@ export interface InteractionOpened {
   readonly title: string
   readonly expires_at?: string
 }
-/** How an interaction ended, and the signal that says so to a run in which no step waits for it. */
+/**
+ * The outcome of an interaction, and the name of the signal that carries it to a run in which no
+ * step waits for it.
+ */
 export interface InteractionSettled {
   readonly interaction_id: string
   readonly signal_name: string
@@ -268,27 +307,33 @@ export interface InteractionSettled {
   readonly responder?: { readonly user_id: string }
   readonly comment?: string
   readonly reason?: string
-  /** It was cancelled, because targets or reviewers do not exist: a fault of the step that asked. */
+  /** Cancelled because targets or reviewers do not exist: a fault of the step that opened it. */
   readonly invalid?: true
 }
 
-/** Decided by an interaction, besides its rows. */
+/** Commands handled by an interaction, in addition to its rows. */
 export type InteractionCommands = {
-  /** From a step of a run of the same shard: ask. */
+  /** From a step of a run in the same shard: open the interaction. */
   'interaction.open': { input: InteractionOpening; reply: undefined }
-  /** From a turn of a session of the same shard: ask, and tell the session of every change. */
+  /**
+   * From a turn of a session in the same shard: open the interaction, and report every change to
+   * the session.
+   */
   'interaction.ask': {
     input: Omit<InteractionOpening, 'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'> &
       Pick<Interaction, 'consumer'> & { depth?: number; withheld?: true; approval?: Approval }
     reply: undefined
   }
-  /** From the node that looked up its targets and reviewers: these do not exist. Nothing happens to one that is over. */
+  /**
+   * From the node that looked up its targets and reviewers: these do not exist. A settled
+   * interaction ignores it.
+   */
   'interaction.invalidate': { input: { unknown: readonly string[] }; reply: undefined }
-  /** From the run that waits: it does not want an answer any more. Nothing happens to one that is over. */
+  /** From the run that waits: it no longer needs a response. A settled interaction ignores it. */
   'interaction.withdraw': { input: { reason?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** What a step asks. It was checked by whoever tells it. */
+/** The interaction that a step opens. The sender has already checked it. */
 export interface InteractionOpening
   extends Pick<
     Interaction,
@@ -305,14 +350,17 @@ export interface InteractionOpening
   readonly run_id: string
   readonly signal_name: string
   readonly step: string
-  /** Of its source events. */
+  /** The depth of its source events. */
   readonly depth: number
   readonly chain?: Chain
 }
 
-/** Decided by the registry entry of one worker instance. */
+/** Commands handled by the registry entry of one worker instance. */
 export type WorkerCommands = {
-  /** `conflict` when the instance is connected elsewhere; `session` and `token_hash` are used when a new session begins. */
+  /**
+   * `conflict` when the instance is connected elsewhere. `session` and `token_hash` apply when a
+   * new session starts.
+   */
   'worker.register': {
     input: Omit<Registration, 'generation' | 'connected_at'> & { given_token_hash?: string }
     reply: {
@@ -322,7 +370,10 @@ export type WorkerCommands = {
       replaced?: { session: string; gateway: string }
     }
   }
-  /** Sign of life of the connection, every heartbeat cadence; `leases`: jobs the session holds; `takes`: what it takes from now on, when it has just said so. */
+  /**
+   * Heartbeat of the connection, at every heartbeat interval. `leases`: the number of jobs the
+   * session holds; `takes`: the work it accepts from now on, when it has just changed.
+   */
   'worker.seen': {
     input: {
       session: string
@@ -336,7 +387,7 @@ export type WorkerCommands = {
     input: { session: string; generation: number; leases: number }
     reply: undefined
   }
-  /** The worker says that it drains. */
+  /** The worker announces that it is draining. */
   'worker.drained': { input: { session: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }

@@ -1,52 +1,71 @@
 /**
- * URLs whose query may hold a credential. The value of every query parameter is sealed by the gateway that receives it; only
- * the process that sends a request opens it. Records, events and answers have the URL with `***` in place of each value.
+ * URLs whose query may hold a credential. The gateway that receives a URL seals the value of every
+ * query parameter; only the process that sends a request to the URL unseals it. Records, events and
+ * answers contain the URL with `***` in place of each value.
  *
- * Invariants: the n-th masked parameter of a URL belongs to the n-th part that is kept with it; a value is never kept for
- * another address than the one it was sent with, so that nobody who cannot read a value can have it sent elsewhere.
+ *
+ *
+ * Invariants: the n-th masked parameter of a URL belongs to the n-th part that is stored with it; a
+ * value is never reused for an address other than the one it was sent with, so that a caller who
+ * cannot read a value cannot redirect it.
  */
 
-/** What stands for the value of a query parameter. */
+/** The text that replaces the value of a query parameter. */
 const MASK = '***'
-/** What documents say of a URL whose query is sealed. */
+/** The description that API documents give of a URL whose query is sealed. */
 export const MASKED = `Values of its query are sealed, and answered as ${MASK}; ${MASK} in a request keeps the value for the same address`
-/** Query parameters of one URL at most. */
+/** The maximum number of query parameters in one URL. */
 const MAX_PARAMETERS = 32
 
-/** The value of one query parameter as it is kept. Equal digests mean equal values. */
+/** The stored value of one query parameter. Equal digests mean equal values. */
 export interface SealedPart {
   readonly sealed: string
   readonly digest: string
 }
-/** What a gateway adds to a URL in a command: its values in their order. Null: the caller sent the mask. */
+/**
+ * The sealed values that a gateway adds to a URL in a command, in their order. Null: the caller
+ * sent the mask.
+ */
 export type SentParts = readonly (SealedPart | null)[]
-/** A masked URL with its values. `parts` is absent when a release stored the URL before values were sealed: its text is the URL itself. */
+/**
+ * A masked URL with its values. `parts` is absent when a release stored the URL before values were
+ * sealed: the text is then the complete URL.
+ */
 export interface KeptUrl {
   readonly url: string
   readonly parts?: readonly SealedPart[]
 }
 
-/** What a gateway adds to a command whose body has a URL. Absent from a gateway of an older release, which sends the URL in clear. */
+/**
+ * The member that a gateway adds to a command whose body has a URL. A gateway of an older release
+ * omits it and sends the URL in clear.
+ */
 export interface SentUrl {
   readonly url_parts?: SentParts
 }
-/** Values of the URL of a record, as a new record and its owner's state have them. */
+/** The values of a record's URL, as in a new record and in the state of its owner. */
 export interface UrlParts {
   readonly url_parts?: readonly SealedPart[]
 }
-/** Values of the URL of a record after a change. Null: it has none any more. Absent: they stay. */
+/**
+ * The values of a record's URL after a change. Null: the URL has no values any more. Absent: the
+ * values stay as they are.
+ */
 export interface ChangedUrlParts {
   readonly url_parts?: readonly SealedPart[] | null
 }
 
-/** The address without its query, and the parameters as they are written. */
+/** The address without its query, and the parameters as written. */
 function split(url: string): { readonly address: string; readonly parameters: readonly string[] } {
   const at = url.indexOf('?')
   return at < 0
     ? { address: url, parameters: [] }
     : { address: url.slice(0, at), parameters: url.slice(at + 1).split('&') }
 }
-/** A parameter as its name with `=`, if it has one, and its value. A parameter without a name is a value. */
+/**
+ * Splits a parameter into its name with `=`, if it has one, and its value. A parameter without a
+ * name is a value.
+ */
 function parameterOf(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf('=')
   return at < 0
@@ -63,10 +82,10 @@ const replaced = (url: string, change: (value: string, name: string) => string):
   return `${address}?${texts.join('&')}`
 }
 
-/** The URL with `***` for every value of its query. A masked URL stays as it is. */
+/** Replaces every value of the URL's query with `***`. A masked URL stays as it is. */
 export const maskUrl = (url: string): string => replaced(url, () => MASK)
 
-/** A record as it is answered: releases that sealed no values stored its URL in clear. */
+/** The record as clients receive it. Releases that did not seal values stored its URL in clear. */
 export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: string }>(
   record: T,
   field: F,
@@ -75,7 +94,10 @@ export function withMaskedUrl<F extends string, T extends { readonly [_ in F]?: 
   return url === undefined ? record : { ...record, [field]: maskUrl(url) }
 }
 
-/** A URL and the values that its mask hides, in their order. Null: the value is the mask already. */
+/**
+ * The masked URL and the values that the mask hides, in their order. Null: the value already is the
+ * mask.
+ */
 export function partUrl(url: string): {
   readonly url: string
   readonly values: readonly (string | null)[]
@@ -88,17 +110,21 @@ export function partUrl(url: string): {
   return { url: masked, values }
 }
 
-/** Why a URL has too many query parameters, or undefined. */
+/** The fault of a URL that has too many query parameters, or undefined. */
 export const queryFault = (url: string): string | undefined =>
   split(url).parameters.length > MAX_PARAMETERS
     ? `must have at most ${MAX_PARAMETERS} query parameters`
     : undefined
 
 /**
- * What is kept of a URL that was sent: new values as they were sealed, and for each mask the value that is there.
+ * The URL to store after a caller sent one: each new value as it was sealed, and for each mask the
+ * value stored before.
+ *
  * @param sent undefined when a gateway of an older release sent the URL in clear.
- * @param before the URL that is kept now.
- * @returns the URL with its values, or why a mask stands for nothing.
+ *
+ * @param before the URL that is stored now.
+ *
+ * @returns the URL with its values, or the fault when a mask has no stored value.
  */
 export function keepUrl(
   url: string,
@@ -109,7 +135,7 @@ export function keepUrl(
   if (!sent.includes(null)) return { url, parts: sent as readonly SealedPart[] }
   if (!before || split(before.url).address !== split(url).address)
     return { fault: `has a masked query parameter (${MASK}); send its value for a new address` }
-  // Stored by an earlier release: values that were not sealed are kept only as a whole.
+  // Stored by an earlier release: values that were not sealed can be retained only as a whole.
   if (!before.parts && sent.every((part) => part === null) && maskUrl(before.url) === url)
     return before
   const known = new Map(namesOf(before.url).map((name, index) => [name, before.parts?.[index]]))
@@ -121,7 +147,7 @@ export function keepUrl(
   }
   return { url, parts }
 }
-/** Names of the parameters that have a value, each with the number of its occurrence. */
+/** The names of the parameters that have a value, each preceded by its occurrence number. */
 function namesOf(url: string): string[] {
   const times = new Map<string, number>()
   const names: string[] = []
@@ -134,7 +160,7 @@ function namesOf(url: string): string[] {
   return names
 }
 
-/** A URL with the values that are kept beside it. */
+/** Combines a URL with the values stored next to it. */
 export const keptUrl = (url: string, { url_parts }: UrlParts): KeptUrl => ({
   url,
   ...(url_parts && { parts: url_parts }),
@@ -145,7 +171,10 @@ export const sameParts = (a: KeptUrl | undefined, b: KeptUrl): boolean =>
   a?.parts?.length === b.parts?.length &&
   (b.parts ?? []).every(({ digest }, index) => digest === a?.parts?.[index]?.digest)
 
-/** The URL as a request needs it, or undefined when a value cannot be opened. @param open unseals one value. */
+/**
+ * The URL with its values unsealed for a request, or undefined when a value cannot be unsealed.
+ * @param open unseals one value.
+ */
 export function openUrl(
   { url, parts }: KeptUrl,
   open: (sealed: string) => string | undefined,

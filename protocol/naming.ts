@@ -1,9 +1,10 @@
-/** Names that are derived or reserved: one rule for actors and the edge. */
+/** Names that are derived or reserved. Actors and the edge share these rules. */
 import type { FieldError } from './errors.ts'
 
 /**
- * The handle of a name: lower case, every run of other characters one hyphen, at most 64 characters. Accents are dropped.
- * Empty when the name has no letter or digit of the Latin alphabet.
+ * Returns the handle of a name: lower case, every run of other characters replaced by one hyphen,
+ * at most 64 characters. Accents are dropped. The handle is empty when the name has no Latin letter
+ * and no digit.
  */
 export const slug = (name: string): string =>
   name
@@ -15,7 +16,7 @@ export const slug = (name: string): string =>
     .slice(0, 64)
     .replace(/-$/, '')
 
-/** A text of at most so many characters: never cut inside one. */
+/** Cuts a text to at most `most` characters, never inside a character. */
 export const cut = (text: string, most: number): string =>
   text.length <= most
     ? text
@@ -23,7 +24,11 @@ export const cut = (text: string, most: number): string =>
         .slice(0, most)
         .join('')
 
-/** Tags that only the service itself may set: keys that start with the brand. @param brand header brand in any case. */
+/**
+ * Returns one fault for each tag that only the service itself may set: its key starts with the
+ * brand.
+ * @param brand header brand in any case.
+ */
 export const reservedTags = (
   tags: Readonly<Record<string, string>> | undefined,
   brand: string,
@@ -37,11 +42,18 @@ export const reservedTags = (
     }))
 
 const PUBLISHED = 'workflow.'
-/** The handle of the workflow that an action's name stands for; undefined: it is another action. */
+/**
+ * The handle of the published workflow that an action name refers to; undefined when the action is
+ * not a workflow.
+ */
 export const publishedHandle = (action: string): string | undefined =>
   action.startsWith(PUBLISHED) ? action.slice(PUBLISHED.length) : undefined
 
-/** Names of actions that only the service itself defines: those below the brand, and those of published workflows. @param brand header brand in any case. */
+/**
+ * Returns the faults of an action name that only the service itself may define: a name below the
+ * brand, or that of a published workflow.
+ * @param brand header brand in any case.
+ */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
   [`${brand.toLowerCase()}.`, 'workflow.']
     .filter((prefix) => name.startsWith(prefix))
@@ -52,14 +64,20 @@ export const reservedActionName = (name: string, brand: string): FieldError[] =>
     }))
 /** The header brand of an installation that sets none. */
 export const DEFAULT_BRAND = 'Service'
-/** What pages and documents call the product: the brand that is set, otherwise its own name. */
+/**
+ * The product name in pages and documents: the configured brand, otherwise the product's own name.
+ */
 export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
-/** How a receiver finds the secret that a call was signed with. @param brand header brand in any case. @param of name of a project's action, id of one of the organization, or of a webhook. */
+/**
+ * The reference by which a receiver finds the secret that signed a call.
+ * @param brand header brand in any case.
+ * @param of name of a project's action, id of an organization's action, or id of a webhook.
+ */
 export const secretRef = (
   brand: string,
   kind: 'action' | 'org-action' | 'webhook',
   of: string,
 ): string => `${brand.toLowerCase()}/${kind}/${of}`
-/** How many of something, in words. */
+/** A count with its noun in the singular or plural. */
 export const plural = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`

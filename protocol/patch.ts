@@ -1,9 +1,12 @@
-/** Changes to a record as data: an actor decides the patch once, and its state and every view apply the same one. */
+/**
+ * Record changes as data. An actor computes a patch once; its state and every view apply the same
+ * patch.
+ */
 
 /** The fields to set; null removes a field. */
 export type Patch<T> = { readonly [K in keyof T]?: T[K] | null }
 
-/** Apply a patch to a record, giving a new record. */
+/** Applies a patch to a record and returns a new record. */
 export function patch<T extends object>(record: T, change: Patch<T> | undefined): T {
   if (!change) return record
   const values = change as Readonly<Record<string, unknown>>
@@ -13,7 +16,7 @@ export function patch<T extends object>(record: T, change: Patch<T> | undefined)
     if (values[key] !== null) next[key] = values[key]
     else if (key in next) removed = true
   }
-  // Without `delete`, which leaves an object that is slow to copy ever after.
+  // Avoids `delete`, which leaves an object that is slow to copy from then on.
   if (!removed) return next as T
   const rest: Record<string, unknown> = {}
   for (const key in next) if (values[key] !== null) rest[key] = next[key]

@@ -1,6 +1,7 @@
 /**
- * The NATS grammar. Every subject, stream and bucket name of the service is spelled here and nowhere else.
- * Tokens of a subject are project ids, kinds, ids and shard numbers: bounded in alphabet; user text is encoded by `token`.
+ * The NATS naming scheme. This file alone defines every subject, stream and bucket name of the
+ * service. Subject tokens are project ids, kinds, ids and shard numbers, which have a bounded
+ * alphabet; `token` encodes user text.
  */
 import { slotOf } from './ids.ts'
 
@@ -12,13 +13,13 @@ const fnv1a = (text: string): number => {
   return hash
 }
 
-/** The partition, and so the stream, that a project (or the organization) lives in. */
+/** The partition, and therefore the stream, that stores a project (or the organization). */
 export const partitionOf = (project: string, partitions: number): number =>
   fnv1a(project) % partitions
 
 /**
- * The shard of an actor. Ids carry their slot. A queue exists once in every shard: its id is `<shard>.<name>`.
- * Returns undefined for a text that is no id.
+ * The shard of an actor. Ids contain their slot. A queue exists once in every shard: its id is
+ * `<shard>.<name>`. Returns undefined when the text is not an id.
  */
 export function shardOf(kind: string, id: string, shards: number): number | undefined {
   if (kind === 'queue') {
@@ -29,10 +30,13 @@ export function shardOf(kind: string, id: string, shards: number): number | unde
   return slot === undefined ? undefined : slot % shards
 }
 
-/** A number a text hashes to, for rendezvous hashing and for slots of derived ids. */
+/** A hash of a text, for rendezvous hashing and for slots of derived ids. */
 export const hashOf = fnv1a
 
-/** Any text as one subject token: safe characters stay, others become `=xx`; the empty text is `=`. */
+/**
+ * Encodes any text as one subject token: safe characters stay, each byte of the others becomes
+ * `=xx`; the empty text is `=`.
+ */
 export const token = (text: string): string => (SAFE.test(text) ? text : encoded(text))
 const SAFE = /^[A-Za-z0-9_-]+$/
 const encoded = (text: string): string =>
@@ -46,9 +50,9 @@ const escaped = (char: string): string =>
       ).join('')
 
 export const names = {
-  /** Stream of a partition: the truth. */
+  /** Stream of a partition: the source of truth. */
   journal: (partition: number) => `JOURNAL_${partition}`,
-  /** KV bucket of a partition: snapshots and checkpoints, a cache. */
+  /** KV bucket of a partition: snapshots and checkpoints, which are only a cache. */
   state: (partition: number) => `STATE_${partition}`,
   /** KV bucket of installation constants: partitions, shards, organization id, sealing secret. */
   config: 'CONFIG',
@@ -61,49 +65,61 @@ export const names = {
 export const subjects = {
   journal: (partition: number, shard: number) => `journal.${partition}.${shard}`,
   journals: (partition: number) => `journal.${partition}.*`,
-  /** Commands and reads for the owner of a shard. */
+  /** Commands and reads, sent to the owner of a shard. */
   shard: (partition: number, shard: number) => `shard.${partition}.${shard}`,
   /** Committed entries of one actor, published by the owner after the acknowledgement. */
   live: (project: string, kind: string, id: string) => `live.${project}.${kind}.${token(id)}`,
-  /** How far what the feed of a project tells of has been committed. */
+  /** The cursor up to which the events of a project's feed are committed. */
   moved: (project: string) => `moved.${project}`,
-  /** Work is offered here; gateways with free slots listen in one queue group. `capability` is an `offerCapability`. */
+  /**
+   * Offers of work. Gateways with free slots subscribe in one queue group. `capability` is an
+   * `offerCapability`.
+   */
   offer: (project: string, queue: string, capability: string) =>
     `offer.${project}.${token(queue)}.${capability}`,
-  /** What a gateway listens to: every queue and every capability unless named. */
+  /** The subscription filter of a gateway: every queue and every capability unless named. */
   offerFilter: (project: string, queue: string | undefined, capability: string | undefined) =>
     `offer.${project}.${queue === undefined ? '*' : token(queue)}.${capability ?? '*'}`,
   offerGroup: 'gateways',
-  /** Work that no worker gets is offered here: executors listen to all of it in one queue group. */
+  /**
+   * Offers of work that no worker receives. Executors subscribe to all of them in one queue group.
+   */
   serve: (project: string, queue: string, capability: string) =>
     `serve.${project}.${token(queue)}.${capability}`,
   serveAll: 'serve.>',
   serveGroup: 'executors',
-  /** A gateway says that it gained slots for a project. */
+  /** A gateway announces that it gained slots for a project. */
   demand: (project: string) => `demand.${project}`,
   demandAll: 'demand.*',
-  /** Where a node says that it is there. */
+  /** Probes and greetings of a node, which it answers while it is alive. */
   node: (node: string) => `node.${token(node)}`,
   /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
   gateway: (node: string) => `gateway.${node}`,
-  /** The name of an executor's mailbox, beside that of a gateway of the same node. */
+  /** The mailbox name of an executor, distinct from that of a gateway on the same node. */
   executor: (node: string) => `x-${node}`,
   /** Broadcast to all gateways. */
   gateways: 'gateways',
-  /** Questions to the views of a partition, answered by one of a queue group. */
+  /** Requests to the views of a partition; one member of a queue group answers each. */
   view: (partition: number) => `view.${partition}`,
   viewGroup: 'views',
-  /** Pieces of what a model says, for whoever follows the session, or the run. */
+  /** Chunks of a model's output, for the followers of the session or run. */
   preview: (project: string, followed: string) => `preview.${project}.${followed}`,
-  /** Asked for everything that a row has shown so far. */
+  /** Requests for everything that a transcript message has streamed so far. */
   previewed: (project: string, message: string) => `previewed.${project}.${message}`,
 }
 
-/** Jobs with the same are handed out alike: to workers of one capability, or also by the service itself. */
+/**
+ * The matching key of a job: jobs with equal keys have the same candidates, either workers of one
+ * capability only, or also the service itself.
+ */
 export const lineOf = (
   job: Parameters<typeof offerCapability>[0] & { workers_only?: true },
 ): string => (job.workers_only ? `${offerCapability(job)}!` : offerCapability(job))
-/** What a worker must be able to do to take a job, as one subject token: an action name or a (provider, model) pair, the environment it is pinned to, and whether it is for a worker at all. */
+/**
+ * The capability that a worker needs for a job, as one subject token. It encodes the action name or
+ * the (provider, model) pair, the environment that the job is pinned to, and whether a worker may
+ * take the job at all.
+ */
 export function offerCapability(job: {
   kind: string
   executor_kind?: string

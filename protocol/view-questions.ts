@@ -5,22 +5,32 @@ import type { Refusal } from './errors.ts'
 import type { MemoryChange } from './memory/schema.ts'
 import type { Spec } from './workflows/spec.ts'
 
-/** Questions that gateways put to views, besides the query rows. All results are data of one project. */
+/**
+ * Requests that gateways send to views, in addition to the query rows. Every result is data of one
+ * project.
+ */
 export interface ViewQuestions {
-  /** Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows the last item. `oldest`: cursors below are no longer kept. */
+  /**
+   * Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows
+   * the last item. `oldest`: events below this cursor are no longer stored.
+   */
   timeline: {
     input: { run_id: string; after: number; limit: number }
     reply: {
       items: readonly unknown[]
       last: number
-      /** Absent in answers of earlier releases, whose pages end at the limit only. */
+      /** Absent in answers of earlier releases, whose pages end only at the limit. */
       more?: boolean
       ended: boolean
       oldest: number
       exists: boolean
     } & Timely
   }
-  /** Project-wide run events after a cursor, oldest first, each as the JSON that clients get; `last` is the position reached even if no item was. `more`: the limit, or a megabyte, was reached before the end. */
+  /**
+   * Run events of a whole project after a cursor, oldest first, each as the JSON that clients
+   * receive. `last` is the position reached, even when there are no items. `more`: the page ended
+   * early, at the limit or at one megabyte.
+   */
   feed: {
     input: { after: number; limit: number }
     reply: {
@@ -32,11 +42,15 @@ export interface ViewQuestions {
   }
   /** The project a run belongs to. */
   locate: { input: { run_id: string }; reply: { project?: string } }
-  /** The project of an agent; none: this partition has no such agent. */
+  /** The project of an agent; absent when this partition has no such agent. */
   agent_home: { input: { agent_id: string }; reply: { project?: string } }
-  /** A run of the project whose id begins so (`stemOf`). */
+  /** A run of the project whose id begins with `stem` (see `stemOf`). */
   run_of_key: { input: { stem: string }; reply: { id?: string } }
-  /** Events of a channel after a cursor, oldest first; `last` is the cursor of its newest applied event, and may lie beyond the last item; `more`: the limit, or a megabyte, was reached before it. */
+  /**
+   * Events of a channel after a cursor, oldest first. `last` is the cursor of the channel's newest
+   * applied event, and may lie beyond the last item. `more`: the page ended before `last`, at the
+   * limit or at one megabyte.
+   */
   channel_events: {
     input: { channel_id: string; after: number; limit: number }
     reply: {
@@ -47,50 +61,68 @@ export interface ViewQuestions {
       more: boolean
     } & Timely
   }
-  /** What decides whether somebody may follow a channel, as of the cursor `at`; refused `not_found` when they may not. */
+  /**
+   * The facts that decide whether a viewer may follow a channel, as of the cursor `at`; refused
+   * with `not_found` when the viewer may not.
+   */
   channel_access: {
     input: { id: string; viewer: Viewer }
     reply: { private: boolean; member: boolean; at: number } | Refusal
   }
-  /** Whether a session exists (`known`), is closed to the viewer, is private (`restricted`), and of which channel it is. */
+  /**
+   * The access facts of a session: whether it exists (`known`), is closed to the viewer (`closed`)
+   * or is private (`restricted`), and the channel it belongs to.
+   */
   session_access: {
     input: {
       of:
         | { readonly session_id: string }
         | { readonly turn_id: string }
-        /** `names`: the viewer's id, and `role:<name>` of the roles that the viewer holds. */
+        /** `names`: the viewer's id, and `role:<name>` for each role that the viewer holds. */
         | { readonly interaction_id: string; readonly names: readonly string[] }
       viewer: Viewer
     }
     reply: { known: boolean; closed: boolean; restricted: boolean; channel?: string } | Refusal
   }
-  /** What never changes about a message; `thread`: agents that began its thread or were called in it. */
+  /**
+   * The immutable facts of a message. `thread`: agents that started its thread or were mentioned in
+   * it.
+   */
   channel_facts: {
     input: { id: string; message_id: string }
     reply: { facts?: MessageFacts; thread?: readonly string[] }
   }
   /** The agents that are members of a channel. */
   channel_agents: { input: { id: string }; reply: { items: readonly string[] } }
-  /** Channels that have a member. */
+  /** Channels that a member belongs to. */
   channels_of: { input: { member_id: string }; reply: { items: readonly string[] } }
-  /** Ids of source events that were published under these keys since a time (Unix milliseconds), in the order of the keys; null: none. */
+  /**
+   * Ids of source events that were published under these keys since a time (Unix milliseconds), in
+   * the order of the keys. Null: no event has the key.
+   */
   published_keys: {
     input: { keys: readonly string[]; since: number }
     reply: { ids: readonly (string | null)[] }
   }
-  /** The loop with an id, or the only one with a name. */
+  /** The loop with this id, or the only loop with this name. */
   loop_named: { input: { name: string }; reply: { id?: string } }
-  /** Projects of one partition whose agents have a skill. */
+  /** The projects of one partition whose agents use a skill. */
   skill_usage: {
     input: { id: string }
     reply: { items: readonly { project_id: string; agent_count: number }[] }
   }
-  /** Changes of an agent's memory after a position, oldest first; `last` is where to go on. */
+  /**
+   * Changes of an agent's memory after a position, oldest first. `last` is the position to continue
+   * from.
+   */
   memory_changes: {
     input: { id: string; after?: number; limit: number }
     reply: { items: readonly MemoryChange[]; last: number; more: boolean } | Refusal
   }
-  /** What a project defines that can be called, one of them by its name in the catalog: actions, with whether a connected worker takes them, and published workflows. */
+  /**
+   * The callable definitions of a project, or the one with the given catalog name: actions, each
+   * with whether a connected worker accepts it, and published workflows.
+   */
   callable: {
     input: { name?: string }
     reply: {
@@ -103,16 +135,22 @@ export interface ViewQuestions {
       }[]
     }
   }
-  /** Actions of the organization; a question for the partition of the organization. */
+  /** Actions of the organization; answered by the organization's partition. */
   shared_actions: { input: { name?: string }; reply: { items: readonly OrganizationAction[] } }
-  /** Jobs that a worker session holds a lease of; `session_id`: the agent session that a generation belongs to. */
+  /**
+   * Jobs whose lease a worker session holds. `session_id`: the agent session that a model
+   * generation belongs to.
+   */
   leases: {
     input: { session: string }
     reply: { items: readonly { job_id: string; queue: string; session_id?: string }[] }
   }
 }
 
-/** Whether a view gave what it had because it did not get where it was asked to get in the time that the asker gave it. */
+/**
+ * `late`: the view did not reach the requested position within the caller's time limit, and
+ * answered with the data it had.
+ */
 interface Timely {
   readonly late?: boolean
 }
