@@ -29,11 +29,11 @@ export interface Renewal {
   readonly job_id: string
   readonly lease_expires_at: string
   readonly last_heartbeat_at?: string
+}
 /**
  * Commands handled by a queue. All of them are total: a late, repeated or foreign message changes
  * nothing.
  */
-}
 export type QueueCommands = {
   /** From a run: enqueue this job. */
   'queue.enqueue': { input: { job: JobHeader; record: Job }; reply: undefined }
