@@ -1,13 +1,14 @@
 /**
- * Signing in on a device that has no browser, after RFC 8628: the device asks for a code, a signed-in person allows it, and
- * the device is given a personal token of that person. A request lives for ten minutes and is kept by the organization.
+ * Sign-in on a device without a browser, after RFC 8628: the device requests a code, a signed-in
+ * person approves it, and the device receives a personal token of that person. The organization
+ * stores a request for ten minutes.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Credential, Event, Principal } from '../entry.ts'
 
-/** What a person is shown of a request, and what becomes of it. */
+/** A request as the approving person sees it, with its status. */
 export const DeviceRequest = Type.Object({
   status: Type.Enum(['pending', 'approved', 'denied']),
   label: Type.String({ description: 'What the device calls itself' }),
@@ -18,7 +19,7 @@ export const DeviceRequest = Type.Object({
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
 
-/** A personal token as clients of the command line know it. */
+/** A personal token as command-line clients see it. */
 export const CliCredential = Type.Object({
   id: Type.String(),
   status: Type.Enum(['active', 'expired']),
@@ -65,25 +66,28 @@ export const devices = {
   }),
 } as const
 
-/** What a device says about itself. */
+/** The data that a device sends about itself. */
 export interface DeviceClaim {
   readonly label: string
   readonly client?: string
   readonly project_handle?: string
   readonly address: string
 }
-/** Who allowed a device, with which credential and rights: its token is made with these when the device asks for it. */
+/**
+ * The person who approved a device, and the credential and rights used. The device's token is
+ * created with these when the device polls for it.
+ */
 export interface DeviceApproval {
   readonly project: string
   readonly project_handle: string
   readonly principal: Principal
   readonly credential: Credential
-  /** Permissions of the credential; the token is refused when its person has more. */
+  /** Permissions of the credential; the token is refused when the person has more. */
   readonly holds: readonly string[]
-  /** When the credential expires; the token does not outlive it. */
+  /** The expiry of the credential; the token does not outlive it. */
   readonly expires_at?: string
 }
-/** What a device that asks for its token is told. */
+/** The answer to a device that polls for its token. */
 export type DevicePoll =
   | { readonly status: 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' }
   | {
@@ -93,16 +97,25 @@ export type DevicePoll =
       readonly name: string
     }
 
-/** Internal commands of the organization about devices. `id` is derived from the device code, which is not stored. */
+/**
+ * Internal commands of the organization about devices. `id` is derived from the device code, which
+ * is not stored.
+ */
 export type DeviceCommands = {
-  /** Refused with `conflict` when too many requests are open, and with `already_exists` when one has this user code. */
+  /**
+   * Refused with `conflict` when too many requests are open, and with `already_exists` when another
+   * request has this user code.
+   */
   'device.request': {
     readonly input: DeviceClaim & { readonly id: string; readonly user_code: string }
     readonly reply: { readonly expires_in: number; readonly interval: number }
   }
   /** Refused with `not_found` for an unknown request. */
   'device.poll': { readonly input: { readonly id: string }; readonly reply: DevicePoll }
-  /** The token was made: the request is over. Refused with `not_found` when it was over before. */
+  /**
+   * The token was created, which ends the request. Refused with `not_found` when the request had
+   * already ended.
+   */
   'device.redeem': { readonly input: { readonly id: string }; readonly reply: undefined }
 }
 /** Private events of the organization about devices. */

@@ -1,4 +1,4 @@
-/** Roles, who has them, and what there is to grant. */
+/** Roles, role assignments, and the catalog of permissions. */
 import { Type, type Static } from 'typebox'
 import { Closed, Id, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -177,7 +177,7 @@ export type RoleEvent =
       readonly role: Patch<KeptRole>
       readonly changes: Changes
     })
-  /** Its assignments go with it. */
+  /** Its assignments are deleted with it. */
   | (Event & { readonly type: 'role.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'assignment.created'

@@ -1,7 +1,8 @@
 /**
- * What roles grant. A role holds permissions; a principal has the union of its roles; a key may cap it. Wildcards exist
- * for actions only: `actions.execute.*` covers every action, `actions.execute.crm.*` those whose names begin with `crm.`.
- * Ids are spelled without the brand here and in everything that is stored.
+ * The permissions that roles grant. A role holds permissions; a principal has the union of its
+ * roles; the scope role of a key may cap that union. Wildcards exist only for actions:
+ * `actions.execute.*` covers every action, `actions.execute.crm.*` those whose names begin with
+ * `crm.`. Ids have no brand here and in all stored data.
  */
 import {
   brandedPermission,
@@ -14,7 +15,7 @@ import type { Role } from './role-rows.ts'
 import type { FieldError } from '../errors.ts'
 import { getOwn } from '../lookup.ts'
 
-/** A custom role as its project keeps it. */
+/** A custom role as its project stores it. */
 export type KeptRole = Omit<Role, 'system_defined' | 'project_id'>
 /** Custom roles by id. */
 export type Roles = Readonly<Record<string, KeptRole>>
@@ -22,7 +23,7 @@ export type Roles = Readonly<Record<string, KeptRole>>
 const ACTION = 'actions.execute.'
 const ACTION_PERMISSION = /^actions\.execute\.(\*|[a-z0-9]+([._-][a-z0-9]+)*(\.\*)?)$/
 
-/** Whether a set of permissions covers one, which may itself be a wildcard. */
+/** Whether a set of permissions covers another permission, which may itself be a wildcard. */
 export function allows(granted: ReadonlySet<string>, wanted: string): boolean {
   if (granted.has(wanted)) return true
   if (!wanted.startsWith(ACTION)) return false
@@ -31,14 +32,17 @@ export function allows(granted: ReadonlySet<string>, wanted: string): boolean {
   return false
 }
 
-/** What one role grants inside a project; a role that is gone grants nothing. */
+/** The permissions that one role grants inside a project; a deleted role grants none. */
 export function grantsOf(roles: Roles, id: string): readonly string[] {
   const system = systemRoleById(id)
   return system
     ? systemRoles[system].filter((permission) => !organizationOnly.has(permission))
     : (getOwn(roles, id)?.permissions ?? [])
 }
-/** What roles grant together inside a project, and no more than the scope role does. */
+/**
+ * The permissions that several roles grant together inside a project, capped by those of the scope
+ * role.
+ */
 export function grantedBy(
   roles: Roles,
   role_ids: readonly string[],
@@ -56,7 +60,11 @@ export function grantedBy(
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 
-/** Stored ids of permissions that a client spelled with the brand, and the faults of those that no role can hold. @param brand header brand in any case. */
+/**
+ * Converts branded permission ids of a client to stored ids. Returns a fault for each id that no
+ * role can hold.
+ * @param brand header brand in any case.
+ */
 export function readPermissions(
   ids: readonly string[],
   brand: string,

@@ -59,7 +59,7 @@ export const PrincipalRecord = Type.Object({
   updated_at: Timestamp,
 })
 export type PrincipalRecord = Static<typeof PrincipalRecord>
-/** A principal as its project keeps it: which roles it has is what the assignments say. */
+/** A principal as its project stores it; its roles are in the assignments. */
 export type KeptPrincipal = Omit<PrincipalRecord, 'role_ids'>
 const CreatePrincipal = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),
@@ -237,12 +237,18 @@ export const access = {
   }),
 } as const
 
-/** What the edge adds to whatever hands out rights: the caller's permissions, so that nobody hands out more than they have. */
+/**
+ * The caller's permissions, which the edge adds to every command that grants rights, so that no
+ * caller grants more than it has.
+ */
 export interface Holds {
   readonly holds: readonly string[]
 }
-/** What the edge adds to a key creation: the hash of the key it made (SHA-256, hex), never the key itself. */
-/** What the owner of a key keeps of it. `derived`: the same request under the same idempotency key makes the same text. */
+/**
+ * The stored form of a key: its hash (SHA-256, hex), never the key itself. The edge adds it to the
+ * command that creates the key. `derived`: a repeat with the same idempotency key produces the same
+ * key.
+ */
 export interface KeyMaterial {
   readonly hash: string
   readonly key_prefix: string
@@ -275,5 +281,5 @@ export type PrincipalEvent =
       readonly principal: Patch<KeptPrincipal>
       readonly changes: Changes
     })
-  /** Its assignments go with it. */
+  /** Its assignments are deleted with it. */
   | (Event & { readonly type: 'principal.deleted'; readonly id: string; readonly name: string })

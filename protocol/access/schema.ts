@@ -1,6 +1,6 @@
 /**
- * Permissions and the system roles that grant them. Ids are spelled without the brand here; on the wire they carry the
- * configured brand (`service.project.view`), except `actions.execute.*`.
+ * Permissions, and the system roles that grant them. Here the ids have no brand; on the wire they
+ * carry the configured brand (`service.project.view`), except `actions.execute.*`.
  */
 export const permissions = {
   'project.view': {
@@ -102,7 +102,7 @@ const editor = [...operator, 'project.edit'] as const
 const admin = [...editor, 'project.admin', 'access.manage', 'organization.admin'] as const
 const owner = [...admin, 'organization.delete'] as const
 
-/** System roles, weakest first; each holds everything of the one before it. */
+/** System roles, weakest first; each includes all permissions of the previous one. */
 export const systemRoles = {
   Viewer: viewer,
   Operator: operator,
@@ -113,17 +113,17 @@ export const systemRoles = {
 export type SystemRole = keyof typeof systemRoles
 export const systemRoleNames = Object.keys(systemRoles) as SystemRole[]
 
-/** Id of a system role: the same in every project. */
+/** The id of a system role, which is the same in every project. */
 export const systemRoleId = (name: SystemRole): string => `role_${name.toLowerCase()}`
 /** The system role with this id, or undefined. */
 export const systemRoleById = (id: string): SystemRole | undefined =>
   systemRoleNames.find((name) => systemRoleId(name) === id)
 
-/** Wire id of a permission. @param brand lower-case brand. */
+/** The wire id of a permission. @param brand lower-case brand. */
 export const brandedPermission = (permission: string, brand: string): string =>
   permission.startsWith('actions.') ? permission : `${brand}.${permission}`
 
-/** `organization.admin` and `organization.delete` are never granted inside a project, whatever the role. */
+/** Permissions that no role grants inside a project. */
 export const organizationOnly: ReadonlySet<string> = new Set([
   'organization.admin',
   'organization.delete',

@@ -1,7 +1,8 @@
 /**
- * Secrets of a project: named texts that the service uses on its behalf, such as the key that signs callbacks of interactions.
- * The contract names them (`secret_ref`) and leaves open how they come to be: here they are put and deleted, their names are
- * listed, and nobody is shown a value.
+ * Secrets of a project: named texts that the service uses on the project's behalf, such as the key
+ * that signs callbacks of interactions. The published contract refers to secrets (`secret_ref`) but
+ * does not define how they are created. These rows store and delete secrets and list their names;
+ * no reply contains a value.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Timestamp, cutting, listOf } from '../common.ts'
@@ -69,7 +70,9 @@ export const secrets = {
   }),
 } as const
 
-/** One version as it is kept: `sealed` are the entries as JSON; equal `digest`s mean equal entries. */
+/**
+ * One stored version: `sealed` contains the entries as JSON; equal `digest`s mean equal entries.
+ */
 export interface SecretMaterial {
   readonly sealed: string
   readonly digest: string
@@ -78,12 +81,12 @@ export interface KeptSecret {
   readonly secret: Secret
   readonly versions: Readonly<Record<number, SecretMaterial>>
 }
-/** What a reference means: the version, sealed. */
+/** The version that a reference resolves to, sealed. */
 export interface FoundSecret {
   readonly sealed: string
   readonly version: number
 }
-/** An event of a project about its secrets; `dropped`: versions that are no longer kept. */
+/** An event of a project about its secrets. */
 export type SecretEvent =
   | (Event & {
       readonly type: 'secret.stored'

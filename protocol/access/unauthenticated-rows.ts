@@ -1,6 +1,7 @@
 /**
- * Operations that need no credential, and so are no rows of the table: their handlers in the gateway check what
- * authenticates each request. This file states their routes and shapes; the API reference lists them with the rows.
+ * Operations that need no credential and are therefore not rows of the table: their handlers in the
+ * gateway authenticate each request. This file declares their routes and shapes; the API reference
+ * lists them with the rows.
  */
 import { Type, type TSchema } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -12,13 +13,16 @@ export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
   /** The body is a form with these fields. @param brand header brand. */
   readonly form?: (brand: string) => TSchema
-  /** Headers that the request may have, by name. @param brand header brand. */
+  /** Optional request headers, by name. @param brand header brand. */
   readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>
 }
 
 /** The grant type of RFC 8628. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
-/** Fields with which a device describes itself; the lower-case brand and an underscore come before each. */
+/**
+ * Fields with which a device describes itself; on the wire, the lower-case brand and an underscore
+ * precede each.
+ */
 export const deviceFields = [
   'label',
   'requested_org_id',
@@ -28,13 +32,13 @@ export const deviceFields = [
   'client_os',
   'client_arch',
 ] as const
-/** How the two operations of a device refuse (RFC 6749, section 5.2). */
+/** The error reply of the two device operations (RFC 6749, section 5.2). */
 export const FormError = Type.Object({
   error: Type.String(),
   error_description: Type.Optional(Type.String()),
 })
 
-/** What a device is given to show, and to ask with. */
+/** The codes that a device receives: one to show to its user, and one to poll with. */
 export const DeviceCode = Type.Object({
   device_code: Type.String(),
   user_code: Type.String(),
@@ -43,7 +47,7 @@ export const DeviceCode = Type.Object({
   expires_in: Type.Integer({ description: 'Seconds' }),
   interval: Type.Integer({ description: 'Seconds between two requests for the token' }),
 })
-/** What a device is given once a person allowed it. */
+/** The token that a device receives after a person approved it. */
 export const DeviceToken = Type.Object({
   access_token: Type.String(),
   token_type: Type.Literal('Bearer'),

@@ -1,6 +1,6 @@
 /**
- * People: principals of a project who sign in with personal tokens. A token is kept like a key and shown once; it acts as
- * its person, with the roles that the person has.
+ * People: principals of a project who sign in with personal tokens. A token is stored like a key
+ * and shown once; it acts as its person, with that person's roles.
  */
 import { Type } from 'typebox'
 import { Closed, Id, JsonObject, Tags, Timestamp, pageOf, paging } from '../common.ts'
@@ -161,6 +161,6 @@ export const users = {
   }),
 } as const
 
-/** Whether a kept key is a personal token. */
+/** Whether a stored key is a personal token. */
 export const isPersonal = ({ id }: Pick<ApiKey, 'id'>): boolean =>
   id.startsWith(`${prefixes.token}_`)

@@ -1,6 +1,7 @@
 /**
- * Actions that the service does itself, for agents: their own memory, and runs. Their names begin with the brand, which no
- * other action's may; published workflows are `workflow.<handle>`. Toolkits grant them as they grant any action.
+ * Actions that the service itself executes for agents: their memory, and runs. Their names begin
+ * with the brand, which no other action's name may; published workflows are `workflow.<handle>`.
+ * Toolkits grant them like any other action.
  */
 import type { JsonObject } from '../common.ts'
 import { memoryLimits } from '../memory/schema.ts'
@@ -11,7 +12,7 @@ export interface Builtin {
   readonly title: string
   readonly description: string
   readonly input_schema: JsonObject
-  /** `idempotent`: a repeat of the same call, after the executor was lost, does nothing twice. */
+  /** `idempotent`: repeating a call after its executor was lost has no further effect. */
   readonly annotations: { readonly idempotent: true; readonly read_only?: true }
 }
 
@@ -31,7 +32,7 @@ const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
 
-/** The last parts of their names. */
+/** The names without the brand. */
 const builtinNames = [
   'memory.remember',
   'memory.recall',
@@ -94,10 +95,13 @@ const actions: Readonly<Record<BuiltinName, Omit<Builtin, 'name'>>> = {
   },
 }
 
-/** All of them. @param brand lower case. */
+/** All built-in actions. @param brand lower case. */
 export const builtins = (brand: string): readonly Builtin[] =>
   builtinNames.map((name) => ({ name: `${brand}.${name}`, ...actions[name] }))
-/** Which of them a name means; `workflow` for a published one. @param brand lower case. */
+/**
+ * The built-in action that a name refers to; `workflow` for a published workflow.
+ * @param brand lower case.
+ */
 export function builtinOf(
   brand: string,
   name: string,

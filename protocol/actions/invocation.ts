@@ -1,13 +1,13 @@
 /**
- * A call of an action as the run that wants it, the executor that makes it and the record of it see it. The record is written
- * once, when the job has ended.
+ * A call of an action, as the requesting run, the executor and the stored record see it. The record
+ * is written once, when the job has ended.
  */
 import { Type, type Static } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 import { prefixes } from '../ids.ts'
 import type { Principal } from '../entry.ts'
 
-/** On whose behalf something runs, in the words of the signed envelope. */
+/** The principal on whose behalf something runs, in the vocabulary of the signed envelope. */
 export interface ActorOf {
   readonly principal_id: string
   readonly principal_type: 'human' | 'agent' | 'service' | 'system'
@@ -18,13 +18,13 @@ const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = {
   service_account: 'service',
   system: 'system',
 }
-/** A principal in the words of the envelope. */
+/** Converts a principal to the vocabulary of the envelope. */
 export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_id: id,
   principal_type: types[type],
 })
 
-/** What whoever waits for a job knows of the call; answered to the question `action_call`. */
+/** The requester's facts about the call that a job makes; the reply to the read `action_call`. */
 export interface ActionCall {
   readonly action_name: string
   readonly parameters: JsonObject
@@ -41,12 +41,12 @@ export interface ActionCall {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   readonly channel_exchange_id?: string
-  /** Milliseconds one attempt may take, and between attempts. */
+  /** Milliseconds that one attempt may take, and that pass between attempts. */
   readonly timeout?: number
   readonly delay?: number
 }
 
-/** What only the executor knows of an attempt; it goes with its report into the record. */
+/** The executor's own facts about an attempt; its report carries them into the record. */
 export interface InvocationFacts {
   readonly action_id: string
   readonly definition_scope: 'platform' | 'project' | 'organization'
@@ -61,10 +61,10 @@ export interface InvocationFacts {
   readonly http_status?: number
 }
 
-/** The delivery id of a job: the same for all of its attempts. */
+/** The delivery id of a job, which is the same for all its attempts. */
 export const deliveryIdOf = (job_id: string): string =>
   `${prefixes.delivery}_${job_id.slice(job_id.indexOf('_') + 1)}`
-/** The id of the record of a job. */
+/** The id of a job's invocation record. */
 export const invocationIdOf = (job_id: string): string =>
   `${prefixes.invocation}_${job_id.slice(job_id.indexOf('_') + 1)}`
 

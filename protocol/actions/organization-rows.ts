@@ -1,4 +1,7 @@
-/** Actions of the organization: HTTP endpoints that every project can call, with secrets that are changed without a break. */
+/**
+ * Actions of the organization: HTTP endpoints that every project can call, whose secrets rotate
+ * without interruption.
+ */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -50,7 +53,7 @@ export const OrganizationAction = Type.Object({
   updated_at: Timestamp,
 })
 export type OrganizationAction = Static<typeof OrganizationAction>
-/** Names as those of a project's actions, with a dot at least. */
+/** Names follow the rules of project actions, but contain at least one dot. */
 const DottedName = Type.String({
   pattern: '^[a-z0-9]+([_-][a-z0-9]+)*\\.[a-z0-9]+([._-][a-z0-9]+)*$',
   maxLength: 128,
@@ -173,12 +176,16 @@ export const organizationActions = {
   }),
 } as const
 
-/** An action of the organization as it is kept: sealed secrets by version; those that were revoked are gone. */
+/**
+ * An action of the organization as stored: sealed secrets by version; revoked secrets are deleted.
+ */
 export interface KeptOrganizationAction extends UrlParts {
   readonly action: OrganizationAction
   readonly secrets: Readonly<Record<string, SealedSecret>>
 }
-/** An event of the organization about its actions; `secret` is that of a version that was made. */
+/**
+ * An event of the organization about its actions; `secret` belongs to a version that was created.
+ */
 export type OrganizationActionEvent =
   | (Event &
       UrlParts & {
@@ -207,7 +214,7 @@ export type OrganizationActionEvent =
       readonly action: Patch<OrganizationAction>
       readonly secret?: SealedSecret
     })
-  /** The time for which an older secret was still accepted has passed. */
+  /** The acceptance period of an older secret has expired. */
   | (Event & {
       readonly type: 'organization_action.secret_retired'
       readonly id: string

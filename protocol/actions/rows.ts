@@ -1,4 +1,4 @@
-/** Actions of a project, the catalog of all that can be called in it, and the records of calls. */
+/** Actions of a project, the catalog of everything callable in it, and the records of calls. */
 import { Type, type Static } from 'typebox'
 import { Invocation } from './invocation.ts'
 import {
@@ -20,7 +20,7 @@ import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Names of actions: words joined by dots, hyphens or underscores. */
+/** Action names: lower-case words joined by dots, hyphens or underscores. */
 const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
 export const EndpointUrl = Type.String({
   minLength: 1,
@@ -82,7 +82,7 @@ export const SecretRotated = Type.Object({
   signing_secret: SigningSecret,
 })
 
-/** What is wrong with the address of an endpoint. @param schemes accepted ones, with their colons. */
+/** The faults of an endpoint address. @param schemes accepted schemes, with their colons. */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
   if (url === undefined) return []
   const wrong = (message: string): FieldError[] => [
@@ -99,7 +99,7 @@ export function checkEndpoint(url: string | undefined, schemes: readonly string[
   const fault = queryFault(url)
   return fault === undefined ? [] : wrong(fault)
 }
-/** What is wrong with the schemas of an action. */
+/** The faults of an action's schemas. */
 export const checkSchemas = ({
   input_schema,
   output_schema,
@@ -298,15 +298,18 @@ export const actions = {
   }),
 } as const
 
-/** A secret as its owner keeps it: under the installation's key, never in clear. */
+/** A secret as its owner stores it: encrypted with the installation's key, never in clear. */
 export interface SealedSecret {
   readonly sealed: string
 }
-/** What the edge adds to rows that make a secret. `returned`: the reply has the secret, sealed as it came; absent from a gateway of an older release. */
+/**
+ * The data that the edge adds to commands that create a secret. `returned`: the reply contains the
+ * secret, sealed as it was sent; absent from a gateway of an older release.
+ */
 export interface NewSecret extends SealedSecret {
   readonly returned?: true
 }
-/** A project action with the secret that signs its calls; workers' actions have none. */
+/** A project action with the secret that signs its calls; actions of workers have no secret. */
 export interface KeptAction extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }
