@@ -1,4 +1,4 @@
-/** What agents are given: toolkits and skills, in the order that somebody chose. */
+/** The capabilities of agents: assigned toolkits and skills, in the caller's order. */
 import { Type, type Static } from 'typebox'
 import type { Agent } from './schema.ts'
 import { Closed, Id, Timestamp } from '../common.ts'
@@ -30,18 +30,21 @@ export const AssignSkills = Closed({
   skill_ids: Type.Array(Id, { maxItems: skillLimits.assigned, uniqueItems: true }),
 })
 
-/** Something given to an agent. */
+/** A toolkit or skill that is assigned to an agent. */
 export interface Given {
   readonly id: string
-  /** Since when, as a timestamp. */
+  /** The timestamp of the assignment. */
   readonly since: string
 }
-/** What one agent has. Ids may be those of toolkits of the service and of skills of the organization. */
+/**
+ * The assignments of one agent. Ids may also refer to toolkits of the service and skills of the
+ * organization.
+ */
 export interface Equipment {
   readonly toolkits: readonly Given[]
   readonly skills: readonly Given[]
 }
-/** `id` is the agent's. */
+/** Changes of assignments; `id` is the agent's id. */
 export type EquipmentEvent =
   | (Event & {
       readonly type: 'toolkits.assigned'
@@ -54,7 +57,10 @@ export type EquipmentEvent =
       readonly skills: readonly Given[]
     })
 
-/** What a project answers to the read `equipment`: the agent with what it was given, and the records that the project itself keeps of that. */
+/**
+ * The project's reply to the read `equipment`: the agent, its assignments, and those of the
+ * assigned records that the project itself stores.
+ */
 export interface Equipped extends Equipment {
   readonly agent: Agent
   readonly kept: {
@@ -64,11 +70,15 @@ export interface Equipped extends Equipment {
 }
 
 /**
- * Deleting a skill of the organization while projects assign it. The organization decides alone:
- * S1. Whoever assigns skills of the organization holds them first; the organization refuses what it does not have, and counts
- *     what it grants. When the assignment is answered, the hold is let go; one whose edge died ends by itself.
- * S2. Whoever deletes a skill reads its grants, then who has it, then asks for the deletion with both. It is refused while
- *     somebody has the skill or holds it, or when it was granted again meanwhile. So no agent has a skill that is gone.
+ * Deletion of an organization's skill while projects may assign it. Only the organization decides:
+ *
+ * S1. The edge places a hold before it assigns skills of the organization. The organization rejects
+ * holds on unknown skills and counts the holds it grants. The edge releases the hold after the
+ * assignment; the hold of a crashed edge expires.
+ *
+ * S2. To delete a skill, the edge reads the grant count, then the number of agents that have the
+ * skill, then requests the deletion with both numbers. The organization rejects it while an agent
+ * has the skill, a hold exists, or the grant count has changed. So no agent has a deleted skill.
  */
 export type SkillHoldEvent =
   | (Event & {
@@ -77,12 +87,12 @@ export type SkillHoldEvent =
       readonly skills: readonly string[]
     })
   | (Event & { readonly type: 'skill.let_go'; readonly id: string })
-/** Internal commands of the organization for this. `id` names the hold. */
+/** Internal commands of the organization for these holds. `id` is the id of the hold. */
 export type SkillHoldCommands = {
   'skill.hold': { input: { id: string; skills: readonly string[] }; reply: undefined }
   'skill.let_go': { input: { id: string }; reply: undefined }
 }
-/** What the edge found out before it asks for the deletion of a skill of the organization. */
+/** The counts that the edge read before it requests the deletion of an organization's skill. */
 export interface SkillSeen {
   readonly seen: { readonly grants: number; readonly assigned: number }
 }

@@ -1,6 +1,7 @@
 /**
- * The definition that a turn runs with: what the request, the session, the step and the agent say, in one order, under the
- * bounds of the installation. A pure function, so that every turn can be explained afterwards.
+ * The definition that a turn runs with. It combines the settings of the request, the session, the
+ * step and the agent in a fixed order, within the limits of the installation. It is a pure
+ * function, so that every turn can be explained afterwards.
  */
 import type {
   Agent,
@@ -26,18 +27,24 @@ import {
 } from './models.ts'
 import { selectorOf } from './selectors.ts'
 
-/** What is stored of an agent for a turn: its record and what it was given, in the order of the assignments. */
+/**
+ * The stored data of an agent for a turn: its record, and its toolkits and skills in the order of
+ * assignment.
+ */
 export interface AgentSource {
   readonly agent: Agent
   readonly toolkits: readonly Toolkit[]
   readonly skills: readonly Skill[]
 }
-/** Toolkits and skills that an inline config may mean by name, whether the agent has them or not. */
+/**
+ * Toolkits and skills that an inline config may refer to by name, whether or not the agent has
+ * them.
+ */
 export interface ByName {
   readonly toolkits: readonly Toolkit[]
   readonly skills: readonly Skill[]
 }
-/** Everything that has a say, the first layer of each setting as `effectiveDefinition` documents it. */
+/** All sources of settings. `effectiveDefinition` documents the precedence. */
 export interface Layers {
   readonly source: AgentSource
   readonly models: Models
@@ -56,7 +63,7 @@ export interface Layers {
   /** The route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
-/** Where and by what a turn's text is generated. */
+/** Where a turn's text is generated, and by which model. */
 interface EffectiveRoute {
   readonly mode: 'managed' | 'worker'
   readonly provider: string
@@ -69,38 +76,51 @@ export interface EffectiveSkill extends Pick<Skill, 'name' | 'description' | 'in
 export interface EffectiveDefinition {
   readonly instructions: string
   readonly route: EffectiveRoute
-  /** Tokens that the model reads. */
+  /** The size of the model's context window in tokens. */
   readonly window_tokens: number
-  /** Absent: what the provider does by itself. */
+  /** Absent: the provider's default. */
   readonly effort?: Effort
   /** Seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the real bound, 0 when nothing is injected. */
+  /** `max_bytes` is the effective limit; 0 when no memory is injected. */
   readonly memory_context: Required<MemoryContext>
-  /** `threshold_tokens` is the real one. */
+  /** `threshold_tokens` is the effective threshold. */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'
     readonly threshold_tokens: number
     readonly summary_model?: string
   }
-  /** Which actions are its tools. */
+  /** Selectors of the actions that are its tools. */
   readonly tools: readonly Selector[]
   readonly tool_presentation: 'flat' | 'meta'
   readonly skills: readonly EffectiveSkill[]
 }
 
-/** Seconds of active execution when nobody says how many. */
+/** Seconds of active execution when no layer sets a timeout. */
 const DEFAULT_TIMEOUT = 600
-/** The most that an operation may ask for. */
+/** The longest timeout, in seconds, that an operation may request. */
 const LONGEST_OPERATION = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
-/** Share of the window at which a session is summed up. */
+/** The share of the context window at which a session is summarized. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**
- * The effective definition, or every field of the request that stands against it. First wins:
- * timeout: operation, step, config, agent, 600; effort: session, step, config, agent; model: step, config, binding, agent,
- * default; compaction: session, agent, `auto` at `sm`, field by field; tools and skills: config, else assignments. Then the ceiling.
+ * Returns the effective definition, or the faults of the request. The first layer that has a value
+ * wins:
+ *
+ * - timeout: operation, step, config, agent, 600
+ *
+ * - effort: session, step, config, agent
+ *
+ * - model: step, config, binding, agent, default
+ *
+ * - compaction, field by field: session, agent, `auto` at `sm`
+ *
+ * - tools and skills: config, otherwise assignments
+ *
+ *
+ *
+ * The ceiling applies last.
  */
 export function effectiveDefinition(
   layers: Layers,
@@ -141,7 +161,7 @@ export function effectiveDefinition(
   }
 }
 
-/** The instructions of an agent that was given none. */
+/** The default instructions of an agent that has none. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
@@ -187,7 +207,7 @@ interface Routed {
   readonly thinks: boolean
   readonly max_effort?: Effort
 }
-/** The route, and the model on it; a worker's models are its own affair, so nothing bounds the effort there. */
+/** The route and the model on it. The service knows no effort limit for a worker's model. */
 function routeOf(
   { step, binding_route, config, source: { agent }, models }: Layers,
   faults: FieldError[],
@@ -234,7 +254,7 @@ function routeOf(
 const spelled = ({ provider, model = '' }: ModelRoute): string =>
   provider === undefined ? model : `${provider}/${model}`
 
-/** A selector of a tool, and the field of the inline config that gives it. */
+/** A tool selector, and the field of the inline config that contains it. */
 export interface ConfiguredTool {
   readonly field: string
   readonly selector: Selector
@@ -247,7 +267,10 @@ function toolsOf({ config, named, source }: Layers, faults: FieldError[]): reado
     ),
   )
 }
-/** The tools that an inline config gives, in its order. @param faults takes the toolkits that do not exist. */
+/**
+ * The tools that an inline config lists, in its order.
+ * @param faults receives a fault for each toolkit that does not exist.
+ */
 export function configuredTools(
   { toolkits = [] }: InlineConfig,
   { source, named }: Pick<Layers, 'source' | 'named'>,

@@ -1,4 +1,7 @@
-/** The definition that a request brings along: each field that is set replaces the agent's, lists as a whole. */
+/**
+ * The agent definition that a request contains: each field that it sets replaces the agent's field;
+ * lists are replaced as a whole.
+ */
 import { Type, type Static } from 'typebox'
 import { agentLimits, MemoryContext, ThinkingEffort } from './schema.ts'
 import { Closed } from '../common.ts'
@@ -46,7 +49,8 @@ export const InlineConfig = Closed({
 })
 export type InlineConfig = Static<typeof InlineConfig>
 /**
- * Whether a config clears what is stored.
+ * Whether a config clears the stored one.
+ *
  * @public
  */
 export const clearsConfig = (config: InlineConfig): boolean => Object.keys(config).length === 0

@@ -1,4 +1,7 @@
-/** Which tools an agent has, and why something that it was given is none: what its toolkits and skills come to with the catalog as it is. */
+/**
+ * The tool manifest of an agent: the tools that its toolkits and skills yield with the current
+ * catalog, and a warning for each assigned selector or action that is not usable.
+ */
 import { Type, type Static } from 'typebox'
 import { CatalogEntry } from '../actions/rows.ts'
 import type { Skill } from '../skills/schema.ts'
@@ -36,7 +39,10 @@ export const ToolManifest = Type.Object({
 })
 export type ToolManifest = Static<typeof ToolManifest>
 
-/** What a manifest is made of. `skill_name`: as if this skill were loaded; `allowed_tools`: only what these names and patterns let through. */
+/**
+ * The input of a manifest. `skill_name`: the manifest as if this skill were loaded;
+ * `allowed_tools`: only tools that match these names and patterns.
+ */
 export interface ManifestOf {
   readonly agent_id: string
   readonly toolkits: readonly Toolkit[]
@@ -48,11 +54,11 @@ export interface ManifestOf {
   readonly brand: string
 }
 
-/** Whether a tool stays usable whatever a skill allows: the memory of the agent itself. */
+/** Whether a tool stays usable whatever a skill allows. This holds for the agent's memory. */
 export const isExempt = (name: string, brand: string): boolean =>
   name.startsWith(`${brand}.memory.`)
 
-/** The manifest, without its hash, and the text that the hash is of. */
+/** The manifest without its hash, and the text to hash. */
 export function manifestOf({
   agent_id,
   toolkits,

@@ -1,11 +1,14 @@
-/** Messaging bindings: in which conversations of a connected account an agent answers. Stored configuration; who connects accounts reads it. */
+/**
+ * Messaging bindings: the conversations of a connected account in which an agent answers. The
+ * service only stores this configuration; the program that connects the accounts reads it.
+ */
 import { Type, type Static } from 'typebox'
 import { CompactionPolicy, compactionFaults, ModelRoute, routeFaults } from './schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { Closed, Id, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 
-/** Bindings of one agent, and entries of their lists, at most. */
+/** Maximum bindings of one agent, and maximum entries of each of their lists. */
 export const bindingLimits = { bindings: 50, entries: 500 } as const
 
 const Provider = Type.Enum(['slack', 'telegram', 'linear'])
@@ -53,7 +56,10 @@ export const SetBinding = Closed({
   compaction_policy: Type.Optional(CompactionPolicy),
 })
 export type SetBinding = Static<typeof SetBinding>
-/** What schemas cannot say about a binding. A worker's route names its model here: the agent's may change. */
+/**
+ * Checks the rules for a binding that schemas cannot express. A worker route must name its model
+ * itself, because the agent's model may change.
+ */
 export const checkBinding = ({ model_route, compaction_policy }: SetBinding) => [
   ...routeFaults(model_route, undefined),
   ...compactionFaults(compaction_policy),

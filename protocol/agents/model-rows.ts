@@ -1,4 +1,4 @@
-/** The models that agents can use: those of the service, and those that workers bring. */
+/** The models that agents can use: those of the service, and those that workers offer. */
 import { Type } from 'typebox'
 import { CatalogProvider } from './models.ts'
 import { Closed, cutting, listOf } from '../common.ts'

@@ -1,4 +1,7 @@
-/** The models that the service itself can speak to, and how a text of a request finds one of them. Secrets are not part of it. */
+/**
+ * The models that the service itself can call, and the lookup of a model by the text of a request.
+ * Credentials are not part of it.
+ */
 import { Type, type Static } from 'typebox'
 import { providerOf, type ThinkingEffort } from './schema.ts'
 
@@ -19,10 +22,10 @@ export const CatalogProvider = Type.Object({
 })
 export type CatalogProvider = Static<typeof CatalogProvider>
 
-/** How much a model can be told to think, least first. */
+/** Thinking effort of a model, lowest first. */
 export const efforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
-/** The smaller one; a bound that is not there bounds nothing. */
+/** The lower of an effort and its bound; an absent bound does not limit the effort. */
 export const atMost = (
   effort: Effort | undefined,
   bound: Effort | undefined,
@@ -30,23 +33,26 @@ export const atMost = (
   effort === undefined || bound === undefined
     ? effort
     : efforts[Math.min(efforts.indexOf(effort), efforts.indexOf(bound))]
-/** An effort that says something itself; `inherit` leaves it to the next layer. */
+/** The effort that a layer sets itself; `inherit` defers to the next layer. */
 export const ownEffort = (effort: ThinkingEffort | undefined): Effort | undefined =>
   effort === 'inherit' ? undefined : effort
 
-/** What a model costs: USD for a million tokens. What caches had costs as much as other input when nothing else is said. */
+/**
+ * The price of a model in USD per million tokens. Without `cache_read`, cached input costs as much
+ * as other input.
+ */
 export interface Price {
   readonly input: number
   readonly output: number
   readonly cache_read?: number
 }
-/** A model as turns know it. */
+/** A model as turns use it. */
 export interface Model extends CatalogModel {
-  /** Absent: nothing is known, and its use counts against no budget. */
+  /** Absent: the price is unknown, and the model's use counts against no budget. */
   readonly price?: Price
-  /** The most it can be told to think; absent: it takes no such wish. */
+  /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort
-  /** What it reads besides text; absent: all of it. */
+  /** The input types that the model reads besides text; absent: all of them. */
   readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
@@ -56,23 +62,28 @@ export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
 interface Ceiling {
   readonly timeout_seconds?: number
   readonly effort?: Effort
-  /** Ids `provider/model` that may be used at all; absent: all. */
+  /** The only models that may be used, as `provider/model`; absent: all. */
   readonly models?: readonly string[]
 }
-/** What is configured: models by provider, the default as `provider/model`, and the ceiling. */
+/**
+ * The model configuration: models by provider, the default as `provider/model`, and the ceiling.
+ */
 export interface Models {
   readonly default_model: string
   readonly providers: readonly ModelProvider[]
   readonly ceiling?: Ceiling
 }
 
-/** Tokens that a model of which nothing is known is taken to read. */
+/** The context window, in tokens, that is assumed for an unknown model. */
 export const UNKNOWN_WINDOW = 200_000
 /** A model as `provider/model`. */
 export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string =>
   `${provider}/${id}`
 
-/** The model that a text means: `provider/model`, or the id of one model alone. Undefined when there is none; with several of one id, the first provider's. */
+/**
+ * The model that a text refers to: `provider/model`, or only the id of a model. Undefined when
+ * there is none. When several providers have the id, the first provider's model is returned.
+ */
 export function findModel({ providers }: Models, text: string): Model | undefined {
   const all = providers.flatMap(({ models }) => models)
   const named = providerOf(text)
@@ -81,9 +92,9 @@ export function findModel({ providers }: Models, text: string): Model | undefine
     all.find(({ id }) => id === text)
   )
 }
-/** Whether a model reads files of a type that are no texts. */
+/** Whether a model reads files of a non-text type. */
 export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
-/** Whether the ceiling lets a model be used. */
+/** Whether the ceiling allows a model. */
 export const isAllowed = ({ ceiling }: Models, model: Pick<Model, 'provider' | 'id'>): boolean =>
   ceiling?.models === undefined || ceiling.models.includes(fullId(model))

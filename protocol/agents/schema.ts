@@ -1,6 +1,6 @@
 /**
- * Agents as records: who they are, which model speaks for them and within which bounds. An agent is a principal of kind
- * `agent` under the same id: what it may do comes from its roles, which tools it has comes from its toolkits.
+ * Agents as records: identity, model and limits. An agent is a principal of kind `agent` with the
+ * same id: its permissions come from its roles, its tools from its toolkits.
  */
 import { Type, type Static } from 'typebox'
 import type { Changes } from '../workflows/rows.ts'
@@ -9,7 +9,7 @@ import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 
-/** Bounds of one agent and of a project's agents. Lengths are in characters. */
+/** Limits of one agent and of a project's agents. Lengths are in characters. */
 export const agentLimits = {
   name: 63,
   external_ref: 200,
@@ -22,16 +22,21 @@ export const agentLimits = {
   threshold_tokens: 10_000_000,
 } as const
 
-/** How much a model shall think; `inherit`: what the layer below says. A model that can do less does less. */
+/**
+ * The thinking effort of a model; `inherit`: the effort of the layer below. The model's own maximum
+ * caps it.
+ */
 export const ThinkingEffort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ThinkingEffort = Static<typeof ThinkingEffort>
-/** What of an agent's memory a turn begins with. `max_bytes` 0: the default of the mode. */
+/**
+ * The part of an agent's memory that a turn starts with. `max_bytes` 0: the default of the mode.
+ */
 export const MemoryContext = Closed({
   mode: Type.Enum(['index', 'full', 'off']),
   max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: agentLimits.memory_bytes })),
 })
 export type MemoryContext = Static<typeof MemoryContext>
-/** When the older part of a session is summed up. `none` is another word for `disabled`. */
+/** When the older part of a session is summarized. `none` means the same as `disabled`. */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
   threshold: Type.Optional(Type.Enum(['xs', 'sm', 'md', 'lg', 'xl'])),
@@ -41,7 +46,7 @@ export const CompactionPolicy = Closed({
   summary_model: Type.Optional(Type.String({ minLength: 1, maxLength: agentLimits.model })),
 })
 export type CompactionPolicy = Static<typeof CompactionPolicy>
-/** A compaction policy with what is given over it: one threshold takes the place of the other. */
+/** Merges a compaction policy over another: a threshold of either form replaces the other form. */
 export function policyOf(
   before: CompactionPolicy | undefined,
   { threshold, threshold_tokens, ...given }: CompactionPolicy,
@@ -58,10 +63,16 @@ export function policyOf(
           }
   return { ...rest, ...given, ...sized }
 }
-/** A compaction policy over the service's own: `auto` at a small share of what the model reads. */
+/**
+ * The compaction policy with the service's defaults filled in: `auto` at a small share of the
+ * model's context window.
+ */
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
   policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
-/** Where text is generated: by the service (`managed`), or as a job of a worker that advertises exactly this provider and model. */
+/**
+ * Where text is generated: by the service (`managed`), or as a job of a worker that advertises
+ * exactly this provider and model.
+ */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),
   environment_id: Type.Optional(Id),
@@ -71,7 +82,7 @@ export const ModelRoute = Closed({
 export type ModelRoute = Static<typeof ModelRoute>
 const ToolPresentation = Type.Enum(['flat', 'meta'])
 const AgentStatus = Type.Enum(['active', 'inactive'])
-/** Nothing: removes what is set. */
+/** The empty object, which removes the stored value. */
 const Nothing = Type.Object({}, { additionalProperties: false, maxProperties: 0 })
 
 export const AgentName = Type.String({ minLength: 1, maxLength: agentLimits.name })
@@ -154,7 +165,10 @@ export const compactionFaults = (
   policy?.threshold !== undefined && policy.threshold_tokens !== undefined
     ? [{ field: `${field}.threshold_tokens`, message: 'cannot be given together with threshold' }]
     : []
-/** Faults of a route beside the model that it may take its provider from, when that is written `provider/model`. */
+/**
+ * Faults of a route. A route may take its provider from `model` when that has the form
+ * `provider/model`.
+ */
 export function routeFaults(
   route: ModelRoute | undefined,
   model: string | undefined,
@@ -181,7 +195,10 @@ export function routeFaults(
         },
       ]
 }
-/** Provider and model of a text `provider/model`; undefined when it names no provider. The model may contain further slashes. */
+/**
+ * Provider and model of a text `provider/model`; undefined when it contains no provider. The model
+ * may contain further slashes.
+ */
 export function providerOf(
   text: string,
 ): { readonly provider: string; readonly model: string } | undefined {
@@ -190,7 +207,7 @@ export function providerOf(
     ? { provider: text.slice(0, at), model: text.slice(at + 1) }
     : undefined
 }
-/** What schemas cannot say about a new agent. */
+/** Checks the rules for a new agent that schemas cannot express. */
 export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[] => [
   ...(body.if_exists === 'adopt' && body.external_ref === undefined
     ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
@@ -198,7 +215,10 @@ export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[]
   ...compactionFaults(body.compaction_policy),
   ...routeFaults(body.model_route, body.model),
 ]
-/** What schemas cannot say about a change of an agent. Its route is judged with the model that the agent then has. */
+/**
+ * Checks the rules for a change of an agent that schemas cannot express. Its route is checked
+ * together with the model that the agent then has.
+ */
 export const checkUpdateAgent = (body: Static<typeof UpdateAgent>): FieldError[] =>
   compactionFaults(body.compaction_policy as CompactionPolicy | undefined)
 
@@ -210,7 +230,7 @@ export type AgentEvent =
       readonly agent: Patch<Agent>
       readonly changes: Changes
     })
-  /** Its external reference is never given again. */
+  /** Its external reference is never reused. */
   | (Event & {
       readonly type: 'agent.deleted'
       readonly id: string
@@ -218,5 +238,5 @@ export type AgentEvent =
       readonly external_ref?: string
     })
 
-/** What everybody who serves a project knows of an agent without asking. */
+/** The facts about an agent that every gateway of the project caches. */
 export interface AgentEntry extends Pick<Agent, 'name' | 'external_ref' | 'status'> {}

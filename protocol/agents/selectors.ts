@@ -1,19 +1,22 @@
 /**
- * Which actions a selector names. Everything here is a pure function over what the catalog lists, so that the edge, a turn
- * and a test ask the same question.
+ * Matching of selectors and actions. All functions here are pure functions of the catalog, so that
+ * the edge and turns get the same result.
  */
 import type { Selector } from '../toolkits/schema.ts'
 
-/** What of a catalog entry decides whether a selector names it. */
+/** The fields of a catalog entry that decide whether a selector matches it. */
 export interface Named {
   readonly name: string
-  /** `platform`: of the service; `custom`: of the project or the organization. */
+  /** `platform`: defined by the service; `custom`: by the project or the organization. */
   readonly source: 'platform' | 'custom'
 }
-/** Named groups of actions, by name: the names of their members. */
+/** Member names of the named groups, by group name. */
 export type Groups = Readonly<Record<string, readonly string[]>>
 
-/** Whether a text matches a pattern in which `*` stands for any characters, also none and dots. Linear but for the number of stars. */
+/**
+ * Whether a text matches a pattern in which `*` stands for any number of characters, dots included.
+ * Takes linear time for a fixed number of stars.
+ */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
   const first = parts[0] ?? ''
@@ -31,10 +34,13 @@ export function globMatches(pattern: string, text: string): boolean {
   return true
 }
 
-/** The members of a group: those of a named one, else all actions whose names lie below it. */
+/**
+ * Whether an action belongs to a group: a named group's member, otherwise any action whose name
+ * starts with the group and a dot.
+ */
 const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
-/** A pattern over one source; the source's name in front of it may be left out. */
+/** Whether a pattern over one source matches; the pattern may omit the source prefix. */
 const inSource = (
   selector: string,
   prefix: 'platform' | 'custom',
@@ -50,7 +56,7 @@ const inSource = (
     name,
   )
 
-/** Whether a selector names an action. */
+/** Whether a selector matches an action. */
 export function selects(
   { selector_type, selector }: Selector,
   entry: Named,
@@ -68,7 +74,7 @@ export function selects(
       return globMatches(selector, entry.name)
   }
 }
-/** Whether a text as `allowed_tools` spell it names an action: by name, by group, by source or by pattern. */
+/** Whether an entry of `allowed_tools` matches an action: by name, group, source or pattern. */
 export function textSelects(text: string, entry: Named, groups: Groups = {}): boolean {
   if (
     /^(platform|custom)\./.test(text) &&
@@ -81,8 +87,8 @@ export function textSelects(text: string, entry: Named, groups: Groups = {}): bo
   )
 }
 /**
- * The permission that covers every action that a selector names, now and later. Patterns are covered by the part in front of
- * their first star that ends in a dot, because only such a part is a permission.
+ * The permission that covers every action that a selector matches, now and later. For a pattern, it
+ * is the part before the first star, cut at its last dot, because only such a part is a permission.
  */
 export function permissionOver({ selector_type, selector }: Selector): string {
   if (selector_type === 'exact') return `actions.execute.${selector}`
@@ -96,13 +102,16 @@ export function permissionOver({ selector_type, selector }: Selector): string {
   const star = pattern.indexOf('*')
   return `actions.execute.${star < 0 ? pattern : `${pattern.slice(0, pattern.lastIndexOf('.', star) + 1)}*`}`
 }
-/** The selector of a text: a pattern when it has a star, else a name. */
+/** Converts a text to a selector: a pattern when it contains a star, otherwise a name. */
 export const selectorOf = (text: string): Selector =>
   text.includes('*')
     ? { selector_type: 'wildcard', selector: text }
     : { selector_type: 'exact', selector: text }
 
-/** The entries that selectors name together, in the catalog's order, and the selectors that name none. */
+/**
+ * The entries that match any of the selectors, in the catalog's order, and the selectors that match
+ * no entry.
+ */
 export function resolveSelectors<E extends Named>(
   selectors: readonly Selector[],
   entries: readonly E[],
@@ -117,7 +126,7 @@ export function resolveSelectors<E extends Named>(
     ),
   }
 }
-/** The entries that a list of `allowed_tools` lets through; an empty list lets all through. */
+/** The entries that a list of `allowed_tools` permits; an empty list permits all. */
 export const allowedBy = <E extends Named>(
   allowed: readonly string[],
   entries: readonly E[],
