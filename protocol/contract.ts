@@ -12,13 +12,9 @@ import type { Prefix } from './ids.ts'
 
 /**
  * The kind of an endpoint.
- *
  * - `command`: changes something; one actor handles it.
- *
  * - `query`: reads; a view answers it.
- *
  * - `stream`: stays open, as Server-Sent Events or a WebSocket.
- *
  * - `blob`: transfers a stream of bytes in or out.
  */
 export type Verb = 'command' | 'query' | 'stream' | 'blob'
@@ -112,16 +108,11 @@ export interface Shape {
 
 /**
  * The actor that handles the command: its kind, and the source of its id.
- *
  * - `mint`: a new id; with `near`, in the slot of an id in the body, so that both actors can change
  *   in one commit.
- *
  * - `slot`: a path slot that is an id.
- *
  * - `derive`: a path slot that is a name, from which the id is derived.
- *
  * - `found`: the id depends on the body, and the edge looks it up.
- *
  * - Otherwise the project of the path (its configuration, or its source events), or the
  *   organization.
  */

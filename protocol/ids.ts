@@ -70,12 +70,9 @@ export const slotText = (slot: number): string => encode(slot % SLOTS, 2)
 
 /**
  * Builds an id.
- *
  * @param at Unix milliseconds, the sortable part.
- *
  * @param bytes at least 9 random bytes (or bytes of a hash, for an id derived from an idempotency
- * key).
- *
+ *   key).
  * @param slot 0..1023; derived from `bytes` when absent.
  */
 export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: number): string {

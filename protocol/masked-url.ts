@@ -3,8 +3,6 @@
  * query parameter; only the process that sends a request to the URL unseals it. Records, events and
  * answers contain the URL with `***` in place of each value.
  *
- *
- *
  * Invariants: the n-th masked parameter of a URL belongs to the n-th part that is stored with it; a
  * value is never reused for an address other than the one it was sent with, so that a caller who
  * cannot read a value cannot redirect it.
@@ -119,11 +117,8 @@ export const queryFault = (url: string): string | undefined =>
 /**
  * The URL to store after a caller sent one: each new value as it was sealed, and for each mask the
  * value stored before.
- *
  * @param sent undefined when a gateway of an older release sent the URL in clear.
- *
  * @param before the URL that is stored now.
- *
  * @returns the URL with its values, or the fault when a mask has no stored value.
  */
 export function keepUrl(

@@ -107,18 +107,11 @@ const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 /**
  * Returns the effective definition, or the faults of the request. The first layer that has a value
  * wins:
- *
  * - timeout: operation, step, config, agent, 600
- *
  * - effort: session, step, config, agent
- *
  * - model: step, config, binding, agent, default
- *
  * - compaction, field by field: session, agent, `auto` at `sm`
- *
  * - tools and skills: config, otherwise assignments
- *
- *
  *
  * The ceiling applies last.
  */

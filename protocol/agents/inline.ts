@@ -50,7 +50,6 @@ export const InlineConfig = Closed({
 export type InlineConfig = Static<typeof InlineConfig>
 /**
  * Whether a config clears the stored one.
- *
  * @public
  */
 export const clearsConfig = (config: InlineConfig): boolean => Object.keys(config).length === 0
