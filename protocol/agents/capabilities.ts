@@ -72,11 +72,12 @@ export interface Equipped extends Equipment {
 /**
  * Deletion of an organization's skill while projects may assign it. Only the organization decides:
  * S1. The edge places a hold before it assigns skills of the organization. The organization rejects
- * holds on unknown skills and counts the holds it grants. The edge releases the hold after the
- * assignment; the hold of a crashed edge expires.
+ *     holds on unknown skills and counts the holds it grants. The edge releases the hold after the
+ *     assignment; the hold of a crashed edge expires.
  * S2. To delete a skill, the edge reads the grant count, then the number of agents that have the
- * skill, then requests the deletion with both numbers. The organization rejects it while an agent
- * has the skill, a hold exists, or the grant count has changed. So no agent has a deleted skill.
+ *     skill, then requests the deletion with both numbers. The organization rejects it while an
+ *     agent has the skill, a hold exists, or the grant count has changed. So no agent has a deleted
+ *     skill.
  */
 export type SkillHoldEvent =
   | (Event & {

@@ -1,4 +1,7 @@
-/** Private events of a channel: an errand confirms that new members are active principals. `job_id`: of the errand. */
+/**
+ * Private events of a channel: an errand confirms that new members are active principals. `job_id`
+ * is that of the errand.
+ */
 import type { Event } from '../entry.ts'
 
 export type ConfirmationEvent =

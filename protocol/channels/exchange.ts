@@ -1,17 +1,17 @@
 /**
- * Exchanges: what agents that are members of channels are asked, and what they answer. A message that wakes an agent begins an
- * exchange in the commit that stores the message; the exchange is one turn of the agent's session for the channel, or for the
- * thread; the answer of the turn is posted below the message.
+ * Exchanges: requests to agents that are members of channels, and their answers. A message that
+ * wakes an agent starts an exchange in the commit that stores the message. The exchange is one turn
+ * of the agent's session for the channel or thread; the turn's answer is posted below the message.
  *
- *     message → exchange begun → errand: look up what the turn needs → turn in the session → exchange ended, answer posted
+ *     message → exchange → errand that looks up the turn's data → turn in the session → answer
  *
  * Invariants:
- * E1. An agent has at most one exchange per thread (and one outside of threads); who wakes it meanwhile is answered by the next
- *     one, which is shown everything that was said since.
- * E2. A message wakes an agent once, because the two are one commit; the turn has the id that the exchange was begun with, so
- *     whatever is repeated starts no second one.
- * E3. An agent never wakes itself. Agents wake each other by name only, and only while no more than `STREAK` messages of agents
- *     come to stand in a thread without one of a person, counting the answers that are on their way.
+ * E1. An agent has at most one exchange per thread (and one outside of threads). Messages that wake
+ *     it meanwhile are answered by the next exchange, whose turn sees everything written since.
+ * E2. A message wakes an agent once, because both are in one commit. The turn has the id that the
+ *     exchange started with, so a repeat starts no second turn.
+ * E3. An agent never wakes itself. Agents wake each other only by name, and only while a thread has
+ *     at most `STREAK` consecutive agent messages without one of a person; pending answers count.
  */
 import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -22,36 +22,43 @@ import type { Place } from '../sessions/commands.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 import type { RunCommands } from '../internal.ts'
 
-/** Messages of agents in a thread without one of a person between them, at most, as far as agents wake agents. */
+/**
+ * The maximum number of consecutive agent messages in a thread up to which agents wake each other.
+ */
 export const STREAK = 8
-/** Threads of a channel of which it is remembered how far agents were shown them, and how many agents spoke in a row. */
+/**
+ * The number of threads per channel for which the channel stores how far agents have read and how
+ * many consecutive messages agents have written.
+ */
 export const REMEMBERED = 500
 
-/** Who woke an agent, by which message. */
+/** The cause of waking an agent: the message, and the principal that wrote it. */
 export interface Wake {
   readonly message_id: string
-  /** Root of the thread that the message stands in; absent outside of threads. */
+  /** Root of the thread that contains the message; absent outside of threads. */
   readonly root?: string
   readonly asker: TurnWork['asker']
 }
-/** One exchange. `id`: `cex_…`. The agent is shown what lies after `after_seq` and not behind `through_seq`. */
+/**
+ * One exchange. `id`: `cex_…`. The agent sees the messages after `after_seq`, up to `through_seq`.
+ */
 export interface Exchange extends Wake {
   readonly id: string
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** The errand that looks up what the turn needs, and the turn. */
+  /** Ids of the errand that looks up what the turn needs, and of the turn. */
   readonly job_id: string
   readonly turn_id: string
 }
-/** Key of the session of a channel or a thread with an agent. */
+/** The key of an agent's session for a channel or a thread. */
 export const sessionKeyOf = (channel_id: string, root: string | undefined): string =>
   `channel:${channel_id}${root === undefined ? '' : `:${root}`}`
 const KEY = /^channel:(chan_\w+)(?::|$)/
-/** The channel that the key of a session names; undefined when it names none. */
+/** The channel that a session key refers to; undefined when it refers to none. */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
-/** What an agent was asked in a channel, and what came of it, for readers of the channel. */
+/** A request to an agent in a channel and its outcome, as readers of the channel see it. */
 export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),
@@ -68,21 +75,27 @@ export const ExchangeRecord = Type.Object({
 })
 export type ExchangeRecord = Static<typeof ExchangeRecord>
 
-/** What happened to exchanges of a channel. */
+/** Changes of a channel's exchanges. */
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
-  /** Woken again while an exchange is under way: the next one answers it. */
+  /** The agent was woken again during an exchange; the next exchange answers. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
-  /** `unheard`: the agent was not shown what it was asked, and is with what it is asked next. */
+  /**
+   * `unheard`: the agent has not seen the messages of this exchange; the next exchange includes
+   * them.
+   */
   | (Event & {
       readonly type: 'exchange.ended'
       readonly id: string
       readonly unheard?: true
-      /** The session of the turn, when there was a turn. */
+      /** The session of the turn; absent when no turn started. */
       readonly session_id?: string
     } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
-/** How the turn of an exchange ended. `text`: what the agent said last; `mentioned`: agents that it called. */
+/**
+ * The outcome of an exchange's turn. `text`: the agent's last text; `mentioned`: agents that the
+ * text mentions.
+ */
 export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 'error_message'> {
   readonly exchange_id: string
   readonly session_id: string
@@ -90,15 +103,23 @@ export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 
   readonly text?: string
   readonly mentioned?: readonly string[]
 }
-/** Decided by a channel; total: late, repeated or foreign, they change nothing. */
+/**
+ * Commands handled by a channel. They are total: late, repeated or foreign commands change nothing.
+ */
 export type ExchangeCommands = {
-  /** From the session: the turn is over. */
+  /** From the session: the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
-  /** From the queue: the errand is over. What it did is with the session; a failure ends the exchange. */
+  /**
+   * From the queue: the errand has ended. A success changes nothing, because the session reports
+   * the outcome; a failure ends the exchange.
+   */
   'job.settled': RunCommands['job.settled']
 }
 
-/** What a session is told of an exchange, by whoever looked up what the turn needs. A repeat changes nothing. */
+/**
+ * The request that starts an exchange's turn in a session; the executor of the errand sends it. A
+ * repeat changes nothing.
+ */
 export interface ExchangeOpening {
   readonly place: Place
   readonly exchange_id: string
@@ -107,13 +128,16 @@ export interface ExchangeOpening {
   readonly definition: TurnDefinition
   readonly content: readonly Block[]
   readonly channel: TurnExchange
-  /** Root of the thread. */
+  /** The root message of the thread. */
   readonly root?: string
-  /** Of a new session. */
+  /** The title of a new session. */
   readonly title: string
   readonly private: boolean
 }
-/** What a turn keeps of the channel that it answers. `names`: of the agents that can be called there, by id. */
+/**
+ * The channel data that a turn stores for its answer. `names`: names of the agents that can be
+ * mentioned there, by id.
+ */
 export interface TurnExchange {
   readonly id: string
   readonly names: Readonly<Record<string, string>>

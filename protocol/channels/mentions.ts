@@ -1,12 +1,16 @@
-/** Whom a message calls: `@` and the name of an agent, or its id, in any case. */
+/** Mentions in a message: `@` and an agent's name or id, in any case. */
 
 const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)
 
-/** Places of a text that are looked at: each is compared with every name. */
+/** The maximum number of `@` positions examined in a text; each is compared with every name. */
 const PLACES = 500
 
-/** The places of a text that call somebody: at each the agents whose names fit, with how long these are. @param agents names by id. */
+/**
+ * The mention positions of a text: for each, the agents whose names match there and the lengths of
+ * these names.
+ * @param agents names by id.
+ */
 function placesOf(
   text: string,
   agents: Readonly<Record<string, string>>,
@@ -35,10 +39,11 @@ function placesOf(
 }
 
 /**
- * Ids of the agents that a text calls, each once. Where several names fit at one place, the longest is meant: `@ops-bot` does
- * not call `ops` when there is an `ops-bot`; agents whose names differ only in case are all called. What stands in the middle of
- * a word, such as an address, calls nobody.
- * @param agents names by id, of those who can be called.
+ * Ids of the agents that a text mentions, each once. Where several names match, the longest wins:
+ * `@ops-bot` does not mention `ops` when there is an `ops-bot`. Agents whose names differ only in
+ * case are all mentioned. An `@` in the middle of a word, as in an email address, mentions no
+ * agent.
+ * @param agents names by id, of the agents that can be mentioned.
  */
 export function mentionsOf(text: string, agents: Readonly<Record<string, string>>): string[] {
   return [
@@ -50,6 +55,9 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
     ),
   ]
 }
-/** Whether it matters to a text who of these agents can be called: at one place the names of several fit. */
+/**
+ * Whether the mentions of a text depend on which of these agents can be mentioned: the names of
+ * several match at one position.
+ */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>
   placesOf(text, agents).some((fit) => new Set(fit.map(([id]) => id)).size > 1)

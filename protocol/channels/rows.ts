@@ -1,9 +1,16 @@
 /**
- * Channels: group and direct messages. What the contract leaves open and is decided here: names of the form
- * `dm-<16 hex digits>` belong to direct messages; writing takes `channel.write` besides membership, which operators have,
- * moving one's own read marker and leaving only `project.view`; an agent's answer stands in the thread of the message that it answers, or begins
- * one below it, also in direct messages, and a turn that failed says so there; a project administrator sees, changes and deletes private channels, but reads neither
- * their messages nor their members; a principal that is disabled stays a member of direct messages, whose members are fixed. Additions to the contract: the stream, the search, the read marker and `unread_count`.
+ * Channels: group and direct messages. This service decides these points, which the published
+ * contract leaves open:
+ * - Names of the form `dm-<16 hex digits>` are reserved for direct messages.
+ * - Writing requires membership and `channel.write`, which operators have. Moving one's own read
+ *   marker and leaving require only `project.view`.
+ * - An agent's answer is posted in the thread of the message that it answers, or starts a thread
+ *   below it, also in direct messages. A failed turn is reported there too.
+ * - A project administrator sees, changes and deletes private channels, but reads neither their
+ *   messages nor their members.
+ * - A disabled principal stays a member of direct messages, whose members are fixed.
+ *
+ * Additions to the published contract: the stream, the search, the read marker and `unread_count`.
  */
 import { ExchangeRecord } from './exchange.ts'
 import { Type, type Static, type TSchema } from 'typebox'

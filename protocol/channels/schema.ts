@@ -1,7 +1,8 @@
 /**
- * Channels as all sides know them: records, limits, the events of a channel, and what the edge looks up for its commands.
- * A channel is one actor: it alone numbers its messages. Its name is another one of the same shard, so that a name is
- * taken and given back in the commit that makes or deletes the channel.
+ * Shared definitions of channels: records, limits, events, and the facts that the edge looks up for
+ * channel commands. A channel is one actor, which numbers its messages. Its name is a separate
+ * actor of the same shard, so that the commit that creates or deletes the channel also claims or
+ * frees the name.
  */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
@@ -13,7 +14,7 @@ import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Bounds of channels. `skew`: milliseconds that a time of archiving may lie in the future. */
+/** Limits of channels. `skew`: milliseconds that an archiving time may lie in the future. */
 export const limits = {
   content: 40_000,
   metadata: 16_384,
@@ -48,7 +49,7 @@ export const Channel = Type.Object({
 })
 export type Channel = Static<typeof Channel>
 export const channelAdditions = additions({ unread_count: {} })
-/** What of a channel's record only its settings change. */
+/** The fields of a channel's record that only its settings change. */
 export type ChannelSettings = Omit<
   Channel,
   'member_count' | 'message_seq' | 'last_message_at' | 'unread_count'
@@ -89,7 +90,10 @@ export const ChannelMessage = Type.Object({
 })
 export type ChannelMessage = Static<typeof ChannelMessage>
 
-/** A frame of a channel's stream. `payload` holds the record that was added, changed or removed, under `message`, `member` or `channel`. */
+/**
+ * One frame of a channel's stream. `payload` contains the record that was added, changed or
+ * removed, under `message`, `member` or `channel`.
+ */
 export const ChannelEventRecord = Type.Object({
   id: Type.String({ description: '<channel_id>:evt:<sequence>' }),
   channel_id: Type.String(),
@@ -122,12 +126,15 @@ export const channelEventRecord = (
   created_at,
 })
 
-/** Who may be a member: a principal of the project, or an agent. */
+/** A possible member: a user of the project, or an agent. */
 export interface Person {
   readonly id: string
   readonly kind: 'user' | 'agent'
 }
-/** What never changes about a message: as long as its channel exists, whatever a view once said of it stays true. */
+/**
+ * The immutable facts of a message. They stay true while the channel exists, so a view's answer
+ * never becomes outdated.
+ */
 export interface MessageFacts {
   readonly id: string
   readonly seq: number
@@ -135,26 +142,32 @@ export interface MessageFacts {
   /** Root of its thread; absent when the message is no reply. */
   readonly reply_to?: string
 }
-/** Whose question a view answers. `admin`: may administer the project. */
+/** The principal for which a view answers. `admin`: it may administer the project. */
 export interface Viewer {
   readonly id: string
   readonly admin: boolean
 }
 
-/** Commands that no client sends. All are total: repeated or late, they change nothing. */
+/** Commands that clients cannot send. All are total: repeated or late commands change nothing. */
 export type ChannelCommands = ExchangeCommands & {
-  /** From the name, in the commit that takes it. */
+  /** From the name, in the commit that claims it. */
   'channel.open': {
     input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
     reply: undefined
   }
-  /** From the name of a direct message that is opened again, with all of its members as they were to be. */
+  /** From the name of a direct message that is opened again, with all of its intended members. */
   'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
-  /** From the edge, and from whoever does the project's errands: this member is no principal any more. `disabled`: it may become one again. */
+  /**
+   * From the edge, and from executors of errands: this member is no longer an active principal.
+   * `disabled`: it may become active again.
+   */
   'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
 }
 export type ChannelNameCommands = {
-  /** From the edge, to an actor that stands for an idempotency key: sent before the creation, so that the key is good for one request only. */
+  /**
+   * From the edge, to an actor that represents an idempotency key. It is sent before the creation,
+   * so that the key is valid for only one request.
+   */
   'name.key': { input: unknown; reply: undefined }
   /** From the channel, in the commit that deletes it. */
   'name.free': { input: { channel: string }; reply: undefined }
@@ -164,7 +177,10 @@ export type ChannelNameEvent =
   | (Event & { readonly type: 'name.freed' })
   | (Event & { readonly type: 'name.keyed' })
 
-/** What the audit log takes from a channel. `id` names the resource: the channel, or `<channel_id>:<member_id>`. */
+/**
+ * Channel events that the audit log records. `id` identifies the resource: the channel, or
+ * `<channel_id>:<member_id>`.
+ */
 export type ChannelAuditEvent =
   | (Event & {
       readonly type: 'channel.created'
@@ -191,7 +207,7 @@ export type ChannelEvent =
   | ExchangeEvent
   | ConfirmationEvent
   | (Event & { readonly type: 'member.read'; readonly member_id: string; readonly seq: number })
-  /** `wakes`: agents that it wakes. */
+  /** `wakes`: ids of the agents that the message wakes. */
   | (Event & {
       readonly type: 'message.created'
       readonly message: ChannelMessage
@@ -203,10 +219,10 @@ export type ChannelEvent =
       readonly message: Patch<ChannelMessage>
     })
 
-/** The name of a direct message. @param hash of its sorted member ids, hex. */
+/** The name of a direct message. @param hash hash of its sorted member ids, in hex. */
 export const dmName = (hash: string): string => `dm-${hash.slice(0, 16)}`
 const reserved = /^dm-[0-9a-f]{16}$/
-/** Faults of a name that a client chose. */
+/** The faults of a channel name that a client chose. */
 export const nameFaults = (name: string | undefined): FieldError[] =>
   name === undefined
     ? [{ field: 'name', message: 'is required for a channel' }]
@@ -220,7 +236,7 @@ export const nameFaults = (name: string | undefined): FieldError[] =>
         ]
       : []
 
-/** Faults of the content and metadata of a message that a schema cannot describe. */
+/** The faults of a message's content and metadata that a schema cannot detect. */
 export function messageFaults({
   content,
   metadata,
