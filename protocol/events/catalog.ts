@@ -1,12 +1,16 @@
 /**
- * Events as authors read about them: what each is, what its payload and its routing fields hold, and whether something publishes
- * it. Which types are published is said in event-types.ts, not here.
+ * Event descriptions for authors: the meaning of each event type, the fields of its payload and its
+ * routing fields, and whether anything publishes it. `types.ts`, not this file, lists the published
+ * types.
  */
 import type { EventCatalog } from './rows.ts'
 import { integrationSources, type ProviderName } from './integrations.ts'
 import { capabilities, emittedTypes, type EmittedType, reservedPrefixes } from './types.ts'
 
-/** Names of members with the JSON type of each: one text, `name`; `name?` may be missing; `name:type` is no text. */
+/**
+ * Member names, separated by spaces. `name` is a string member, `name?` is an optional one, and
+ * `name:type` has the given JSON type.
+ */
 type Members = string
 interface Described {
   readonly about: string
@@ -30,7 +34,7 @@ const row = (about: string, more = ''): Described => ({
   meta: 'table_name table_id row_id',
 })
 
-/** Types that are named but that nothing publishes yet. */
+/** Types that have a name but that nothing publishes yet. */
 type PlannedType = 'artifact.created' | `table.row.${'inserted' | 'updated' | 'deleted'}`
 const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'artifact.created': {
@@ -114,7 +118,10 @@ function schemaOf(members: Members): Record<string, unknown> {
 const EMAIL = 'email'
 const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented' } as const
 
-/** A source is ready when something publishes its events, and lists these only. One that is not lists what it will publish. */
+/**
+ * The catalog entry of a source. A source is ready when something publishes its events, and then
+ * lists only these. A source that is not ready lists the events it will publish.
+ */
 function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {
   const types = Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`))
   const ready = types.filter(([name]) => emittedTypes.has(name))
@@ -132,7 +139,9 @@ function sourceOf(prefix: string, display_name: string): EventCatalog['items'][n
   }
 }
 /**
- * The catalog of a project. @param inboundMail whether e-mail is taken; else its prefix is reserved.
+ * The event catalog of a project.
+ * @param inboundMail whether the installation receives email; otherwise the email prefix is
+ *   reserved.
  * @param connected providers whose webhooks the project receives.
  */
 export const eventCatalog = (

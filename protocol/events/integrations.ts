@@ -1,10 +1,10 @@
-/** Providers whose webhooks a project can receive, and what the catalog says of their events. */
+/** Providers whose webhooks a project can receive, and their entries in the event catalog. */
 import type { EventCatalog } from './rows.ts'
 
-/** What is known of a provider. */
+/** The built-in facts about a provider. */
 interface Provider {
   readonly display_name: string
-  /** Common event types with what they say. The provider may send others. */
+  /** Common event types with their descriptions. The provider may send others. */
   readonly events: Readonly<Record<string, string>>
 }
 export const providers = {
@@ -42,17 +42,23 @@ export const providers = {
 export type ProviderName = keyof typeof providers
 
 export const isProvider = (name: string): name is ProviderName => Object.hasOwn(providers, name)
-/** The secret of a project that authenticates the webhooks of a provider. The receiver exists while it does. */
+/**
+ * The name of the project secret that authenticates a provider's webhooks. The receiver exists as
+ * long as the secret does.
+ */
 export const integrationSecret = (provider: ProviderName): string => `integrations/${provider}`
 
-/** The providers whose webhooks a project receives. @param secrets names of the secrets of the project. */
+/**
+ * The providers whose webhooks a project receives.
+ * @param secrets names of the project's secrets.
+ */
 export const connectedBy = (secrets: readonly string[]): ProviderName[] =>
   Object.keys(providers)
     .filter(isProvider)
     .filter((provider) => secrets.includes(integrationSecret(provider)))
 
 const string = { type: 'string' }
-/** The sources of the connected providers. */
+/** The catalog sources of the connected providers. */
 export const integrationSources = (connected: readonly ProviderName[]): EventCatalog['items'] =>
   connected.map((prefix) => ({
     prefix,

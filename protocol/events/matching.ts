@@ -1,11 +1,14 @@
-/** Whether a source event is one that a trigger or a wait is for: one rule for the matcher, for runs and for tests. */
+/** Whether a source event matches a trigger or a wait. The matcher and runs share this rule. */
 import type { JsonObject } from '../common.ts'
 import { fitsType } from './types.ts'
 import { predicate } from '../rules/expressions/expression.ts'
 import { matches } from '../rules/expressions/template.ts'
 import type { Awaited, SourceEvent, Watch } from './sources.ts'
 
-/** Fields of `meta` that name what an event of this kind belongs to: an author may give one of them instead of the exact source. */
+/**
+ * Fields of `meta` that identify the owner of an event of this kind. An author may name the owner
+ * instead of the exact source.
+ */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   table_row: ['table_id', 'table_name'],
   loop_run: ['loop_id', 'definition_id'],
@@ -15,7 +18,10 @@ const scopes: Readonly<Record<string, readonly string[]>> = {
   artifact: ['loop_run_id'],
 }
 
-/** What an author may call the source of an event: what it comes from, and what it belongs to. */
+/**
+ * All values by which an author may refer to the source of an event: its id and those of its
+ * owners.
+ */
 export function sourcesOf({
   source_id,
   source_kind,
@@ -30,7 +36,10 @@ export function sourcesOf({
   return new Set([source_id, ...(names?.map((name) => meta[name]) ?? [])])
 }
 
-/** Whether an event fits, in every respect. @throws ExpressionError when the condition cannot be evaluated. */
+/**
+ * Whether an event matches in every respect.
+ * @throws ExpressionError when the condition cannot be evaluated.
+ */
 export const fits = (
   wanted: Pick<Watch & Awaited, 'event_type'> &
     Partial<Pick<Awaited, 'source_id' | 'match' | 'condition'>>,

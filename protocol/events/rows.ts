@@ -1,7 +1,8 @@
 /**
- * Source events: what happened in a project and may start runs or resume waiting ones. What the contract leaves open and is
- * decided here: a client publishes events of its own, one or many at once, and everybody who sees the project reads what was
- * published. What runs say of themselves (`run.*`, `check.*`) is kept only while a trigger, a wait or a webhook listens to it.
+ * Source events: events in a project that may start runs or resume waiting ones. This service
+ * decides these points, which the published contract leaves open: a client publishes its own
+ * events, one or many at once, and every reader of the project can read published events. Events of
+ * runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook listens to them.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
@@ -10,10 +11,13 @@ import type { FieldError } from '../errors.ts'
 import { checkCustomType } from './types.ts'
 import type { Recalled } from './sources.ts'
 
-/** Ids that the edge gives to the events of a command, in their order: a repeat of the request gives the same. */
+/**
+ * The ids that the edge assigns to the events of a command, in their order. A repeat of the request
+ * gets the same ids.
+ */
 export interface Named {
   readonly ids: readonly string[]
-  /** What a view knows of their keys, when the actor was unsure. */
+  /** The view's facts about the keys, for the case that the actor was unsure. */
   readonly recalled?: Recalled
 }
 
@@ -76,7 +80,7 @@ export const Accepted = Type.Object({
   source_event_id: Type.String(),
   deduped: Type.Optional(Type.Boolean()),
 })
-/** The answer to one published event, and to an accepted HTTP trigger. */
+/** The reply for one published event, and for an accepted HTTP trigger. */
 export const EventAccepted = Type.Object({
   ...Accepted.properties,
   status: Type.Literal('accepted'),

@@ -1,13 +1,17 @@
-/** Names of source events: what they look like, which of them a trigger, a wait or a client may name, and which fit a pattern. */
+/**
+ * Names of source events: their grammar, the names that triggers, waits and clients may use, and
+ * pattern matching.
+ */
 import type { FieldError } from '../errors.ts'
 import { isProvider } from './integrations.ts'
 
 /**
- * The grammar of event types, for publishing, triggers, waits and webhooks alike: segments of letters, digits, `_` and `-`,
- * joined by dots; one segment is enough. A family ends in `.*`. Signals have a grammar of their own.
+ * The grammar of event types, for publishing, triggers, waits and webhooks alike: segments of
+ * letters, digits, `_` and `-`, joined by dots; one segment is enough. A family ends in `.*`.
+ * Signals have a separate grammar.
  */
 const MAX_LENGTH = 128
-/** Same alphabet as the names of signals that can be sent. */
+/** The same alphabet as that of signal names that clients can send. */
 const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/
 const PATTERN = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.\*$/
@@ -25,8 +29,9 @@ const internal: ReadonlySet<string> = new Set([
   'schedule.tick',
 ])
 /**
- * The events that this release publishes itself, besides signals: the only ones of its own prefixes that the catalog calls ready.
- * Producers take their types from here (`ServicePublication`), so what is published is in the catalog.
+ * The event types that this release itself publishes, besides signals. Only these are `ready` in
+ * the catalog among the service's own prefixes. Producers take their types from this list
+ * (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
   'check.passed',
@@ -47,7 +52,9 @@ const emitted = [
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 
-/** Beginnings of the names of events that the service publishes itself, each with the words of the catalog. */
+/**
+ * Prefixes of events that the service itself publishes, each with its display name in the catalog.
+ */
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',
   check: 'Checks',
@@ -59,7 +66,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Beginnings that nobody can use: for signals, for what the service does inside, and for what it may do later. */
+/** Prefixes that no client can use: for signals, for internal events, and for future use. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',
@@ -73,20 +80,23 @@ const isExact = (event_type: string): boolean =>
 const isFamily = (event_type: string): boolean =>
   event_type.length <= MAX_LENGTH && PATTERN.test(event_type)
 const isSignal = (event_type: string): boolean => event_type.startsWith('signal.')
-/** Whether an event is one that the service sends to itself: nobody else is told of it. */
+/** Whether the service sends an event only to itself, so that no other consumer receives it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
-/** Whether an event is for waits of one run, or for nobody: then no trigger and no pattern fits it. */
+/**
+ * Whether an event reaches only waits of one run, or no consumer: then no trigger and no pattern
+ * matches it.
+ */
 export const isPrivate = (event_type: string): boolean =>
   isSignal(event_type) || internal.has(event_type)
-/** Whether an event of this type fits an exact type or a pattern such as `table.row.*`. */
+/** Whether an event of this type matches an exact type or a pattern such as `table.row.*`. */
 export const fitsType = (pattern: string, event_type: string): boolean =>
   pattern.endsWith('.*')
     ? event_type.startsWith(pattern.slice(0, -1)) && !isPrivate(event_type)
     : pattern === event_type
 
 /**
- * Whether something may publish an event of this type or pattern. The service publishes what it emits; every other type is the
- * business of clients and providers.
+ * Whether anything may publish an event of this type or pattern. Under its own prefixes, the
+ * service publishes only the types it emits; clients and providers may publish all other types.
  */
 export function isPublishable(pattern: string): boolean {
   const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
@@ -94,7 +104,7 @@ export function isPublishable(pattern: string): boolean {
   return [...emittedTypes].some((event_type) => fitsType(pattern, event_type))
 }
 
-/** Faults of the type that a trigger or a wait names. Only a wait may name a signal. */
+/** The faults of the event type that a trigger or a wait uses. Only a wait may use a signal. */
 export function checkEventType(
   event_type: string,
   field: string,
@@ -132,7 +142,10 @@ export function checkEventType(
       ]
 }
 
-/** Faults of the type of an event that a client publishes: it must not look like one of the service's own. */
+/**
+ * The faults of an event type that a client publishes: it must not look like one of the service's
+ * own.
+ */
 export function checkCustomType(event_type: string, field: string): FieldError[] {
   const prefix = event_type.slice(0, Math.max(0, event_type.indexOf('.')))
   if (!isExact(event_type))
@@ -145,7 +158,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  // An event of a provider is signed by the provider; a client that publishes one would imitate it.
+  // A provider signs its events; a client that publishes such a type would impersonate the
+  // provider.
   const owner =
     Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
       ? 'the service itself'
@@ -163,7 +177,10 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
       ]
 }
 
-/** Faults of the types that a webhook listens to: exact ones, families, signals, or `*` for every event. */
+/**
+ * The faults of the types that a webhook listens to: exact types, families, signals, or `*` for
+ * every event.
+ */
 export const checkHookTypes = (events: readonly string[], field: string): FieldError[] =>
   events.flatMap((event_type, index) =>
     event_type === '*' || isExact(event_type) || isFamily(event_type) || SIGNAL.test(event_type)

@@ -1,17 +1,20 @@
-/** What a schema cannot say about questions, answers and policies. Every fault carries its exact path. */
+/**
+ * Checks that a schema cannot express for questions, responses and policies. Every fault has its
+ * exact path.
+ */
 import type { FieldError } from '../errors.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
 
-/** Which kinds may be answered in a mode. `assign_work` takes every mode. */
+/** The kinds that may use each mode. `assign_work` may use every mode. */
 const modes: Readonly<Record<Question['mode'], readonly InteractionKind[]>> = {
   confirm: ['request_approval', 'assign_work'],
   select: ['request_information', 'request_approval', 'request_review', 'assign_work'],
   multi_select: ['request_information', 'assign_work'],
   input: ['request_information', 'request_review', 'assign_work'],
 }
-/** Fields that mean something in one mode only. */
+/** Fields that apply only to certain modes. */
 const belongs = {
   options: ['select', 'multi_select'],
   default_value: ['select'],
@@ -22,7 +25,12 @@ const belongs = {
   multiline: ['input'],
 } as const
 
-/** Faults of a question. @param path of the question in the request, such as `spec`. @param open whether a text may become another before it is asked: then it is not compared. */
+/**
+ * The faults of a question.
+ * @param path of the question in the request, such as `spec`.
+ * @param open whether a text may still change before the interaction is opened; such a text is not
+ *   compared.
+ */
 export function checkQuestion(
   question: Question,
   kind: InteractionKind,
@@ -83,7 +91,7 @@ export function checkQuestion(
   return faults
 }
 
-/** Faults of an answer's value. Without a question any JSON value is an answer. */
+/** The faults of a response's value. Without a question, any JSON value is valid. */
 export function checkValue(question: Question | undefined, value: unknown): FieldError[] {
   const wrong = (message: string, expected: unknown): FieldError[] => [
     { field: 'value', message, expected, actual: value },
@@ -122,11 +130,16 @@ export function checkValue(question: Question | undefined, value: unknown): Fiel
 }
 
 const ROLE = 'role:'
-/** The role that a target names, or undefined when it is a person. */
+/** The role that a target refers to, or undefined when the target is a principal. */
 export const roleOf = (target: string): string | undefined =>
   target.startsWith(ROLE) ? target.slice(ROLE.length) : undefined
 
-/** Faults of a policy for these targets. @param path of the policy in the request. @param field of the targets. @param counted whether the number of targets is known already. */
+/**
+ * The faults of a policy for these targets.
+ * @param path of the policy in the request.
+ * @param field of the targets.
+ * @param counted whether the number of targets is already known.
+ */
 export function checkPolicy(
   policy: Policy,
   targets: readonly string[],
@@ -180,7 +193,7 @@ export function checkPolicy(
   return faults
 }
 
-/** Faults of a consumer given by a client. */
+/** The faults of a consumer that a client sent. */
 export function checkConsumer(consumer: Consumer): FieldError[] {
   const kinds = ['run', 'agent_tool', 'http_subscriber'] as const
   const extra = kinds.filter((kind) => consumer[kind] !== undefined && kind !== consumer.kind)

@@ -1,4 +1,7 @@
-/** What happens to an interaction, as it is stored. The actor decides the change of the record once; its state and every view apply the same one. */
+/**
+ * Stored events of an interaction. The actor computes a change of the record once; its state and
+ * every view apply the same change.
+ */
 import { timestamp, type JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { UrlParts } from '../masked-url.ts'
@@ -6,31 +9,40 @@ import type { Chain } from '../events/sources.ts'
 import { patch, type Patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './schema.ts'
 
-/** What a source event says: its payload, and the fields that are copied for matching. It is published when the event is committed. */
+/**
+ * The content of a source event: its payload, and the fields copied for matching. It is published
+ * when the event is committed.
+ */
 export interface Source {
   readonly event: JsonObject
   readonly meta: JsonObject
-  /** The interaction when it was over; when it was created, the event itself has it. Absent in journals of earlier releases. */
+  /**
+   * The interaction as of its end. The creation event itself contains the interaction. Absent in
+   * journals of earlier releases.
+   */
   readonly record?: JsonObject
-  /** Runs between it and what nothing in the project caused. */
+  /** The number of runs between it and an event that nothing in the project caused. */
   readonly depth: number
   readonly chain?: Chain
 }
-/** A delivery to an HTTP subscriber that is due: its stable id, where it goes, which secret signs it, and its body. */
+/**
+ * A delivery to an HTTP subscriber that is due: its stable id, its address, the secret that signs
+ * it, and its body.
+ */
 export interface Dispatch extends UrlParts {
   readonly delivery_id: string
   readonly callback_url: string
   readonly secret_ref: string
   readonly body: JsonObject
 }
-/** What an approval that the service demands is for. */
+/** The purpose of an approval that the service requires. */
 export interface Approval {
-  /** Name of the action: only principals that may execute it can answer. */
+  /** Name of the action: only principals that may execute it can respond. */
   readonly action: string
-  /** Principals that cannot answer although they may execute it. */
+  /** Principals that cannot respond although they may execute it. */
   readonly excludes?: readonly string[]
 }
-/** What a change does to the record. `outcome` stands apart, because null may be one. */
+/** The change of a record. `outcome` is separate from `set`, because null is a valid outcome. */
 export interface Change {
   readonly set?: Patch<Interaction>
   readonly outcome?: { readonly value: unknown }
@@ -39,7 +51,10 @@ export interface Change {
 }
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
-  /** `step`: a step of its run opened it; `session`: a turn of this session, of the same shard, did. */
+  /**
+   * `step`: the step of its run that opened it; `session`: the session in the same shard whose turn
+   * opened it.
+   */
   | (Event &
       UrlParts & {
         readonly type: 'interaction.created'
@@ -48,15 +63,18 @@ export type InteractionEvent =
         readonly source: Source
         readonly step?: string
         readonly session?: string
-        /** Asked in a private session: only readers of the session receive its source events. */
+        /** Opened in a private session: only readers of the session receive its source events. */
         readonly withheld?: true
-        /** The service demands it before an action is executed. */
+        /** The service requires this approval before an action is executed. */
         readonly approval?: Approval
       })
   | Changed<'interaction.responded'>
   | Changed<'interaction.submitted'>
   | Changed<'interaction.reviewed'>
-  /** It is over: completed, cancelled or expired. `was`: its status before; older releases did not say. */
+  /**
+   * The interaction has ended: completed, cancelled or expired. `was`: its status before; absent in
+   * events of older releases.
+   */
   | (Event &
       Change & {
         readonly type: 'interaction.resolved'
@@ -64,12 +82,15 @@ export type InteractionEvent =
         readonly was?: Interaction['status']
         /** See `interaction.created`. */
         readonly withheld?: true
-        /** It was cancelled by the service, because targets or reviewers do not exist: the reason says which. */
+        /**
+         * The service cancelled it because targets or reviewers do not exist; the reason contains
+         * their names.
+         */
         readonly invalid?: true
         readonly source: Source
         readonly dispatch?: Dispatch
       })
-  /** Links were given out with which these targets answer without signing in. */
+  /** Links were issued with which these targets respond without signing in. */
   | (Event & {
       readonly type: 'interaction.linked'
       readonly id: string
@@ -78,7 +99,7 @@ export type InteractionEvent =
     })
   | (Event & { readonly type: 'interaction.deleted'; readonly id: string })
 
-/** Apply a change. @param at Unix milliseconds. */
+/** Applies a change. @param at Unix milliseconds. */
 export function changed(
   record: Interaction,
   { set, outcome, response, lifecycle }: Change,

@@ -1,19 +1,19 @@
 /**
- * When answers settle a question, and what its outcome is then. Distinct people count, and only their answers of the
- * current review round.
+ * When responses settle an interaction, and its resulting outcome. Distinct people count, and only
+ * their responses in the current review round.
  */
 import { roleOf } from './check.ts'
 import type { Interaction, Policy, Question, Response } from './schema.ts'
 
-/** The round that answers are given in: 1, and one more for every request for changes. */
+/** The current round: 1, plus one for every request for changes. */
 export const roundOf = ({ review_round = 1 }: Pick<Interaction, 'review_round'>): number =>
   review_round
-/** Answers of the current round in the order they came. */
+/** Responses of the current round in their order of arrival. */
 export const currentResponses = (
   interaction: Pick<Interaction, 'responses' | 'review_round'>,
 ): Response[] => interaction.responses.filter(({ attempt = 1 }) => attempt === roundOf(interaction))
 
-/** Whether answers of these people satisfy a policy. */
+/** Whether responses of these people satisfy a policy. */
 export function satisfied(
   { type, threshold = 1 }: Policy,
   targets: readonly string[],
@@ -25,8 +25,9 @@ export function satisfied(
 }
 
 /**
- * The outcome of answers that satisfy a policy: of `any_of` the one value; else whether all confirmed, or, in every other
- * mode, who answered what.
+ * The outcome of responses that satisfy a policy. For `any_of` it is the single value. Otherwise it
+ * is whether everyone confirmed, in the mode `confirm`, and the list of responders with their
+ * values in all other modes.
  */
 export function outcomeOf(
   { type }: Policy,
@@ -38,7 +39,7 @@ export function outcomeOf(
   return responses.map(({ responder_user_id, value }) => ({ responder_user_id, value }))
 }
 
-/** Who may review: the named people, else whoever created it. */
+/** The principals that may review: the listed reviewers, otherwise the creator. */
 export const reviewersOf = ({
   resolution_policy: { review },
   created_by,
@@ -51,7 +52,10 @@ export const reviewersOf = ({
         ? []
         : [created_by]
 
-/** People among the targets who have not answered in this round: those who can have a link. A role has no single person who could own one. */
+/**
+ * The targets that can have a link: people who have not responded in this round. A role cannot have
+ * one, because no single person could own its link.
+ */
 export function linkable(
   interaction: Pick<Interaction, 'target_user_ids' | 'responses' | 'review_round'>,
 ): string[] {

@@ -1,4 +1,4 @@
-/** Interactions: approvals, answers and reviews asked of people. */
+/** Interactions: approvals, responses and reviews requested from people. */
 import { Type, type Static } from 'typebox'
 import {
   Closed,
@@ -67,11 +67,11 @@ const CreateInteraction = Closed({
 })
 export type CreateInteraction = Static<typeof CreateInteraction>
 
-/** The targets of a creation, each once, whichever form it has. */
+/** The targets of a creation request, each once, from either form. */
 export const targetsOf = ({ target_user_ids, target }: CreateInteraction): string[] => [
   ...new Set(target_user_ids ?? target?.user_ids ?? []),
 ]
-/** The policy of a creation, whichever form it has. */
+/** The policy of a creation request, from either form. */
 export const policyOf = ({
   resolution_policy,
   require_all,
@@ -79,7 +79,7 @@ export const policyOf = ({
   typeof resolution_policy === 'object'
     ? resolution_policy
     : { type: resolution_policy ?? (require_all ? 'all_of' : 'any_of') }
-/** The run that a creation is for, and the signal that will tell it the outcome. */
+/** The run that an interaction is created for, and the signal that reports the outcome to it. */
 export function runOf({
   run_id,
   signal_name,
@@ -128,7 +128,10 @@ function checkRun(body: CreateInteraction): FieldError[] {
       ]
     : []
 }
-/** What a schema cannot say about a creation. Whether its people and its run exist is looked up by the edge. */
+/**
+ * Checks the rules for a creation request that a schema cannot express. The edge looks up whether
+ * its people and its run exist.
+ */
 function checkCreate(body: CreateInteraction): FieldError[] {
   const {
     kind,
@@ -327,17 +330,17 @@ export const interactions = {
   }),
 } as const
 
-/** What the edge adds: the roles that the caller holds, by id and name. */
+/** The data that the edge adds: the caller's roles, by id and name. */
 export interface CallerRoles {
   readonly roles: readonly string[]
-  /** The permissions of the caller to execute actions; absent: none. */
+  /** The caller's permissions to execute actions; absent: none. */
   readonly executes?: readonly string[]
 }
-/** The round that links are signed for. */
+/** The round for which links are signed. */
 export interface LinkedRound {
   readonly round: number
 }
-/** An answer that came by a link: for whom the link was made, and in which round. */
+/** A response that was sent through a link, with the round that the link was issued for. */
 export interface ByLink {
   readonly link?: { readonly round: number }
 }

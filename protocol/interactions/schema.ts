@@ -1,4 +1,7 @@
-/** What a question to people looks like: its record, how it is answered, who may answer, and who waits for the answer. */
+/**
+ * Interactions as data: the record, the question, the permitted responders, and the consumer of the
+ * outcome.
+ */
 import { Type, type Static } from 'typebox'
 import { Closed, Id, JsonObject, orAbsent, Tags, Timestamp } from '../common.ts'
 
@@ -17,7 +20,7 @@ export const interactionStatuses = [
   'expired',
   'cancelled',
 ] as const
-/** Statuses that never change again. */
+/** Final statuses. */
 export const settledStatuses: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 
 const Text = Type.String({ maxLength: 16_384 })
@@ -26,7 +29,7 @@ export const Option = Closed({
   label: Type.String({ minLength: 1, maxLength: 1024 }),
   description: Type.Optional(Text),
 })
-/** How an answer is given. `checkQuestion` says what a schema cannot. */
+/** The form of a response. `checkQuestion` checks the rules that a schema cannot express. */
 export const Question = Closed({
   mode: Type.Enum(['confirm', 'select', 'multi_select', 'input']),
   options: Type.Optional(
@@ -44,7 +47,10 @@ export const Question = Closed({
 })
 export type Question = Static<typeof Question>
 
-/** A target: the id of a principal, or `role:<name>`: whoever holds that role when the answer comes. */
+/**
+ * A target: the id of a principal, or `role:<name>` for every holder of that role at the time of
+ * the response.
+ */
 export const Target = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -52,7 +58,7 @@ export const Target = Type.String({
 })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
-/** How many answers of distinct people settle it. */
+/** The number of responses from distinct people that settle an interaction. */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(
@@ -117,7 +123,7 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** Who waits for the answer; only the member that fits `kind` is there. */
+/** The consumer that waits for the outcome; only the member that matches `kind` is present. */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),

@@ -1,7 +1,8 @@
 /**
- * Lease tokens. A token is a secret that names its queue, because heartbeats, reports and uploads carry nothing but a
- * job id and a token: the id gives the shard, the token the queue. Only letters, digits, `_`, `-`, `=` and `.` occur in
- * it, so it is legal in an HTTP header. Naming a queue proves nothing; the queue compares the whole token.
+ * Lease tokens. A token is a secret that contains its queue, because heartbeats, reports and
+ * uploads carry only a job id and a token: the id determines the shard, the token the queue. A
+ * token contains only letters, digits, `_`, `-`, `=` and `.`, so it is legal in an HTTP header. The
+ * queue in a token proves nothing; the queue compares the whole token.
  */
 import { prefixes } from '../ids.ts'
 import { token } from '../subjects.ts'
@@ -12,7 +13,7 @@ const SHAPE = new RegExp(`^${prefixes.lease}_[A-Za-z0-9]+\\.(=|(?:[A-Za-z0-9_-]|
 export const leaseToken = (secret: string, queue: string): string =>
   `${prefixes.lease}_${secret}.${token(queue)}`
 
-/** The queue that a token names, or undefined when the text is no token of ours. */
+/** The queue in a token, or undefined when the text is not a lease token. */
 export function queueOfLease(text: string): string | undefined {
   const encoded = text.length > 2048 ? undefined : SHAPE.exec(text)?.[1]
   if (encoded === undefined || encoded === '=') return encoded && ''

@@ -1,4 +1,4 @@
-/** Jobs: pieces of work under a lease, and the log of actions they call. */
+/** Jobs: units of work under a lease. */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
 import type { InvocationFacts } from '../actions/invocation.ts'
@@ -11,7 +11,7 @@ const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as
 
 /** The additions of a job; see `Job`. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
-/** A job. */
+/** One job as clients see it. */
 export const Job = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['action_execution', 'llm_generation']),
@@ -74,7 +74,7 @@ export const ActionLogEntry = Type.Object({
 })
 export type ActionLogEntry = Static<typeof ActionLogEntry>
 
-/** Who wants a job done: the actor that keeps its parameters and hears of its end. */
+/** The actor that requested a job; it stores the job's parameters and is notified of its end. */
 export const ownerOf = ({
   owner,
   delivery_id,
@@ -88,14 +88,18 @@ export const ownerOf = ({
       : { kind: 'run', id: run_id })
 
 /**
- * What the service does by itself and shows on no list of jobs. `delivery`: an attempt of a signed delivery; `opening`: looking
- * up what a turn of a run runs with; `errand`: see protocol/errand.ts.
+ * Work that the service does itself and that no list of jobs shows. `delivery`: an attempt of a
+ * signed delivery; `opening`: the lookup of a turn's definition for a run; `errand`: see
+ * protocol/errand.ts.
  */
 export type Unlisted = 'delivery' | 'opening' | 'errand'
 const unlisted: ReadonlySet<string> = new Set<Unlisted>(['delivery', 'opening', 'errand'])
 export const isUnlisted = (kind: JobHeader['kind']): kind is Unlisted => unlisted.has(kind)
 
-/** What a queue knows of a job while it waits or is leased. The parameters stay with whoever wants it done. */
+/**
+ * The data that a queue stores of a waiting or leased job. The parameters stay with the actor that
+ * requested it.
+ */
 export interface JobHeader {
   readonly id: string
   readonly kind: Job['kind'] | Unlisted
@@ -112,22 +116,34 @@ export interface JobHeader {
   readonly session_id?: string
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
-  /** The actor of the same shard that wants it, keeps its parameters and is told how it ends; absent: the run. */
+  /**
+   * The actor in the same shard that requested the job, stores its parameters and is notified of
+   * its end; absent: the run.
+   */
   readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
   readonly fairness_key: string
   /** Unix milliseconds; retries keep it. */
   readonly enqueued_at: number
-  /** Reported failures that are allowed, and lost leases that are allowed (wire default: both from the step's retry). */
+  /**
+   * The allowed number of reported failures, and of lost leases (wire default: both from the step's
+   * retry).
+   */
   readonly max_attempts: number
   readonly max_losses: number
-  /** Only a worker may do it, also where the service could. */
+  /** Only a worker may do the job, even where the service could. */
   readonly workers_only?: true
-  /** The author said how many attempts there are: what is known of the action allows no further loss. */
+  /**
+   * The author set the number of attempts, so a repeatable action does not raise the number of
+   * allowed losses.
+   */
   readonly strict?: true
 }
 
-/** An event of a queue. `job` is the patch of the job's record that views apply; `header` enters the queue. */
+/**
+ * An event of a queue. `job` is the patch that views apply to the job's record; `header` enters the
+ * queue.
+ */
 export type QueueEvent =
   | (JobEvent & { readonly type: 'job.queued'; readonly header: JobHeader })
   | (JobEvent & {
@@ -138,14 +154,11 @@ export type QueueEvent =
   | (JobEvent & {
       readonly type: 'job.requeued'
       readonly reason: string
-      readonly counted:
-        | 'failure'
-        | 'loss'
-        | 'release'
-        | 'none' /** Not handed out before, Unix milliseconds. */
+      readonly counted: 'failure' | 'loss' | 'release' | 'none'
+      /** The job is not assigned before this time, in Unix milliseconds. */
       readonly not_before?: number
     })
-  /** The pause before the next attempt is over. */
+  /** The pause before the next attempt has ended. */
   | (JobEvent & { readonly type: 'job.rested' })
   | (JobEvent & {
       readonly type: 'job.cancel_requested'
@@ -172,7 +185,9 @@ interface JobEvent extends Event {
 export interface LeaseGrant {
   readonly token: string
   readonly attempt: number
-  /** Worker session that holds it, its instance name, and the gateway the session was connected to. */
+  /**
+   * Worker session that holds it, its instance name, and the gateway the session was connected to.
+   */
   readonly session: string
   readonly instance: string
   readonly gateway: string
