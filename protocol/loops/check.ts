@@ -1,4 +1,7 @@
-/** What schemas cannot say about a loop, and about what its triggers say. Every fault carries its exact path. */
+/**
+ * Checks that schemas cannot express for loops and for the settings of their triggers. Every fault
+ * has its exact path.
+ */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'
 import { checkDuration } from '../rules/workflow-check/bounds.ts'
@@ -79,7 +82,7 @@ function checkRepositories({ repositories = [], triggers = [] }: Authored): Fiel
   })
 }
 
-/** Check what a loop consists of, as a whole. */
+/** Checks the definition of a loop as a whole. */
 export const checkLoop = (authored: Authored & { readonly agent_id?: string }): FieldError[] =>
   [
     ...checkSpec(specOf(authored), '', 'event', authored.agent_id).map((fault) =>

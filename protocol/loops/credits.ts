@@ -1,28 +1,28 @@
 /**
- * Money. A credit is 0.01 USD; amounts are kept as whole thousandths of a credit, so that adding them never drifts, and are
- * shown as credits with up to three decimals.
+ * Money. A credit is 0.01 USD. Amounts are stored as whole thousandths of a credit, so that sums
+ * are exact, and are shown as credits with up to three decimals.
  */
 import type { Price } from '../agents/models.ts'
 import type { FieldError } from '../errors.ts'
 import type { Usage } from '../sessions/schema.ts'
 
-/** A budget as authors and callers give it: in one of two currencies. */
+/** A budget as authors and callers send it, in one of two currencies. */
 export interface Budget {
   readonly budget_usd?: number
   readonly credit_budget?: number
 }
 const MILLI_PER_USD = 100_000
 
-/** A budget in thousandths of a credit; undefined: none. 0 is none. */
+/** A budget in thousandths of a credit; undefined when there is none. A budget of 0 means none. */
 export function milliOf({ budget_usd, credit_budget }: Budget): number | undefined {
   const milli =
     budget_usd === undefined ? (credit_budget ?? 0) * 1000 : Math.round(budget_usd * MILLI_PER_USD)
   return milli > 0 ? milli : undefined
 }
-/** Thousandths of a credit as credits. */
+/** Converts thousandths of a credit to credits. */
 export const creditsOf = (milli: number): number => milli / 1000
 
-/** What tokens cost, in thousandths of a credit, rounded up. */
+/** The cost of tokens in thousandths of a credit, rounded up. */
 export function costOf(
   {
     input_tokens = 0,
@@ -37,11 +37,11 @@ export function costOf(
       cache_read_input_tokens * cache_read +
       output_tokens * output) /
     1e6
-  // What the sum is too much by is no cost.
+  // The subtraction keeps floating-point error from rounding the cost up.
   return Math.ceil(usd * MILLI_PER_USD - 1e-9)
 }
 
-/** What is wrong with a budget in a request. */
+/** The faults of a budget in a request. */
 export function checkBudget({ budget_usd, credit_budget }: Budget): FieldError[] {
   const finer =
     Math.abs((budget_usd ?? 0) * MILLI_PER_USD - Math.round((budget_usd ?? 0) * MILLI_PER_USD)) >

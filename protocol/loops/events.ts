@@ -1,4 +1,4 @@
-/** What happens to a loop, and what loops, runs and the edge say to each other about it. */
+/** Events of a loop, and the commands that loops, runs and the edge exchange about it. */
 import type { ActorOf } from '../actions/invocation.ts'
 import type { Changes } from '../workflows/rows.ts'
 import type { JsonObject } from '../common.ts'
@@ -11,15 +11,18 @@ import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './schema.ts'
 import type { LoopStanding } from './standing.ts'
 
-/** When a schedule fires next, Unix milliseconds; `anchor`: from when its interval is counted. */
+/**
+ * The next firing of a schedule in Unix milliseconds; `anchor`: the time from which its interval is
+ * counted.
+ */
 export interface Clock {
   readonly next: number
   readonly anchor: number
 }
-/** What is derived from a loop when it is saved. */
+/** The data derived from a loop when it is saved. */
 export interface Derived {
   readonly version: { readonly id: string; readonly number: number }
-  /** Workflows that its steps name, theirs included, as they were at that time. */
+  /** Workflows that its steps refer to, directly or through other workflows, as of that time. */
   readonly definitions: Readonly<Record<string, Definition>>
   /** Ids of its triggers by key. */
   readonly trigger_ids: Readonly<Record<string, string>>
@@ -32,7 +35,10 @@ export type LoopEvent =
         readonly loop: Loop
         readonly secrets: Readonly<Record<string, string>>
       })
-  /** `derived` comes with a new version; secrets are sealed, by trigger key, all of them when any changed. */
+  /**
+   * `derived` is present with a new version. `secrets` contains all sealed secrets by trigger key,
+   * and is present when any of them changed.
+   */
   | (Event & {
       readonly type: 'loop.updated'
       readonly id: string
@@ -41,26 +47,29 @@ export type LoopEvent =
       readonly changes: Changes
       readonly derived?: Derived
       readonly secrets?: Readonly<Record<string, string>>
-      /** The principal that changed it. Earlier releases did not store it. */
+      /** The principal that changed it; absent in events of earlier releases. */
       readonly editor?: string
     })
   | (Event & { readonly type: 'loop.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'loop.auto_paused'
       readonly id: string
-      /** The run that was one failure too many, or that caused the event; empty: no run did. */
+      /**
+       * The run whose failure reached the threshold, or the run that caused the event; empty when
+       * no run did.
+       */
       readonly run_id: string
       readonly consecutive_failures?: number
       readonly threshold?: number
-      /** Why, when its runs did not fail. */
+      /** The reason for the pause, when it is not failed runs. */
       readonly reason?: string
-      /** Of its source event; absent in events of earlier releases: 1. */
+      /** The depth of its source event; absent in events of earlier releases, where it is 1. */
       readonly depth?: number
       readonly chain?: Chain
-      /** The record of the run that failed, for the source event. */
+      /** The record of the failed run, for the source event. */
       readonly record?: JsonObject
     })
-  /** A run begins, or takes its place in the line. `fire`: the firing that this settles. */
+  /** A run starts, or enters the queue of the loop. `fire`: the firing that this settles. */
   | (Event & {
       readonly type: 'run.admitted'
       readonly run_id: string
@@ -76,13 +85,16 @@ export type LoopEvent =
       readonly reason: QueueReason
       readonly last_run_at: string
     })
-  /** It is its turn. */
+  /** The run's turn has come. */
   | (Event & { readonly type: 'run.promoted'; readonly run_id: string })
-  /** It was told to make place; one that waited leaves the line at once. */
+  /** The run was asked to yield to another run; a waiting run leaves the queue at once. */
   | (Event & { readonly type: 'run.displaced'; readonly run_id: string })
-  /** It has ended; `failures`: failed runs in a row since then. */
+  /** The run has ended. `failures`: the current number of consecutive failed runs. */
   | (Event & { readonly type: 'run.left'; readonly run_id: string; readonly failures: number })
-  /** A trigger fired, and no run came of it. `source_event_id`: the event that it fired for, unless that was the time. */
+  /**
+   * A trigger fired but started no run. `source_event_id`: the event it fired for; absent for a
+   * schedule.
+   */
   | (Event & {
       readonly type: 'trigger.skipped'
       readonly trigger_id: string
@@ -90,14 +102,17 @@ export type LoopEvent =
       readonly reason: string
       readonly source_event_id?: string
     })
-  /** A firing waits until it is known whether `editor` may read the private session of its event. */
+  /**
+   * A firing waits until the service has checked whether `editor` may read the private session of
+   * its event.
+   */
   | (Event & {
       readonly type: 'firing.held'
       readonly job_id: string
       readonly firing: HeldFiring
     })
   | (Event & { readonly type: 'firing.ended'; readonly job_id: string })
-  /** Too many firings wait already. */
+  /** The firing is dropped, because too many firings already wait. */
   | (Event & {
       readonly type: 'firing.dropped'
       readonly trigger_id: string
@@ -107,18 +122,21 @@ export type LoopEvent =
       readonly type: 'schedules.set'
       readonly clocks: Readonly<Record<string, Clock | null>>
     })
-  /** Runs spent money: `milli` thousandths of a credit, in a window that began at `at`. */
+  /** Runs spent money: `milli` thousandths of a credit, in a window that started at `at`. */
   | (Event & { readonly type: 'credits.spent'; readonly at: number; readonly milli: number })
-  /** There is more to do than one commit takes. */
+  /** Work remains that does not fit in one commit. */
   | (Event & { readonly type: 'loop.busy'; readonly more_at: number | null })
-  /** The triggers that watch events are these from now on. */
+  /** The complete new list of triggers that watch events. */
   | (Event & {
       readonly type: 'triggers.watched'
       readonly loop_id: string
       readonly version: number
       readonly triggers: readonly Watch[]
     })
-  /** A run that was let in asks for a place in the organization, is given one, is not to be begun now, or has no use for it any more. */
+  /**
+   * The organization slot of an admitted run: the loop requests the slot, receives it, declines it
+   * for now, or returns it.
+   */
   | (Event & {
       readonly type: 'place.wanted' | 'place.returned'
       readonly run_id: string
@@ -131,7 +149,10 @@ export type LoopEvent =
       readonly run_id: string
       readonly organization: string
     })
-  /** How the loop stands, for its project; `organization` as far as it was ever said. */
+  /**
+   * The state of the loop, reported to its project; `organization` is empty as long as it is
+   * unknown.
+   */
   | (Event & LoopStanding & { readonly type: 'loop.stands'; readonly organization: string })
   | (Event & {
       readonly type: 'handle.bound' | 'handle.freed'
@@ -140,7 +161,7 @@ export type LoopEvent =
       readonly trigger_id: string
       readonly organization: string
     })
-  /** The run whose step asked for a run is told what came of it. */
+  /** The run whose step requested a run receives the outcome. */
   | (Event & {
       readonly type: 'child.answered'
       readonly to: string
@@ -149,7 +170,7 @@ export type LoopEvent =
       readonly fault?: { readonly error_type: string; readonly error: string }
     })
 
-/** What a loop gives to a run that it opens. */
+/** The data that a loop passes to a run that it opens. */
 export interface RunOpening {
   readonly loop: {
     readonly id: string
@@ -158,32 +179,34 @@ export interface RunOpening {
     readonly name: string
   }
   readonly spec: Spec
-  /** Of steps that name no agent. */
+  /** The agent for steps that name none. */
   readonly agent_id?: string
   readonly definitions: Readonly<Record<string, Definition>>
   readonly event: JsonObject
   readonly config: JsonObject
   readonly meta: JsonObject
   readonly source: RunSource
-  /** On whose behalf it runs: who started it, or the run that did; absent: a trigger. */
+  /** The principal on whose behalf it runs: the user or run that started it; absent: a trigger. */
   readonly actor?: ActorOf
-  /** Who started the run that asked for it; absent: whoever caused this. */
+  /**
+   * The principal that started the requesting run; absent: the principal that caused this command.
+   */
   readonly initiated_by?: string
   /** Thousandths of a credit. */
   readonly budget?: number
-  /** It waits in the line, for this reason. */
+  /** The run waits in the queue for this reason. */
   readonly queue_reason?: QueueReason
-  /** Runs of loops that may be under way in the organization. */
+  /** The organization's limit on concurrent runs of loops. */
   readonly plan_concurrency_limit?: number
-  /** It begins in a commit of its own. */
+  /** The run starts in a separate commit. */
   readonly later?: true
   readonly parent?: { readonly run_id: string; readonly loop_id?: string; readonly step: string }
-  /** How many runs are above it, or between it and an event that no run caused. */
+  /** The number of runs above it, or between it and an event that no run caused. */
   readonly depth: number
-  /** Of the event that caused it. */
+  /** The causal chain of the event that caused it. */
   readonly chain?: Chain
 }
-/** What a step of a run asks of a loop. */
+/** The request of a run's step to a loop. */
 export interface ChildRequest {
   readonly from: {
     readonly run_id: string
@@ -194,11 +217,11 @@ export interface ChildRequest {
   readonly event: JsonObject
   readonly config: JsonObject
   readonly depth: number
-  /** Of the event that caused the run. */
+  /** The causal chain of the event that caused the run. */
   readonly chain?: Chain
-  /** On whose behalf the run asks. */
+  /** The principal on whose behalf the run makes the request. */
   readonly actor?: ActorOf
-  /** Who started the run that asks, and from where. */
+  /** The principal that started the requesting run, and the source of that run. */
   readonly initiated_by?: string
   readonly source?: RunSource
 }
@@ -213,38 +236,44 @@ export interface HeldFiring {
   }
 }
 
-/** Decided by a loop, besides its rows. All are total: a late, repeated or foreign message changes nothing. */
+/**
+ * Commands handled by a loop, in addition to its rows. All are total: a late, repeated or foreign
+ * message changes nothing.
+ */
 export type LoopCommands = {
-  /** From the matcher, and from the errand of a firing that was held. */
+  /** From the matcher, and from the errand of a held firing. */
   'trigger.fire': { input: Firing; reply: undefined }
   /** From the queue: the errand of a firing has ended. */
   'job.settled': { input: { job_id: string }; reply: undefined }
-  /** From the matcher. */
+  /** From the matcher: pause. */
   'loop.stop': { input: Overrun; reply: undefined }
-  /** From a step of a run, perhaps of another shard. */
+  /** From a step of a run, possibly in another shard: start a run. */
   'loop.ask': { input: ChildRequest; reply: undefined }
-  /** From a run of this loop, in the commit that ends it; one that fails ends when it is told to (`run.end`). `known`: it was opened twice, nothing ended. */
+  /**
+   * From a run of this loop, in the commit that ends it. A failing run ends only after it receives
+   * `run.end`. `known`: the run was opened twice, and nothing ended.
+   */
   'run.left': {
     input: {
       run_id: string
       status: 'completed' | 'failed' | 'cancelled' | 'known'
-      /** Of source events of the run. */
+      /** The depth of the run's source events. */
       depth?: number
       chain?: Chain
-      /** Of a run that fails: its record, for the source event that says that the loop is paused. */
+      /** The record of a failing run, for the source event that reports the pause of the loop. */
       record?: JsonObject
     }
     reply: undefined
   }
-  /** From a failed run of this loop that is recovered: it begins again when it is its turn. */
+  /** From a failed run of this loop that is recovered: it starts again when its turn comes. */
   'run.returns': { input: { run_id: string; trigger_id?: string }; reply: undefined }
-  /** From a run of this loop: it has spent so many thousandths of a credit. */
+  /** From a run of this loop: it has spent this many thousandths of a credit. */
   'run.spent': { input: { run_id: string; milli: number }; reply: undefined }
-  /** From a handle that was reserved a while ago: is it used? */
+  /** From a handle that was reserved a while ago: report whether the loop uses it. */
   'handle.settle': { input: { handle: string; organization: string }; reply: undefined }
-  /** From the places of the organization: this run may begin. */
+  /** From the actor that grants the organization's slots: this run may start. */
   'place.give': { input: { run_id: string }; reply: undefined }
-  /** From the project, which is gone: end. */
+  /** From the project, which was deleted: end. */
   'loop.end': { input: { organization: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
@@ -274,7 +303,10 @@ export type HandleEvent =
       readonly until: number
     })
   | (Event & { readonly type: 'handle.released' })
-/** Decided by the handle of an HTTP trigger. `handle.reserve` is refused while another loop has it; the others are total. */
+/**
+ * Commands handled by the handle of an HTTP trigger. `handle.reserve` is refused while another loop
+ * has the handle; the others are total.
+ */
 export type HandleCommands = {
   'handle.reserve': {
     input: { handle: string; project: string; loop_id: string }
@@ -287,19 +319,19 @@ export type HandleCommands = {
   'handle.free': { input: { loop_id: string; trigger_id?: string }; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** Whose trigger a handle is. */
+/** The owner of a handle's trigger. */
 export interface HandleOwner {
   readonly project: string
   readonly loop_id: string
   readonly trigger_id: string
 }
-/** What the edge adds to the rows that save a loop. */
+/** The data that the edge adds to the commands that save a loop. */
 export interface Saving {
   readonly organization: string
-  /** Workflows that steps name; absent when the request has no steps. */
+  /** Workflows that steps refer to; absent when the request has no steps. */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Until when reserved handles may be used, Unix milliseconds, by handle. */
+  /** The expiry of each reservation in Unix milliseconds, by handle. */
   readonly reserved?: Readonly<Record<string, number>>
-  /** Sealed signing secrets by trigger key; those that are to stay as they are: `true`. */
+  /** Sealed signing secrets by trigger key; `true` leaves a secret unchanged. */
   readonly secrets?: Readonly<Record<string, string | true>>
 }

@@ -1,8 +1,14 @@
-/** Where the handle of an HTTP trigger lives: an actor whose id is derived from the handle, at the organization's home. */
+/**
+ * The actor of an HTTP trigger's handle. Its id is derived from the handle, and it belongs to the
+ * organization's partition.
+ */
 import { makeId } from '../ids.ts'
 import { hashOf } from '../subjects.ts'
 
-/** The id of the actor that knows whose a handle is. Two handles with one id would only be refused, because the actor knows its handle. */
+/**
+ * The id of the actor that stores the owner of a handle. The actor also stores the handle, so a
+ * second handle that hashes to the same id is refused.
+ */
 export function handleId(handle: string): string {
   const words = [1, 2, 3, 4].map((salt) => hashOf(`${salt}/${handle}/${salt}`))
   const bytes = new Uint8Array(

@@ -1,6 +1,7 @@
 /**
- * The record of a run as the engine and the views keep it, whatever its origin: a run of a loop has a few members more. Clients get
- * it in the shape of its origin; `shownRun` is the only place that makes one of the two shapes.
+ * The record of a run as the engine and the views store it, whatever its origin; a run of a loop
+ * has additional members. Clients receive it in the shape of its origin; only `shownRun` produces
+ * these shapes.
  */
 import type { Run, WorkflowRun } from '../runs/schema.ts'
 import type { LoopRun } from './run.ts'
@@ -23,14 +24,14 @@ type Besides =
   | 'parent_step_key'
   | 'wake_at'
   | 'wall_clock_deadline_at'
-/** `event` of a run of a loop is kept as `input`. */
+/** The `event` of a loop's run is stored as `input`. */
 export interface RunRecord extends WorkflowRun, Partial<Pick<LoopRun, OfLoop | Besides>> {}
 
-/** Whether a run is one of a loop. */
+/** Whether a run belongs to a loop. */
 export const isOfLoop = (record: RunRecord): record is RunRecord & Pick<LoopRun, OfLoop> =>
   record.loop_id !== undefined
 
-/** A run as clients get it. */
+/** The run as clients receive it. */
 export function shownRun(record: RunRecord): Run {
   if (!isOfLoop(record)) {
     if (

@@ -1,4 +1,4 @@
-/** Loops: workflows with what starts them, and how many of their runs may be under way. */
+/** Loops: workflows with triggers that start them and a limit on concurrent runs. */
 import { Type, type Static } from 'typebox'
 import { Closed, cutting, listOf, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -56,7 +56,7 @@ const StartLoopRun = Closed({
   credit_budget: Type.Optional(Type.Integer({ minimum: 1 })),
 })
 export type StartLoopRun = Static<typeof StartLoopRun>
-/** The key of a start, by either name; blank is none. */
+/** The idempotency key of a start, from either field; a blank key counts as absent. */
 export const startKeyOf = ({
   idempotency_key,
   external_id,
@@ -104,7 +104,7 @@ export const TriggerStanding = Type.Object({
 })
 const P = '/projects/:project/loops'
 const tag = 'loops'
-/** A name that only one loop of the project has does as well as an id. */
+/** A name that only one loop of the project has may replace the id. */
 const self = { kind: 'loop', slot: 'id', prefix: 'loop', named: true } as const
 const LIMIT = 1_048_576
 
@@ -198,10 +198,10 @@ export const loops = {
   }),
 } as const
 
-/** What a loop itself knows of its triggers. */
+/** The state of a trigger that only its loop stores. */
 export type TriggerStanding = Static<typeof TriggerStanding>
 
-/** What the edge must know of a trigger to let a request fire it. */
+/** The trigger data that the edge needs before a request may fire the trigger. */
 export interface TriggerFacts {
   readonly status: string
   readonly enabled: boolean

@@ -1,4 +1,7 @@
-/** A run of a loop as clients see it; closed, and kept apart from that of a workflow. What is kept of both is in `record.ts`. */
+/**
+ * A run of a loop as clients see it. It is a closed shape, separate from that of a workflow's run.
+ * `record.ts` defines the stored form of both.
+ */
 import { Type, type Static } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 
@@ -11,10 +14,10 @@ export const runStatuses = [
   'cancelled',
 ] as const
 
-/** Why a run waits in the line of its loop. */
+/** The reasons for which a run waits in the queue of its loop. */
 const queueReasons = ['plan_concurrency', 'loop_policy', 'trigger_concurrency'] as const
 export type QueueReason = (typeof queueReasons)[number]
-/** Why a run ended. */
+/** The reasons for which a run ended. */
 const stopReasons = [
   'completed',
   'step_failed',
@@ -37,7 +40,7 @@ export const RunSource = Type.Object({
 })
 export type RunSource = Static<typeof RunSource>
 
-/** Members of a run's record that only runs of loops have; `event` is the `input` of the record. */
+/** Record members that only runs of loops have; `event` is the `input` of the record. */
 const ofLoops = {
   loop_name: Type.Optional(Type.String()),
   attempt: Type.Optional(Type.Integer({ minimum: 1 })),

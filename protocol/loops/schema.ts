@@ -1,6 +1,7 @@
 /**
- * Loops as clients write and read them. What a loop does is the authoring form of workflows (`../spec.ts`), with `event` for
- * `input`; around it stand what starts its runs and how many of them may be under way.
+ * Loops as clients write and read them. The content of a loop has the authoring form of workflows
+ * (`../workflows/spec.ts`), with `event` in place of `input`, plus triggers and the policy for
+ * concurrent runs.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
@@ -12,7 +13,7 @@ const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
   description:
     'What a start does while a run is under way: both run, it waits its turn, it is left out, or the run under way is cancelled. allow by default',
 })
-/** What a start does while a run is under way. */
+/** The effect of a start while another run is under way. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
@@ -80,7 +81,7 @@ export const Repository = Closed({
 })
 
 const { steps, input: event, config, output, cleanup, limits, defaults, run_name } = Spec.properties
-/** What a version of a loop consists of: a change of any of these makes the next one. */
+/** The parts of a loop version; a change of any of them creates the next version. */
 export const authoring = {
   schema_version: Type.Optional(Type.Literal('1')),
   event,
@@ -95,7 +96,7 @@ export const authoring = {
   defaults,
   run_name,
 }
-/** Everything else that an author may say. */
+/** All other members that an author may set. */
 export const metadata = {
   description: Type.Optional(Type.String({ maxLength: 4096 })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),
@@ -119,10 +120,10 @@ export const Loop = Type.Object({
   warnings: Type.Optional(SavedWarnings),
 })
 export type Loop = Static<typeof Loop>
-/** What a version of a loop consists of. */
+/** The parts of a loop version, as stored. */
 export type Authored = Pick<Loop, keyof typeof authoring>
 
-/** The workflow that the steps of a loop make up. */
+/** The workflow made of a loop's steps. */
 export const specOf = ({
   steps = [],
   event,
@@ -142,6 +143,6 @@ export const specOf = ({
   ...(defaults && { defaults }),
   ...(run_name && { run_name }),
 })
-/** What a trigger is known by in its loop: its key, else its place in the list. */
+/** The identifier of a trigger in its loop: its key, otherwise its position in the list. */
 export const triggerKey = ({ key }: Pick<Trigger, 'key'>, index: number): string =>
   key ?? `#${index}`
