@@ -1,26 +1,39 @@
 /**
- * Words of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18) that this service speaks: its
- * messages are JSON-RPC 2.0, one to a request. Boundary: names and shapes; what they do is the edge's.
+ * The part of the Model Context Protocol (https://modelcontextprotocol.io/specification/2025-06-18)
+ * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
+ * only names and shapes; the edge implements the methods.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 
-/** Versions of the protocol that are spoken, the newest first. Without its batches, 2025-03-26 is the same here. */
+/**
+ * Supported protocol versions, newest first. Apart from batches, which are not supported,
+ * 2025-03-26 needs no special handling.
+ */
 export const versions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
-/** The first version whose clients read a frame without data, which gives them a place to come back to. */
+/**
+ * The first protocol version whose clients accept an SSE event without data, which gives them an
+ * event id to resume from.
+ */
 export const PRIMED = '2025-11-25'
-/** Codes of JSON-RPC errors (https://www.jsonrpc.org/specification#error_object). Everything else that fails is an HTTP status, or a result that says so. */
+/**
+ * JSON-RPC error codes (https://www.jsonrpc.org/specification#error_object). Every other failure is
+ * an HTTP status, or a result with `isError`.
+ */
 const faults = { method_not_found: -32601, invalid_params: -32602, internal: -32603 } as const
 
-/** Characters of an id, of a progress token and of a key. */
+/** Maximum characters of an id, a progress token and a key. */
 const MAX_LENGTH = 255
 const Name = Type.String({ minLength: 1, maxLength: MAX_LENGTH })
 const RpcId = Type.Union([Type.Integer(), Name])
-/** The id of a request: the client's, unique in its session and nowhere else. */
+/** The id of a request. The client chooses it, and it is unique only in the client's session. */
 export type RpcId = Static<typeof RpcId>
 
-/** What a client sends: a request, a notification, or the answer to something that was never asked. */
+/**
+ * A client's message: a request, a notification, or a response, although the service sends no
+ * requests.
+ */
 export const McpMessage = Closed({
   jsonrpc: Type.Literal('2.0'),
   id: Type.Optional(RpcId),
@@ -30,7 +43,7 @@ export const McpMessage = Closed({
   error: Type.Optional(JsonObject),
 })
 export type McpMessage = Static<typeof McpMessage>
-/** What it is answered. */
+/** The response to a request. */
 export const McpAnswer = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   id: RpcId,
@@ -40,14 +53,14 @@ export const McpAnswer = Type.Object({
   ),
 })
 export type McpAnswer = Static<typeof McpAnswer>
-/** What is sent without being asked: progress, and that the tools changed. */
+/** A notification of the service: progress, or a change of the tools. */
 export const McpNotice = Type.Object({
   jsonrpc: Type.Literal('2.0'),
   method: Type.String(),
   params: Type.Optional(JsonObject),
 })
 
-/** A message is one thing: it names a method, or it answers. */
+/** A message either names a method or is a response. */
 export function checkMessage({ id, method, params, result, error }: McpMessage): FieldError[] {
   if (method !== undefined)
     return [result, error].some((part) => part !== undefined)
@@ -63,7 +76,7 @@ export function checkMessage({ id, method, params, result, error }: McpMessage):
   return params === undefined ? [] : [{ field: 'params', message: 'goes only with a method' }]
 }
 
-/** The parameters of a call. */
+/** The parameters of a tool call. */
 export const CallParams = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   arguments: Type.Optional(JsonObject),
@@ -72,12 +85,15 @@ export const CallParams = Type.Object({
   ),
 })
 export type CallParams = Static<typeof CallParams>
-/** The parameters of the other methods that take some. */
+/** The parameters of the other methods that have some. */
 export const InitializeParams = Type.Object({ protocolVersion: Type.String() })
 export const ListParams = Type.Object({ cursor: Type.Optional(Type.String()) })
 export const CancelParams = Type.Object({ requestId: RpcId, reason: Type.Optional(Type.String()) })
 
-/** A tool as clients see it. `annotations` say only what the action says of itself: clients assume the worst of the rest. */
+/**
+ * A tool as clients see it. `annotations` contains only what the action declares; clients assume
+ * the worst for the rest.
+ */
 export interface McpTool {
   readonly name: string
   readonly title?: string
@@ -92,7 +108,7 @@ export interface McpTool {
   }
   readonly _meta?: JsonObject
 }
-/** What a call came to; with `isError` the text says why, for the model to read. */
+/** The result of a call. With `isError`, the text gives the reason, for the model to read. */
 export interface McpResult {
   readonly content: readonly { readonly type: 'text'; readonly text: string }[]
   readonly structuredContent?: JsonObject
@@ -100,13 +116,13 @@ export interface McpResult {
   readonly _meta?: JsonObject
 }
 
-/** The answer to a request. */
+/** The successful response to a request. */
 export const answered = (id: RpcId, result: object): McpAnswer => ({
   jsonrpc: '2.0',
   id,
   result: result as JsonObject,
 })
-/** The answer to a request that makes no sense. */
+/** The error response to an invalid request. */
 export const faulty = (
   id: RpcId,
   fault: keyof typeof faults,
@@ -117,7 +133,7 @@ export const faulty = (
   id,
   error: { code: faults[fault], message, ...(data && { data }) },
 })
-/** A message that nobody answers. */
+/** A notification, which gets no response. */
 export const notice = (method: string, params?: JsonObject): Static<typeof McpNotice> => ({
   jsonrpc: '2.0',
   method: `notifications/${method}`,

@@ -1,4 +1,7 @@
-/** The tools of a project over the Model Context Protocol: published workflows, actions, and looking at runs. */
+/**
+ * The tools of a project over the Model Context Protocol: published workflows, actions, and tools
+ * to inspect and cancel runs.
+ */
 import { command, stream } from '../contract.ts'
 import { checkMessage, McpAnswer, McpMessage, McpNotice } from './messages.ts'
 

@@ -1,12 +1,15 @@
 /**
- * The memory of an agent: entries by key, and the feed of what happened to them, which never carries content. What people
- * save over HTTP and what the agent remembers itself are one operation.
+ * The memory of an agent: entries by key, and the feed of their changes, which never contains
+ * content. Saving over HTTP and remembering by the agent itself are one operation.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 
-/** Bounds of a memory. Lengths are in characters; `entries` bounds what is not pinned, `pinned` what is. */
+/**
+ * Limits of a memory. Lengths are in characters. `entries` limits the unpinned entries, `pinned`
+ * the pinned ones.
+ */
 export const memoryLimits = {
   key: 256,
   content: 16_384,
@@ -15,7 +18,7 @@ export const memoryLimits = {
   entries: 1000,
   pinned: 1000,
 } as const
-/** Milliseconds for which changes are kept. */
+/** Milliseconds for which changes are stored. */
 export const MEMORY_RETENTION = 30 * 86_400_000
 
 export const MemoryKind = Type.Enum(['fact', 'preference', 'episode', 'summary'])
@@ -68,7 +71,7 @@ export const SaveMemory = Closed({
   pinned: Type.Optional(Type.Boolean()),
 })
 export type SaveMemory = Static<typeof SaveMemory>
-/** What schemas cannot say about an entry. */
+/** Checks the rules for an entry that schemas cannot express. */
 export const checkSaveMemory = ({ metadata }: SaveMemory) =>
   metadata && JSON.stringify(metadata).length > memoryLimits.metadata
     ? [
@@ -79,7 +82,7 @@ export const checkSaveMemory = ({ metadata }: SaveMemory) =>
       ]
     : []
 
-/** Events of a memory. Every change of an entry is one of the feed. */
+/** Events of a memory. Every change of an entry appears in the feed. */
 export type MemoryEvent =
   | (Event & {
       readonly type: 'memory.saved'
@@ -87,17 +90,19 @@ export type MemoryEvent =
       readonly change: MemoryChange
     })
   | (Event & { readonly type: 'memory.forgotten'; readonly change: MemoryChange })
-  /** The agent is gone, and all of this with it. */
+  /** The agent was deleted, and its whole memory with it. */
   | (Event & { readonly type: 'memory.cleared' })
 
-/** Commands that no client sends. `source_run_id`: the run in which the agent wants it. */
+/**
+ * Commands that clients cannot send. `source_run_id`: the run in which the agent sends the command.
+ */
 export type MemoryCommands = {
-  /** From the agent itself: what saving is over HTTP. */
+  /** From the agent itself: the same as saving over HTTP. */
   'memory.remember': {
     input: SaveMemory & { readonly memory_key: string; readonly source_run_id?: string }
     reply: MemoryEntry
   }
-  /** From the agent itself: what deleting is over HTTP. */
+  /** From the agent itself: the same as deleting over HTTP. */
   'memory.discard': {
     input: { readonly memory_key: string; readonly source_run_id?: string }
     reply: { readonly forgotten: boolean }

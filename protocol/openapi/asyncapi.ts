@@ -1,6 +1,6 @@
 /**
- * The AsyncAPI 3.0 document: the frames of event streams and of the worker socket. Routes come from the table, schemas from
- * the frames that the service sends and checks.
+ * The AsyncAPI 3.0 document: the frames of event streams and of the worker socket. Routes come from
+ * the table of rows; schemas come from the frames that the service sends and checks.
  */
 import type { TSchema } from 'typebox'
 import { api, type RowName } from '../api.ts'
@@ -12,7 +12,7 @@ import { streamFrames, type Frames } from './frames.ts'
 import { nameSchemas, pascal, type Names } from './schemas.ts'
 
 type Json = Readonly<Record<string, unknown>>
-/** A channel and who sends on it, as seen from the service. */
+/** A channel with its frames in each direction, as seen from the service. */
 interface Channel {
   readonly name: RowName
   readonly frames: Readonly<Record<'send' | 'receive', Frames>>
@@ -26,7 +26,10 @@ const channels: readonly Channel[] = [
   socket,
 ]
 
-/** The id of a message: of its channel and direction, because two channels may have events of one name. */
+/**
+ * The id of a message. It contains the channel and the direction, because two channels may have
+ * events with the same name.
+ */
 const messageId = ({ name }: Channel, direction: 'send' | 'receive', type: string): string =>
   `${name}.${direction === 'receive' ? 'from_worker.' : ''}${type}`
 const pairs = (channel: Channel) =>
@@ -88,7 +91,7 @@ const messagesOf = (channel: Channel, { reference }: Names): readonly (readonly 
     { name: type, contentType: 'application/json', payload: reference(schema) },
   ])
 
-/** A server of the document. @param address with scheme, without a slash at its end. */
+/** A server of the document. @param address with scheme, without a trailing slash. */
 function serverOf(address: string, description: string): Json {
   const [, protocol = 'http', host = '', base = ''] =
     /^(https?):\/\/([^/]+)(.*)$/.exec(address) ?? []
@@ -101,7 +104,7 @@ function serverOf(address: string, description: string): Json {
   }
 }
 
-/** The document. */
+/** Generates the AsyncAPI document. */
 export function asyncapi({ brand, version, public_url }: Described): Json {
   const frames: Record<string, TSchema> = {}
   for (const channel of channels)

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document: a fold over the table of rows. JSON Schema is what the rows are written in, so nothing is
- * described twice.
+ * The OpenAPI 3.1 document, derived from the table of rows. The rows are written in JSON Schema, so
+ * nothing is described twice.
  */
 import { FormError, unauthenticated, type Unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
@@ -10,7 +10,7 @@ import { productName } from '../naming.ts'
 import { withExample, type Examples } from './examples.ts'
 import { nameSchemas, type Names } from './schemas.ts'
 
-/** A row, or an operation without a credential. */
+/** A row, or an operation that needs no credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {
   readonly shape: Unauthenticated['shape'] & Partial<Pick<Row['shape'], 'permission'>>
   readonly headers?: Unauthenticated['headers']
@@ -71,7 +71,7 @@ function parametersOf(row: Operation, { reference }: Names, brand: string): Json
   ]
 }
 
-/** What a row takes, by content type. */
+/** The request body of a row, by content type. */
 function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Names): Json {
   if (!upload) return json(reference(body))
   const form = written(body) as { readonly properties?: Json }
@@ -86,7 +86,7 @@ function bodyOf({ body, upload }: Operation['shape'], { reference, written }: Na
   }
 }
 
-/** A stream of events. */
+/** The content of an event stream. */
 const events: Json = {
   'text/event-stream': {
     schema: {
@@ -96,7 +96,7 @@ const events: Json = {
     },
   },
 }
-/** What a row answers on success, by content type. */
+/** The reply of a row on success, by content type. */
 function contentOf({ shape, verb }: Operation, { reference }: Names): Json | undefined {
   if (!shape.reply) return undefined
   if (verb === 'blob') return { 'application/octet-stream': { schema: reference(shape.reply) } }
@@ -104,7 +104,10 @@ function contentOf({ shape, verb }: Operation, { reference }: Names): Json | und
   return shape.stream === 'accept' ? { ...json(reference(shape.reply)), ...events } : events
 }
 
-/** Every code that a row may refuse with: its own, and those of every row that is asked like it. */
+/**
+ * Every refusal code of a row: its own codes, and those of all rows with the same verb, method or
+ * path parameter.
+ */
 export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   const credential: Code[] = ['unauthorized', 'forbidden', 'permission_denied']
   const codes: Code[] = [
@@ -114,7 +117,7 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
     'internal',
     'service_unavailable',
   ]
-  // A command that takes no body says so to one that is sent.
+  // A command without a body also rejects a body that is sent.
   if (verb === 'command') codes.push('payload_too_large', 'unsupported_media_type')
   if (route.startsWith('POST ') && shape.permission !== undefined)
     codes.push('idempotency_key_conflict')
@@ -122,7 +125,7 @@ export function refusalsOf({ shape, verb, route }: Operation): Code[] {
   return [...new Set([...codes, ...(shape.errors ?? [])])]
 }
 
-/** Refusals of an operation that takes a form. */
+/** The refusals of an operation whose body is a form. */
 const formRefusals = ({ reference }: Names): Json =>
   Object.fromEntries(
     [
@@ -144,7 +147,7 @@ function responsesOf(row: Operation, names: Names): Json {
     ...(shape.alsoStatus ?? []),
     ...(shape.bare === undefined ? [] : [shape.bare]),
   ]
-  // A command that is answered by a stream is answered 200.
+  // A command that replies with a stream has status 200.
   const streams = row.verb === 'command' && shape.stream === 'accept'
   const success = (status: number): Json => {
     const given = {
@@ -226,17 +229,19 @@ function operationOf(name: string, row: Operation, names: Names, brand: string):
   }
 }
 
-/** What a document says about the installation that serves it. */
+/** The facts about the installation that a document contains. */
 export interface Described {
   readonly brand: string
   readonly version: string
-  /** Address of the service without a slash at its end; absent: the server that serves the document. */
+  /**
+   * Address of the service without a trailing slash; absent: the server that serves the document.
+   */
   readonly public_url?: string
   /** An example of each operation, by operation name. */
   readonly examples?: Examples
 }
 
-/** The document. */
+/** Generates the OpenAPI document. */
 export function openapi({ brand, version, public_url = '', examples = {} }: Described): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const operations: Readonly<Record<string, Operation>> = { ...api, ...unauthenticated }

@@ -1,18 +1,18 @@
 /**
- * Examples of operations: a request and its answer, as a real service gave it. They are kept in `examples.json`, which
- * `test/scenarios/first-use/examples.test.ts` records and checks.
+ * Examples of operations: a request and its response, recorded from a running service. They are
+ * stored in `examples.json`, which `test/scenarios/first-use/examples.test.ts` records and checks.
  */
 export interface Example {
   /** Values of the path slots. */
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Status of the answer. */
+  /** Status of the response. */
   readonly status: number
   /** JSON, or the text of a file or stream; absent: no body. */
   readonly answer?: unknown
 }
-/** By operation name. */
+/** Examples by operation name. */
 export type Examples = Readonly<Record<string, Example>>
 
 type Json = Readonly<Record<string, unknown>>
@@ -20,7 +20,10 @@ interface Content {
   readonly content?: Readonly<Record<string, Json>>
 }
 
-/** An operation of the document with its example at the parameters, the request body and the answer. */
+/**
+ * The operation of the document with its example in the parameters, the request body and the
+ * response.
+ */
 export function withExample(operation: Json, example: Example | undefined): Json {
   if (!example) return operation
   const { path = {}, query = {}, body, status, answer } = example
@@ -40,7 +43,10 @@ export function withExample(operation: Json, example: Example | undefined): Json
   }
 }
 
-/** Content with an example: a text stands at the types without named members, anything else at JSON and forms. */
+/**
+ * Adds an example to content: a text to media types without named members, any other value to JSON
+ * and forms.
+ */
 function filled(described: Content, example: unknown): Content {
   if (example === undefined || !described.content) return described
   const content = Object.entries(described.content).map(([type, media]) => {

@@ -1,4 +1,4 @@
-/** The frames of each stream of the table: by row name, then by event name. */
+/** The frames of each stream of the table, by row name and then by event name. */
 import { Type, type TSchema } from 'typebox'
 import type { RowName } from '../api.ts'
 import { ChannelEventRecord } from '../channels/schema.ts'
@@ -8,14 +8,14 @@ import { timelineTypes } from '../runs/events.ts'
 import { ProjectRunEvent, RunEventRecord } from '../runs/schema.ts'
 import { numberedFrames, transcriptFrames } from '../sessions/transcript/frames.ts'
 
-/** Says that entries between two cursors are no longer kept. */
+/** Reports that entries between two cursors are no longer stored. */
 const StreamReset = Type.Object({
   reason: Type.Literal('cursor_too_old'),
   requested: Type.Integer(),
   resumed_from: Type.Integer(),
 })
 const reset = { 'stream.reset': StreamReset }
-/** What a model says for a step, as it says it: no cursor, and sent once. */
+/** A chunk of a model's output for a step, sent live: it has no cursor and is sent only once. */
 const GenerationDelta = Type.Object({
   event_type: Type.Literal('generation.delta'),
   delta: JsonObject,
@@ -34,7 +34,7 @@ const each = <T extends TSchema>(types: Iterable<string>, schema: T) =>
 
 /** Frames by event name. */
 export type Frames = Readonly<Record<string, TSchema>>
-/** What the data of a frame is. Clients ignore events that they do not know. */
+/** The data schemas of the frames. Clients ignore events with unknown names. */
 export const streamFrames: { readonly [N in RowName]?: Frames } = {
   'run.events': {
     ...each(timelineTypes, RunEventRecord),

@@ -1,6 +1,6 @@
 /**
- * Named schemas of the API reference. Each record, request and reply has one name and is referenced by it. Names are
- * found by shape: two schemas with the same JSON have the same name.
+ * Named schemas of the API reference. Each record, request and reply has one name, by which it is
+ * referenced. Names are assigned by shape: two schemas with the same JSON have the same name.
  */
 import type { TSchema } from 'typebox'
 import * as access from '../access/rows.ts'
@@ -51,7 +51,7 @@ import * as steps from '../workflows/steps.ts'
 import { Selector, Toolkit, ToolkitBody } from '../toolkits/schema.ts'
 import { Worker } from '../workers/socket.ts'
 
-/** Names that were chosen. All other names are derived from the operation that uses the shape first. */
+/** Chosen names. All other names are derived from the first operation that uses the shape. */
 const chosen: Readonly<Record<string, unknown>> = {
   AcceptedEvent: events.Accepted,
   Action: actions.Action,
@@ -223,31 +223,36 @@ const REFERENCE = /"#\/components\/schemas\/(\w+)"/g
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Whether a schema is a shape worth a name: an object with members, or a choice. */
+/** Whether a schema deserves a name: it is an object with members, or a choice. */
 const isShape = (schema: unknown): schema is Json =>
   isObject(schema) &&
   (Array.isArray(schema['anyOf']) ||
     (isObject(schema['properties']) && Object.keys(schema['properties']).length > 0))
 
-/** An operation as far as its schemas are concerned. */
+/** The part of an operation that determines its schemas. */
 interface Described {
   readonly shape: Pick<Shape, 'body' | 'reply' | 'tag'>
 }
 
-/** The names of all schemas that some operations use. */
+/** The names of all schemas that a set of operations uses. */
 export interface Names {
   /** A schema as plain JSON, in which every named schema is a reference. */
   readonly reference: (schema: unknown) => unknown
-  /** A schema as plain JSON that is itself written out, and refers to what it contains. */
+  /**
+   * The schema itself as plain JSON, in which the named schemas that it contains are references.
+   */
   readonly written: (schema: unknown) => unknown
-  /** The named schemas that a part of a document refers to, themselves or through others: written out, in alphabetical order. */
+  /**
+   * The schemas that a part of a document refers to, directly or through others, written out in
+   * alphabetical order.
+   */
   readonly components: (part: unknown) => Json
 }
 
 /**
- * Name the schemas of operations.
+ * Names the schemas of operations.
  * @param operations by operation name.
- * @param more further schemas, by the names that they get unless their shapes are named already.
+ * @param more further schemas, by the names that they get unless their shapes already have names.
  */
 export function nameSchemas(
   operations: Readonly<Record<string, Described>>,
@@ -316,6 +321,6 @@ export function nameSchemas(
   }
 }
 
-/** `run.cancel_many` as `RunCancelMany`. */
+/** Converts an operation name such as `run.cancel_many` to `RunCancelMany`. */
 export const pascal = (operation: string): string =>
   operation.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())

@@ -1,15 +1,18 @@
 /**
- * What the edge, the organization and the projects say to each other besides the rows of the API, and the private events
- * that come of it.
+ * Commands that the edge, the organization and the projects exchange in addition to the API rows,
+ * and the private events that result from them.
  *
- * Handles of workflows are unique in the organization although each project writes its own workflows. Therefore the
- * organization keeps one CLAIM per workflow, made before the workflow:
- * H1. The edge picks a fresh workflow id, has the organization reserve the handle for it, then sends `workflow.create`
- *     with the reservation. A handle is granted to one project at a time; inside it, the project refuses duplicates.
- * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project swears that the
- *     workflow does not exist and never will: the organization asks once, a minute after the reservation, and the
- *     project refuses that id from then on. So an edge that dies between the two steps blocks a handle for a minute
- *     at most, and no delay of any message can give one handle to two projects.
+ * Handles of workflows are unique in the organization, although each project stores its own
+ * workflows. Therefore the organization stores one CLAIM per workflow, which is created before the
+ * workflow:
+ * H1. The edge generates a workflow id, requests a reservation of the handle for it from the
+ *     organization, then sends `workflow.create` with the reservation. The organization grants a
+ *     handle to one project at a time; inside that project, the project rejects duplicates.
+ * H2. A claim ends when its workflow is deleted, when its project is deleted, or when the project
+ *     guarantees that the workflow does not exist and never will. The organization asks for this
+ *     guarantee once, a minute after the reservation; the project rejects that id from then on. So
+ *     an edge that crashes between the two steps blocks a handle for at most a minute, and no
+ *     message delay can grant one handle to two projects.
  */
 import type { KeyMaterial } from '../access/rows.ts'
 import type { DeviceCommands } from '../access/device-rows.ts'
@@ -18,7 +21,10 @@ import type { SkillHoldCommands } from '../agents/capabilities.ts'
 import type { RunCommands } from '../internal.ts'
 import type { LoopsCommands } from '../loops/standing.ts'
 
-/** A granted reservation, as `workflow.create` carries it: the id the workflow gets and the handle it may use. */
+/**
+ * A granted reservation, as `workflow.create` contains it: the id of the new workflow, and the
+ * handle it may use.
+ */
 export interface Reserved {
   readonly id: string
   readonly handle: string
@@ -26,10 +32,16 @@ export interface Reserved {
   readonly organization: string
 }
 
-/** Internal commands of the organization. All but `handle.reserve` are total: repeated or late, they change nothing. */
+/**
+ * Internal commands of the organization. All but `handle.reserve` are total: repeated or late
+ * commands change nothing.
+ */
 export type OrganizationCommands = SkillHoldCommands &
   DeviceCommands & {
-    /** First start: the organization, its project `default` and the first Owner key. Does nothing when it exists. */
+    /**
+     * First start: creates the organization, its project `default` and the first Owner key. Does
+     * nothing when they exist.
+     */
     'organization.init': {
       input: { name: string; project_id: string; root_key: KeyMaterial & { id: string } }
       reply: undefined
@@ -38,7 +50,7 @@ export type OrganizationCommands = SkillHoldCommands &
     'key.touch': { input: { ids: readonly string[] }; reply: undefined }
     /** Refused with `already_exists` while another project holds the handle. */
     'handle.reserve': { input: { id: string; handle: string; project: string }; reply: undefined }
-    /** The workflow with this id is gone, or was never made and never will be. */
+    /** The workflow with this id was deleted, or does not exist and never will. */
     'handle.release': { input: { id: string }; reply: undefined }
     wake: { input: unknown; reply: undefined }
   }
@@ -48,16 +60,19 @@ export type ProjectCommands = LoopsCommands & {
   'key.touch': { input: { ids: readonly string[] }; reply: undefined }
   /** From the organization: release the claim of this workflow id unless the workflow exists. */
   'handle.settle': { input: { id: string; organization: string }; reply: undefined }
-  /** From the queue: the errand of taking somebody out of all channels is over. */
+  /** From the queue: the errand that removes a principal from all channels has ended. */
   'job.settled': RunCommands['job.settled']
 }
 
-/** Private events of a project: a principal (`id`) that was shut out is being taken out of all channels, by this errand. */
+/**
+ * Private events of a project: an errand is removing a disabled or deleted principal (`id`) from
+ * all channels.
+ */
 export type PartingEvent =
   | (Event & { readonly type: 'parting.begun'; readonly id: string; readonly job_id: string })
   | (Event & { readonly type: 'parting.ended'; readonly job_id: string })
 
-/** Private events of the organization about claims. `id` is the workflow's. */
+/** Private events of the organization about claims. `id` is the workflow's id. */
 export type ClaimEvent =
   | (Event & {
       readonly type: 'handle.reserved'
@@ -68,8 +83,8 @@ export type ClaimEvent =
   | (Event & { readonly type: 'handle.questioned'; readonly id: string; readonly project: string })
   | (Event & { readonly type: 'handle.released'; readonly id: string })
 /**
- * Private events of a project about claims: it uses the claim that this organization holds for it, or has no use for it
- * any more; `unused`: the workflow was never made.
+ * Private events of a project about claims: it uses the claim that this organization holds for it,
+ * or no longer needs it. `unused`: the workflow was never created.
  */
 export type HoldEvent =
   | (Event & { readonly type: 'handle.held'; readonly id: string; readonly organization: string })

@@ -141,7 +141,8 @@ export const projects = {
   }),
 } as const
 
-// Besides the contract's types: `organization`, `organization_action`, `personal_token`, and `secret` for the named secrets of a project.
+// In addition to the published types: `organization`, `organization_action`, `personal_token`, and
+// `secret` for the named secrets of a project.
 export const AuditEntry = Type.Object({
   id: Type.String(),
   org_id: Type.String(),

@@ -1,4 +1,4 @@
-/** Events of runs: what the journal keeps, and what of it the timeline shows. */
+/** Events of runs, and the part of them that the timeline shows. */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { RunRecord } from '../loops/record.ts'
@@ -6,7 +6,7 @@ import type { Patch } from '../patch.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { RunEventRecord, RunStep } from './schema.ts'
 
-/** Event types that belong to the timeline of a run; the others are its private bookkeeping. */
+/** Event types in the timeline of a run; the others are its private bookkeeping. */
 export const timelineTypes: ReadonlySet<string> = new Set([
   'run.started',
   'run.suspended',
@@ -42,7 +42,7 @@ export const timelineTypes: ReadonlySet<string> = new Set([
   'run.progress_stalled',
 ])
 
-/** Where a usage comes from. Absent in journals of earlier releases. */
+/** The source of a usage; absent in journals of earlier releases. */
 export interface UsageSource {
   readonly usage_id: string
   readonly agent_turn_id?: string
@@ -51,8 +51,9 @@ export interface UsageSource {
 }
 
 /**
- * An event of a run. `payload` is what the timeline shows. `run` and `row` are the fields of the run record and of the
- * step's record that it sets (null removes one): the actor and the views apply the same patch, so no rule exists twice.
+ * An event of a run. `payload` is what the timeline shows. `run` and `row` are the fields of the
+ * run record and of the step's record that the event sets (null removes a field). The actor and the
+ * views apply the same patch, so no rule exists twice.
  */
 export interface RunEvent extends Event {
   readonly type: RunEventType
@@ -60,9 +61,11 @@ export interface RunEvent extends Event {
   readonly payload?: JsonObject
   readonly run?: Patch<RunRecord>
   readonly row?: Patch<RunStep>
-  /** run.created only: what the run executes. */
+  /** run.created only: the spec that the run executes. */
   readonly spec?: Spec
-  /** usage.recorded only: what the list of usage events shows beside the payload. */
+  /**
+   * usage.recorded only: the data that the list of usage events shows in addition to the payload.
+   */
   readonly usage?: UsageSource
   /** Private data of the engine; never shown. */
   readonly private?: JsonObject
@@ -118,7 +121,10 @@ export type RunEventType =
   | 'turn.stopped'
   | 'run.progress_stalled'
 
-/** How an event changes what its run waits for from outside; undefined: not at all. An event that ends a run ends all its waits. */
+/**
+ * The event wait that an event opens or closes; undefined when it does neither. An event that ends
+ * a run also ends all its waits.
+ */
 export function waitChange({ type, payload = {} }: RunEvent):
   | {
       readonly opens: {
@@ -147,7 +153,11 @@ export function waitChange({ type, payload = {} }: RunEvent):
     : undefined
 }
 
-/** The timeline record of an event, as every client sees it. @param cursor of the event. @param created_at of its entry. */
+/**
+ * The timeline record of an event, as every client sees it.
+ * @param cursor of the event.
+ * @param created_at of its entry.
+ */
 export function timelineRecord(
   runId: string,
   cursor: number,

@@ -239,7 +239,8 @@ export const runs = {
     reply: RunEventPage,
     errors: ['not_found'],
   }),
-  // Cancelling, resuming and retrying have no key in their bodies: by the header alone a repeat of them is told.
+  // Cancelling, resuming and retrying have no key in their bodies: only the header identifies a
+  // repeat.
   'run.cancel': command(`POST ${P}/:id/cancellations`, {
     summary: 'Request cancellation',
     tag,
@@ -278,7 +279,7 @@ export const runs = {
     errors: ['not_found', 'conflict'],
   }),
 
-  // Forms that newer clients use for the same things.
+  // Forms of the same operations that newer clients use.
   'run.cancel_with_run': command(`POST ${P}/:id/cancel`, {
     summary: 'Request cancellation, answering the run',
     tag: 'compat',

@@ -1,4 +1,7 @@
-/** Records of runs: a run in the shape of its origin, its steps, its timeline, the frames of the project-wide stream. */
+/**
+ * Records of runs: a run in the shape of its origin, its steps, its timeline, and the frames of the
+ * project-wide stream.
+ */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
 import { JsonObject, Timestamp } from '../common.ts'
@@ -6,12 +9,15 @@ import { LoopRun, runStatuses } from '../loops/run.ts'
 import { Spec } from '../workflows/spec.ts'
 import { WaitingOn } from './waiting.ts'
 
-/** Statuses that never change again, unless a failed run is retried. */
+/** Final statuses, which change only when a failed run is retried. */
 export const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
 const isOfWorkflow = (run: Readonly<Record<string, unknown>>): boolean => 'definition_id' in run
 const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
-/** The additions of runs: a name and a description are published for runs of loops only. */
+/**
+ * The additions of runs: for runs of workflows, name and description are not part of the published
+ * record.
+ */
 export const runAdditions = additions(named)
 /** The additions of one run. */
 export const runDetailAdditions = additions({ ...named, waiting_on: {} })
@@ -73,7 +79,7 @@ export const WorkflowRunDetail = Type.Object({
   ),
   waiting_on: Type.Optional(WaitingOn),
 })
-/** A run of a loop, and what it waits for. */
+/** A run of a loop, and what it is waiting for. */
 export const LoopRunDetail = Type.Object({
   ...LoopRun.properties,
   waiting_on: Type.Optional(WaitingOn),
@@ -90,7 +96,7 @@ const stepStatuses = [
   'skipped',
   'cancelled',
 ] as const
-/** A step. */
+/** One step of a run, as clients see it. */
 export const RunStep = Type.Object({
   id: Type.String({ description: '<run_id>:<step_key>' }),
   run_id: Type.String(),

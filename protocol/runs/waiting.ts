@@ -1,8 +1,8 @@
-/** What something that does not move waits for. */
+/** The reason why a run, step or job makes no progress. */
 import { Type, type Static } from 'typebox'
 import { Timestamp } from '../common.ts'
 
-/** What a run, a step or a job waits for. */
+/** What a run, step or job is waiting for. */
 export const WaitingOn = Type.Object({
   kind: Type.Enum([
     'timer',

@@ -1,4 +1,4 @@
-/** Skills of projects and of the organization, and which of them agents have. */
+/** Skills of projects and of the organization, and their assignments to agents. */
 import { Type } from 'typebox'
 import { Closed, cutting, listOf } from '../common.ts'
 import { command, query } from '../contract.ts'

@@ -1,6 +1,7 @@
 /**
- * Skills: instructions that an agent loads when a turn needs them. Its `allowed_tools`, once it is loaded, restrict the rest
- * of the turn; a skill never adds a tool. Projects and the organization have skills of their own.
+ * Skills: instructions that an agent loads when a turn needs them. The `allowed_tools` of a loaded
+ * skill restrict the rest of the turn; a skill never adds a tool. Projects and the organization
+ * each have their own skills.
  */
 import { Type, type Static } from 'typebox'
 import type { Changes } from '../workflows/rows.ts'
@@ -9,7 +10,7 @@ import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
 
-/** Bounds of skills. Lengths are in characters. */
+/** Limits of skills. Lengths are in characters. */
 export const skillLimits = {
   name: 80,
   description: 1000,
@@ -41,7 +42,7 @@ export const Skill = Type.Object({
   updated_at: Timestamp,
 })
 export type Skill = Static<typeof Skill>
-/** The body of a creation and of a replacement. */
+/** The body of a creation or a replacement. */
 export const SkillBody = Closed({
   name: Type.String({ minLength: 1, maxLength: skillLimits.name }),
   instructions: Type.String({ minLength: 1, maxLength: skillLimits.instructions }),
@@ -50,13 +51,16 @@ export const SkillBody = Closed({
   tags: Type.Optional(Tags),
 })
 export type SkillBody = Static<typeof SkillBody>
-/** Markdown that may begin with front matter; the name that is given wins over the one in it. */
+/**
+ * Markdown that may start with front matter; the name in the request takes precedence over the one
+ * there.
+ */
 export const ImportSkill = Closed({
   content: Type.String({ minLength: 1, maxLength: skillLimits.import }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: skillLimits.name })),
 })
 
-/** Of a project, and of the organization for its own. */
+/** An event of a project about its skills, or of the organization about its own. */
 export type SkillEvent =
   | (Event & { readonly type: 'skill.created'; readonly id: string; readonly skill: Skill })
   | (Event & {
@@ -65,5 +69,5 @@ export type SkillEvent =
       readonly skill: Patch<Skill>
       readonly changes: Changes
     })
-  /** It is taken from all agents of the project that have it. */
+  /** Its assignments to agents of the project are deleted with it. */
   | (Event & { readonly type: 'skill.deleted'; readonly id: string; readonly name: string })

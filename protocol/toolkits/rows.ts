@@ -1,4 +1,4 @@
-/** Toolkits, and which of them agents have. */
+/** Toolkits, and their assignments to agents. */
 import { Type } from 'typebox'
 import { ToolManifest } from '../agents/manifest.ts'
 import { Closed, cutting, listOf, many } from '../common.ts'

@@ -1,4 +1,7 @@
-/** Toolkits: named sets of tools that agents are given. A selector names actions, also such that do not exist yet. */
+/**
+ * Toolkits: named sets of tools that are assigned to agents. A selector may match actions that do
+ * not exist yet.
+ */
 import { Type, type Static } from 'typebox'
 import type { Changes } from '../workflows/rows.ts'
 import { Closed, Tags, Timestamp } from '../common.ts'
@@ -6,7 +9,7 @@ import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 
-/** Bounds of toolkits. Lengths are in characters. */
+/** Limits of toolkits. Lengths are in characters. */
 export const toolkitLimits = {
   name: 80,
   description: 1000,
@@ -22,8 +25,9 @@ export const Selector = Closed({
   selector: Type.String(text),
 })
 /**
- * `exact`: the action of this name; `group`: the members of a named group, or of all names below it; `platform` and `custom`:
- * a pattern over the actions of the service and over those of the project and the organization; `wildcard`: over all.
+ * `exact`: the action with this name; `group`: the members of a named group, or all names below it;
+ * `platform` and `custom`: a pattern over the actions of the service, or over those of the project
+ * and the organization; `wildcard`: a pattern over all actions.
  */
 export type Selector = Static<typeof Selector>
 const Selectors = Type.Array(Selector, { maxItems: toolkitLimits.selectors })
@@ -34,7 +38,7 @@ const Grant = Closed({
   action_name: Type.Optional(Type.String({ ...text, description: 'An older way to say exact' })),
 })
 type Grant = Static<typeof Grant>
-/** What a schema cannot say about the entries of a request. */
+/** Checks the rules for the selectors of a request that a schema cannot express. */
 export const checkGrants = ({
   actions = [],
 }: {
@@ -55,7 +59,7 @@ export const checkGrants = ({
         ]
       : []
   })
-/** An entry of a request as it is kept. */
+/** The stored form of a selector in a request. */
 export const selectorOf = ({
   selector_type = 'exact',
   selector = '',
@@ -75,7 +79,7 @@ export const Toolkit = Type.Object({
   updated_at: Timestamp,
 })
 export type Toolkit = Static<typeof Toolkit>
-/** The body of a creation and of a replacement. */
+/** The body of a creation or a replacement. */
 export const ToolkitBody = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),
   description: Type.Optional(Type.String({ maxLength: toolkitLimits.description })),
@@ -91,10 +95,14 @@ export type ToolkitEvent =
       readonly toolkit: Patch<Toolkit>
       readonly changes: Changes
     })
-  /** It is taken from all agents that have it. */
+  /** Its assignments to agents are deleted with it. */
   | (Event & { readonly type: 'toolkit.deleted'; readonly id: string; readonly name: string })
 
-/** Toolkits that every project has. @param brand lower case. @param since when the project was made. */
+/**
+ * Toolkits that every project has.
+ * @param brand lower case.
+ * @param since the creation time of the project.
+ */
 export const systemToolkits = (brand: string, since: string): Toolkit[] => [
   {
     id: 'kit_system_all',
@@ -115,6 +123,6 @@ export const systemToolkits = (brand: string, since: string): Toolkit[] => [
     updated_at: since,
   },
 ]
-/** Whether a toolkit of the service has this id. */
+/** Whether this is the id of one of the service's toolkits. */
 export const isSystemToolkit = (id: string): boolean =>
   id === 'kit_system_all' || id === 'kit_system_memory'

@@ -1,9 +1,12 @@
-/** Usage events: what was spent, one event for each answer of a model, across the projects of the organization. */
+/**
+ * Usage events: expenses across the projects of the organization, one event for each model
+ * response.
+ */
 import { Type, type Static } from 'typebox'
 import { Closed, many, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'
 
-/** Something that was spent. Texts are empty where they do not apply. */
+/** One expense. Texts are empty where they do not apply. */
 export const UsageEvent = Type.Object({
   id: Type.String(),
   project_id: Type.String(),
@@ -35,7 +38,7 @@ export const UsageEvent = Type.Object({
   created_at: Timestamp,
 })
 export type UsageEvent = Static<typeof UsageEvent>
-/** Sums over all events that the filters match, on every page. */
+/** Sums over all events that match the filters, on every page. */
 const totals = {
   total_raw_quantity: Type.Integer(),
   total_credit_cost: Type.Number(),

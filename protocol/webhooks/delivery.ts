@@ -1,11 +1,12 @@
 /**
- * Signed deliveries to receivers outside: how they are opened, attempted and ended. One actor per delivery decides; a job of
- * the service's own makes one attempt.
+ * Signed deliveries to external receivers: how they are opened, attempted and ended. One actor per
+ * delivery holds its state; a job of the service itself makes one attempt.
  *
  *     pending → processing → delivered | failed
  *        ↑ back-off   ↓
  *
- * Id and body of a delivery stay the same over all attempts; what signs it, and where it goes, is looked up for each.
+ * Id and body of a delivery stay the same over all attempts; its secret and its address are looked
+ * up for each attempt.
  */
 import type { DeliveryRecord } from './rows.ts'
 import type { JsonObject } from '../common.ts'
@@ -16,21 +17,25 @@ import type { Patch } from '../patch.ts'
 
 /** The queue of deliveries; each project has one in every shard. */
 export const DELIVERIES = '$deliveries'
-/** Attempts in all, the first one included. */
+/** Maximum number of attempts, the first one included. */
 export const ATTEMPTS = 10
-/** Milliseconds in which a test delivery must be begun: nobody waits for it later. */
+/**
+ * Milliseconds within which a test delivery must start, because its caller does not wait longer.
+ */
 export const PROMPT = 15_000
 /** Milliseconds before the second attempt, the third, and so on. */
 const PAUSES = [
   5_000, 30_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ] as const
 const JITTER = 0.2
-/** A receiver that asks for more is not waited for longer, in milliseconds. */
+/** The longest wait that a receiver can request, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 3_600_000
 
 /**
- * Milliseconds until the next attempt. @param attempts made so far, 1 at least. @param chance from 0 to 1.
- * @param asked milliseconds for which the receiver wants to be left alone.
+ * Milliseconds until the next attempt.
+ * @param attempts made so far, at least 1.
+ * @param chance random number from 0 to 1.
+ * @param asked milliseconds that the receiver asked the service to wait.
  */
 export function pauseAfter(attempts: number, chance: number, asked = 0): number {
   const pause = PAUSES[Math.min(PAUSES.length, Math.max(1, attempts)) - 1] as number
@@ -39,7 +44,10 @@ export function pauseAfter(attempts: number, chance: number, asked = 0): number 
   )
 }
 
-/** Where a delivery goes: to a webhook as it is configured at each attempt (or, for a test, to `url`), or to the subscriber of an interaction. */
+/**
+ * The destination of a delivery: a webhook as configured at the time of each attempt (or, for a
+ * test, `url`), or the subscriber of an interaction.
+ */
 type Destination =
   | ({ readonly kind: 'webhook'; readonly webhook_id: string; readonly url?: string } & UrlParts)
   | ({
@@ -47,20 +55,23 @@ type Destination =
       readonly callback_url: string
       readonly secret_ref: string
     } & UrlParts)
-/** A delivery that is due. `once`: a test, which has one attempt and is on no list. */
+/** A delivery that is due. `once`: a test, which has one attempt and appears in no list. */
 export interface DeliveryOpening {
   readonly to: Destination
   readonly event_type: string
   readonly body: JsonObject
   readonly run_id?: string
   /**
-   * The id of the private session that the event happened in. An attempt is made only if the webhook's last editor may read it;
-   * only its readers are shown the delivery.
+   * The id of the private session in which the event happened. An attempt is made only if the
+   * webhook's last editor may read the session; only readers of the session see the delivery.
    */
   readonly private_session?: string
   readonly once?: true
 }
-/** How an attempt went. `pause`: milliseconds until the next one; absent when another cannot help. */
+/**
+ * The outcome of an attempt. `pause`: milliseconds until the next attempt; absent when a retry
+ * cannot help.
+ */
 export interface AttemptOutcome {
   readonly delivered: boolean
   readonly response_code?: number
@@ -68,23 +79,28 @@ export interface AttemptOutcome {
   readonly pause?: number
   readonly latency_ms?: number
 }
-/** What a delivery has come to, for whoever waits for it. */
+/** The outcome of a delivery, for a caller that waits for it. */
 export interface DeliveryOutcome
   extends Pick<DeliveryRecord, 'status' | 'response_code' | 'last_error'> {
   readonly latency_ms?: number
 }
 
-/** Decided by a delivery. All are total and harmless when repeated. */
+/** Commands handled by a delivery. All are total and idempotent. */
 export type DeliveryCommands = {
-  /** From whoever has something to say. */
+  /** From the producer of the event. */
   'delivery.open': { input: DeliveryOpening; reply: undefined }
-  /** From an executor that holds the job: an attempt begins; `attempt` is its number, 0 when the attempt is not wanted. */
+  /**
+   * From an executor that holds the job: start an attempt. `attempt` is its number, or 0 when no
+   * attempt is needed.
+   */
   'delivery.begin': { input: { job_id: string }; reply: { attempt: number } }
-  /** From the queue: the job of an attempt is over. A completed one carries an `AttemptOutcome`. */
+  /**
+   * From the queue: the job of an attempt has ended. A completed job contains an `AttemptOutcome`.
+   */
   'job.settled': { input: RunCommands['job.settled']['input']; reply: undefined }
   wake: { input: unknown; reply: undefined }
 }
-/** What happened to a delivery; `delivery` is the patch of its record. */
+/** An event of a delivery; `delivery` is the patch of its record. */
 export type DeliveryEvent = Event & {
   readonly id: string
   readonly delivery: Patch<DeliveryRecord>
@@ -95,7 +111,7 @@ export type DeliveryEvent = Event & {
         readonly job_id: string
         readonly at: number
       }
-    /** Its pause is over. */
+    /** The pause before the next attempt has ended. */
     | { readonly type: 'delivery.due'; readonly job_id: string }
     | { readonly type: 'delivery.begun' }
     /** Another attempt follows at `at`, Unix milliseconds. */

@@ -1,4 +1,4 @@
-/** Webhooks: who is told of the events of a project, and what became of each delivery. */
+/** Webhooks: receivers of a project's events, and the state of each delivery. */
 import { Type, type Static } from 'typebox'
 import { Closed, Tags, Timestamp, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -87,7 +87,7 @@ const SecretRotated = Type.Object({
   signing_secret: SigningSecret,
 })
 
-/** What is wrong with a webhook as far as its words say it; whether the address may be called is asked at the edge. */
+/** The faults that the webhook's fields show; the edge checks whether the address may be called. */
 function check({ events = [], url = '' }: Static<typeof UpdateWebhook>): FieldError[] {
   const faults = checkHookTypes(events, 'events')
   if (url === '') return faults

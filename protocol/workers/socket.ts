@@ -1,6 +1,7 @@
 /**
- * The worker socket: frames up, frames down, error and close codes, timing; and the messages that the engine and the
- * gateways exchange about workers. Frames are JSON text, one object per message.
+ * The worker socket: frames in both directions, error and close codes, and timing; and the messages
+ * that the engine and the gateways exchange about workers. Frames are JSON text, one object per
+ * message.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject, Timestamp, cutting, listOf } from '../common.ts'
@@ -24,7 +25,10 @@ const Models = Type.Optional(
 )
 const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
-/** Frames a worker sends, by `type`. Unknown members are tolerated: workers are older and newer than the server. */
+/**
+ * Frames that a worker sends, by `type`. Unknown members are accepted, because workers may be older
+ * or newer than the server.
+ */
 export const up = {
   'worker.register': Type.Object({
     type: Type.Literal('worker.register'),
@@ -93,7 +97,7 @@ export const up = {
 } as const
 export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof up]
 export type Register = Static<(typeof up)['worker.register']>
-/** Filters of a claim: absent means any. */
+/** Filters of a claim; an absent filter matches any value. */
 export interface Filters {
   readonly queues?: readonly string[]
   readonly action_names?: readonly string[]
@@ -101,7 +105,7 @@ export interface Filters {
   readonly environment_id?: string
 }
 
-/** A leased job as a worker gets it: a closed object. */
+/** A leased job as a worker receives it; a closed object. */
 export const ClaimedJob = Type.Object(
   {
     id: Type.String(),
@@ -150,7 +154,7 @@ const frameErrors = [
   'rate_limit_exceeded',
 ] as const
 export type FrameError = (typeof frameErrors)[number]
-/** Frames the server sends, by `type`. */
+/** Frames that the server sends, by `type`. */
 export const down = {
   'worker.registered': Type.Object({
     type: Type.Literal('worker.registered'),
@@ -199,7 +203,10 @@ export const down = {
 } as const
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
-/** Close codes; clients only take a reconnect delay from them, so none is 1000 or 1001 unless the worker drained. */
+/**
+ * Close codes. Clients derive only a reconnect delay from them, so 1000 is used only for a drained
+ * worker, and 1001 never.
+ */
 export const closeCodes = {
   drained: 1000,
   internal: 1011,
@@ -214,11 +221,19 @@ export const closeCodes = {
   too_many_frames: 4429,
 } as const
 
-/** Sub-protocols for clients that cannot set headers: the first is selected, the second carries the key in base64url. */
+/**
+ * Sub-protocols for clients that cannot set headers: the server selects the first; the second
+ * contains the key in base64url.
+ */
 export const socketProtocol = 'service.worker.v1'
 export const socketBearerPrefix = 'service.bearer.'
 
-/** Bytes: largest inbound frame, largest result of a job kept, largest result of a run (as JSON, which clients must be able to read as one line of a stream), largest job spec handed out, largest outbound frame. */
+/**
+ * Size limits in bytes: `frame`, an inbound frame; `result`, the result of a job; `output`, the
+ * output of a run (as JSON, which clients must be able to read as one line of a stream); `outputs`,
+ * all step outputs that a run stores; `spec`, the spec of an assigned job; `outbound`, an outbound
+ * frame.
+ */
 export const sizes = {
   frame: 16 * 1_048_576,
   result: 1_048_576,
@@ -228,7 +243,7 @@ export const sizes = {
   outbound: 900 * 1024,
 } as const
 
-/** Timing in seconds. Constraints between them are checked at start. */
+/** Timing in seconds. The constraints between the values are checked at start. */
 export interface WorkerTiming {
   readonly cadence: number
   readonly lease: number
@@ -245,7 +260,10 @@ export const defaultTiming: WorkerTiming = {
   takeover: 60,
   register: 30,
 }
-/** What is wrong with a timing, or nothing: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale > 2 × cadence, takeover ≤ stale. */
+/**
+ * The faults of a timing. It must satisfy: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale
+ * > 2 × cadence, takeover ≤ stale.
+ */
 export function checkTiming(t: WorkerTiming): string[] {
   const faults: string[] = []
   if (t.cadence > 55) faults.push('heartbeat cadence must be at most 55 s')
@@ -304,10 +322,10 @@ export const workers = {
   }),
 } as const
 
-/** What the registry keeps of a worker instance. Times in Unix milliseconds. */
+/** The registry's record of a worker instance. Times are in Unix milliseconds. */
 export interface Registration {
   readonly instance: string
-  /** Id of the worker session; its token is kept as a hash only (SHA-256, hex). */
+  /** Id of the worker session; its token is stored only as a hash (SHA-256, hex). */
   readonly session: string
   readonly token_hash: string
   readonly generation: number
@@ -325,7 +343,7 @@ export interface Registration {
 }
 /** An event of a worker instance's registry entry. */
 export type WorkerEvent =
-  /** It has registered, or takes something else from now on. */
+  /** The worker registered, or changed the work that it accepts. */
   | (Event & {
       readonly type: 'worker.registered'
       readonly registration: Registration
@@ -345,9 +363,12 @@ export type WorkerEvent =
     })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })
 
-/** Messages to one gateway's mailbox (`subjects.gateway`). Each is answered `{ok: boolean}`. */
+/** Messages to one gateway's mailbox (`subjects.gateway`). The reply to each is `{ok: boolean}`. */
 export type GatewayMessage =
-  /** Deliver a leased job to a worker session; `ok: false` when the session is not here: then the lease is released. */
+  /**
+   * Deliver a leased job to a worker session. `ok: false` when the session is not connected here;
+   * the lease is then released.
+   */
   | {
       readonly type: 'assign'
       readonly project: string
@@ -370,24 +391,28 @@ export type GatewayMessage =
       readonly generation: number
     }
   | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** Forget cached configuration of a project or of the organization before answering. */
+  /** Drop the cached configuration of a project or of the organization before replying. */
   | { readonly type: 'forget'; readonly project: string }
 
-/** An offer of jobs to gateways (`subjects.offer`), in handing-out order, and the answer of the one that takes some. */
+/** An offer of jobs to gateways (`subjects.offer`), in the order of assignment. */
 export interface Offer {
   readonly project: string
   readonly queue: string
   readonly jobs: readonly JobHeader[]
-  /** The shard whose jobs these are; absent in offers of earlier releases. */
+  /** The shard of these jobs; absent in offers of earlier releases. */
   readonly source?: string
-  /** The jobs have just come into line, and the answer is needed at once. */
+  /** The jobs were just enqueued, and the answer is needed at once. */
   readonly ahead?: true
 }
+/** The answer of a gateway or executor that accepts jobs of an offer. */
 export interface Taking {
   readonly gateway: string
   readonly takes: readonly Take[]
-  /** Nothing was taken because no slot is free right now; the gateway has stopped listening, so another one may be asked at once. */
+  /**
+   * No job was accepted because no slot is free now. The gateway has unsubscribed, so another one
+   * can receive the offer at once.
+   */
   readonly busy?: true
-  /** What was left is work that the service does itself: no worker gets it. */
+  /** The remaining jobs are work that the service itself does; no worker receives it. */
   readonly served?: true
 }

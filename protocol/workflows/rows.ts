@@ -151,5 +151,5 @@ export type WorkflowEvent =
       readonly changes: Changes
     })
   | (Event & { readonly type: 'workflow.deleted'; readonly id: string; readonly name: string })
-/** What changed, for the audit log: attribute → from, to. Secrets and specs never appear. */
+/** Changes for the audit log: attribute → from, to. Secrets and specs never appear. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>

@@ -1,4 +1,7 @@
-/** What a saved definition says that will not happen: it is stored as it is, and its author is warned. */
+/**
+ * Warnings about parts of a saved definition that can have no effect: the definition is stored
+ * unchanged, and its author is warned.
+ */
 import { Type, type Static } from 'typebox'
 import { additions } from '../additions.ts'
 import { isPublishable } from '../events/types.ts'
@@ -21,7 +24,10 @@ interface Definition {
   readonly spec?: { readonly steps?: readonly Step[] }
 }
 
-/** Warnings about a loop or a workflow: its triggers and its waits, those of branches and items included. */
+/**
+ * Warnings about the triggers and waits of a loop or a workflow, including waits in branches and
+ * items.
+ */
 function warningsOf({ triggers, steps, spec }: Definition): SavedWarning[] {
   return [
     ...(triggers ?? []).flatMap((trigger, at) =>

@@ -1,6 +1,7 @@
 /**
- * The authoring form of a workflow: the steps vocabulary. The schema says the shape; `checkSpec` says what a schema
- * cannot (unique ids, compiled expressions, durations), each fault with its exact path.
+ * The authoring form of a workflow: the steps and their settings. The schema defines the shape;
+ * `checkSpec` checks what a schema cannot (unique ids, compiled expressions, durations) and gives
+ * each fault its exact path.
  */
 import { Type, type Static } from 'typebox'
 import { Closed, Duration, JsonObject } from '../common.ts'
@@ -16,7 +17,10 @@ export const DeclaredInput = Closed({
 const Declared = Type.Record(Type.String(), DeclaredInput)
 const count = Type.Optional(Type.Integer({ minimum: 0 }))
 const money = Type.Optional(Type.Number({ minimum: 0 }))
-/** Guardrails of a run; absent or 0: no bound. Money is counted as usages are recorded. Daily budgets and failures in a row are those of a loop. */
+/**
+ * Limits of a run; absent or 0: no limit, except for `max_steps`. Money is counted when usages are
+ * recorded. Limits on daily budgets and consecutive failures belong to loops.
+ */
 export const Limits = Closed({
   wall_clock_timeout: Type.Optional(Duration),
   max_steps: Type.Optional(
@@ -76,7 +80,10 @@ export const Spec = Closed({
 })
 export type Spec = Static<typeof Spec>
 
-/** The workflows that steps of a spec name, each once, by what the steps call them: id or handle, or the name of the action. Cheap when there are none. */
+/**
+ * The workflows that steps of a spec refer to, each once, as the steps write them: id, handle, or
+ * action name. The call is cheap when there are none.
+ */
 export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
   ...new Set(
     namesIn(steps, ({ kind, config }) =>
@@ -88,7 +95,7 @@ export const workflowsNamed = ({ steps }: Pick<Spec, 'steps'>): string[] => [
     ),
   ),
 ]
-/** The actions that steps and cleanup of a spec name, each once. */
+/** The actions that the steps and the cleanup of a spec refer to, each once. */
 export const actionsNamed = ({
   steps,
   cleanup = [],

@@ -1,7 +1,9 @@
 /**
- * The steps of the authoring form: one schema for each kind. What a schema cannot say about a kind is in `language/kinds.ts`.
+ * The steps of the authoring form: one schema for each kind. `rules/workflow-check/kinds.ts` checks
+ * what a schema cannot express about a kind.
  *
- * Steps that hold other steps hold plain ones: what is nested deeper is a workflow of its own, which a `loop` step runs.
+ * A step that contains steps contains only plain ones; deeper nesting needs a separate workflow,
+ * which a `loop` step runs.
  */
 import { Type, type Static, type TSchema } from 'typebox'
 import { Closed, Duration, JsonObject, Timestamp } from '../common.ts'
@@ -58,7 +60,7 @@ const action = {
   parameters: Type.Optional(JsonObject),
 }
 export const ActionStep = kindOf('action', Closed(action))
-/** An action of a cleanup: members that mean nothing to the service are kept. */
+/** An action of a cleanup. Members that the service does not use are retained. */
 export const CleanupStep = Type.Object(
   {
     ...step,
@@ -148,7 +150,11 @@ export const LoopStep = kindOf(
 )
 
 const effort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
-/** In which session the turns of a run's agents are: found by `name`, below the loop (`loop`, which `auto` means) or the agent; what is there decides over what a new one would be made with. */
+/**
+ * The session of an agent step's turns. The session is found by `name`, below the loop (`loop`, the
+ * meaning of `auto`) or the agent. An existing session keeps its settings; these apply only to a
+ * new one.
+ */
 export const SessionPolicy = Closed({
   scope: Type.Optional(Type.Enum(['auto', 'loop', 'agent'])),
   name: Type.Optional(Type.String({ maxLength: 4096 })),
@@ -207,7 +213,7 @@ export const AgentStep = kindOf(
   }),
 )
 
-/** A step that holds no other steps. */
+/** A step that contains no other steps. */
 export const PlainStep = Type.Union([
   ActionStep,
   SleepStep,
