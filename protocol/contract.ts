@@ -169,7 +169,7 @@ export type Input<R extends Row> = { readonly [K in Slots<R['route']>]: string }
 export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T extends TSchema }
   ? Static<T>
   : undefined
-/** The command rows that one kind of actor decides, by row name. */
+/** The command rows that one kind of actor handles, by row name. */
 export type CommandsOf<T extends Table, K extends Kind> = {
   [N in keyof T as T[N] extends { readonly shape: { readonly as: string } }
     ? never
@@ -181,7 +181,7 @@ export type CommandsOf<T extends Table, K extends Kind> = {
       : never]: T[N]
 }
 
-/** Method and path of a row. */
+/** Splits the route of a row into method, path and slot names. */
 export function routeOf(row: Pick<Row, 'route'>): {
   method: string
   path: string

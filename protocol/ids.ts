@@ -1,8 +1,8 @@
 /**
- * * Identifiers: `<prefix>_<26 characters of Crockford base32>`, laid out as a ULID (48 bits of
- * time, then randomness; https://github.com/ulid/spec) whose last two characters are the SLOT,
- * 0..1023. The slot decides the shard, so every gateway routes every id without a lookup, and
- * children made with their parent's slot commit together with it.
+ * Identifiers: `<prefix>_<26 characters of Crockford base32>`. They have the layout of a ULID (48
+ * bits of time, then randomness; https://github.com/ulid/spec), but the last two characters are the
+ * SLOT, 0..1023. The slot determines the shard, so every gateway routes every id without a lookup.
+ * Child records created in their parent's slot commit together with it.
  */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 

@@ -231,7 +231,7 @@ export type RunCommands = {
  */
 export interface TurnWanted {
   readonly turn_id: string
-  /** Id or name. */
+  /** Id or name of the agent. */
   readonly agent?: string
   /** The principal that the run works for; absent: the service. */
   readonly asker?: string

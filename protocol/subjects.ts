@@ -58,7 +58,7 @@ export const names = {
   config: 'CONFIG',
   /** KV bucket of node and shard leases. */
   cluster: 'CLUSTER',
-  /** Object store of values too large for an entry. */
+  /** Object store for values too large for a journal entry. */
   blobs: 'BLOBS',
 }
 
@@ -93,7 +93,7 @@ export const subjects = {
   demandAll: 'demand.*',
   /** Probes and greetings of a node, which it answers while it is alive. */
   node: (node: string) => `node.${token(node)}`,
-  /** The mailbox of one gateway: assigned jobs, cancels, barriers. */
+  /** The mailbox of one gateway: assigned jobs, cancellations, and cache invalidations. */
   gateway: (node: string) => `gateway.${node}`,
   /** The mailbox name of an executor, distinct from that of a gateway on the same node. */
   executor: (node: string) => `x-${node}`,

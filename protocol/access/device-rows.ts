@@ -125,7 +125,7 @@ export type DeviceEvent =
         readonly type: 'device.requested'
         readonly id: string
         readonly user_code: string
-        /** Unix milliseconds. */
+        /** Expiry in Unix milliseconds. */
         readonly expires_at: number
       })
   | (Event & { readonly type: 'device.polled'; readonly id: string; readonly at: number })

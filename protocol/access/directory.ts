@@ -22,7 +22,7 @@ export interface OrganizationDirectory {
   readonly handles: Readonly<Record<string, string>>
   /** Names of the organization's skills by id. */
   readonly skills: Readonly<Record<string, string>>
-  /** Its actions by name; absent from an owner of an older release. */
+  /** The organization's actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 export interface ProjectDirectory {
@@ -31,9 +31,9 @@ export interface ProjectDirectory {
   readonly keys: Readonly<Record<string, ApiKey>>
   /** Principals by id, with the ids of their roles. */
   readonly principals: Readonly<Record<string, PrincipalRecord>>
-  /** Custom roles. */
+  /** Custom roles by id. */
   readonly roles: Readonly<Record<string, KeptRole>>
-  /** Oldest first. */
+  /** Role assignments, oldest first. */
   readonly assignments: readonly RoleAssignment[]
   /** Workflows by id; the spec of a version is read when a run starts. */
   readonly workflows: Readonly<
@@ -49,7 +49,7 @@ export interface ProjectDirectory {
   >
   /** Agents by id; the data that a turn needs is read when the turn starts. */
   readonly agents: Readonly<Record<string, AgentEntry>>
-  /** Its actions by name; absent from an owner of an older release. */
+  /** The project's actions by name; absent from an owner of an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 /**

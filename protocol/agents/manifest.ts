@@ -50,7 +50,7 @@ export interface ManifestOf {
   readonly entries: readonly CatalogEntry[]
   readonly skill_name?: string
   readonly allowed_tools?: readonly string[]
-  /** Lower-case brand. */
+  /** The brand in lower case. */
   readonly brand: string
 }
 

@@ -110,7 +110,11 @@ export const ChannelEventRecord = Type.Object({
   created_at: Timestamp,
 })
 export type ChannelEventRecord = Static<typeof ChannelEventRecord>
-/** The record of an event. @param cursor of the event. @param created_at of its entry. */
+/**
+ * Creates the stream record of a channel event.
+ * @param cursor of the event.
+ * @param created_at of its entry.
+ */
 export const channelEventRecord = (
   channel_id: string,
   cursor: number,

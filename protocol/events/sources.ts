@@ -19,15 +19,15 @@ export const MAX_CHAIN_DEPTH = 8
  * that triggers start for it is limited (docs/loops.md).
  */
 export interface Chain {
-  /** `sevt_…` */
+  /** Id of the root event: `sevt_…`. */
   readonly root: string
   readonly loops: readonly string[]
 }
-/** Limits of the runs that triggers start for events that runs caused. */
+/** Limits of the runs that triggers start for events that were caused by runs. */
 export interface TriggerLimits {
-  /** Runs for events of one tree. */
+  /** Maximum runs for the events of one tree. */
   readonly per_root: number
-  /** Runs of one loop in one minute. */
+  /** Maximum runs of one loop per minute. */
   readonly per_minute: number
 }
 
@@ -76,7 +76,7 @@ export interface ServicePublication extends Publication {
 }
 /** A published event. `truncated` in its payload: some members were too large to store. */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
-  /** `sevt_…` */
+  /** Id of the event: `sevt_…`. */
   readonly id: string
   readonly occurred_at: string
 }
@@ -139,7 +139,7 @@ export interface Recalled {
  * idempotent.
  */
 export type SourceCommands = {
-  /** From a producer: publish. */
+  /** From a producer: publish an event. */
   'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
   /**
    * From a loop: the complete list of its triggers that watch events. `version` detects outdated

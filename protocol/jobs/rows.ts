@@ -9,7 +9,7 @@ import { WaitingOn } from '../runs/waiting.ts'
 
 const jobStatuses = ['queued', 'claimed', 'completed', 'failed', 'cancelled'] as const
 
-/** The additions of a job; see `Job`. */
+/** The additions of a job's record; see `Job`. */
 export const jobAdditions = additions({ priority: {}, fairness_key: {}, waiting_on: {} })
 /** One job as clients see it. */
 export const Job = Type.Object({
@@ -123,7 +123,7 @@ export interface JobHeader {
   readonly owner?: { readonly kind: Kind; readonly id: string }
   readonly priority: number
   readonly fairness_key: string
-  /** Unix milliseconds; retries keep it. */
+  /** Time of enqueueing in Unix milliseconds; retries do not change it. */
   readonly enqueued_at: number
   /**
    * The allowed number of reported failures, and of lost leases (wire default: both from the step's

@@ -192,7 +192,7 @@ export interface RunOpening {
    * The principal that started the requesting run; absent: the principal that caused this command.
    */
   readonly initiated_by?: string
-  /** Thousandths of a credit. */
+  /** The budget of the run in thousandths of a credit. */
   readonly budget?: number
   /** The run waits in the queue for this reason. */
   readonly queue_reason?: QueueReason

@@ -35,7 +35,7 @@ export type LoopsEvent =
     })
 /** Internal commands of a project about its loops. Both are total. */
 export type LoopsCommands = {
-  /** From a loop, and from the edge that saved it. */
+  /** From a loop, and from the edge that saved it: the current state of the loop. */
   'loop.note': { input: LoopStanding; reply: undefined }
   /**
    * From the organization: the project was deleted. `after`: loops up to this id were already

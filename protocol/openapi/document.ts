@@ -138,7 +138,7 @@ const formRefusals = ({ reference }: Names): Json =>
     ]),
   )
 
-/** Success and refusals of a row, by status. */
+/** Success and error responses of a row, by status. */
 function responsesOf(row: Operation, names: Names): Json {
   const { shape } = row
   const content = contentOf(row, names)

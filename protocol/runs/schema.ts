@@ -19,7 +19,7 @@ const named = { name: { of: isOfWorkflow }, description: { of: isOfWorkflow } }
  * record.
  */
 export const runAdditions = additions(named)
-/** The additions of one run. */
+/** The additions of the detail record of a run. */
 export const runDetailAdditions = additions({ ...named, waiting_on: {} })
 /** The additions of a step. */
 export const stepAdditions = additions({ waiting_on: {} })
@@ -49,7 +49,7 @@ export const WorkflowRun = Type.Object({
   updated_at: Timestamp,
 })
 export type WorkflowRun = Static<typeof WorkflowRun>
-/** A run in the shape of its origin. */
+/** A run, either of a workflow or of a loop. */
 export const Run = Type.Union([WorkflowRun, LoopRun])
 export type Run = Static<typeof Run>
 export const WorkflowRunDetail = Type.Object({
@@ -143,7 +143,7 @@ export const RunEventPage = Type.Object({
   has_more: Type.Optional(Type.Boolean()),
 })
 
-/** A frame of the project-wide stream. */
+/** One frame of the project-wide event stream. */
 export const ProjectRunEvent = Type.Object({
   type: Type.Enum(['run_updated', 'job_updated', 'action_appended']),
   run_id: Type.String(),

@@ -274,7 +274,7 @@ export function checkTiming(t: WorkerTiming): string[] {
   return faults
 }
 
-/** A worker in the listing. */
+/** A worker as the list of workers shows it. */
 export const Worker = Type.Object({
   worker_instance_id: Type.String(),
   name: Type.Optional(Type.String()),
