@@ -1,58 +1,72 @@
 /**
- * What an actor is: three pure tables. `decide` answers a command with events, `evolve` applies an event to the state,
- * `react` says what the world must do because of it. No promises, clock, randomness or I/O: time, new ids and secrets
- * arrive in `cause`.
+ * The interface of an actor: three pure tables. `decide` answers a command with events, `evolve`
+ * applies an event to the state, and `react` returns the effects of an event. They use no promises,
+ * clock, randomness or I/O: time, new ids and secrets arrive in `cause`.
  *
  * Invariants:
- * A1. `decide` and `ask` never change the state; `evolve` owns the state it is given and may change it in place, because
- *     its caller never looks at the old one again.
- * A2. State is plain JSON: `evolve` over the events after a snapshot gives what `evolve` over all events gives.
- * A3. `tells` go to actors of the same shard and are decided in the same commit; everything else is an `Effect`, performed
- *     after the commit, at least once, under a stable id.
- * A4. `soft` events change the state in memory only; losing them must be harmless (a renewed lease, a sign of life).
+ * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
+ *     change it in place, because its caller does not read the old state again.
+ * A2. State is plain JSON: `evolve` over the events after a snapshot results in the same state as
+ *     `evolve` over all events.
+ * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
+ *     an `Effect`, performed after the commit, at least once, under a stable id.
+ * A4. `soft` events change the state in memory only; losing them must be harmless (a renewed lease,
+ *     a heartbeat).
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Refusal } from '../protocol/errors.ts'
 
-/** Why and when a command is decided, and where new names come from. */
+/** The origin of a command, its deciding actor, and the source of new ids and secrets. */
 export interface Cause extends Origin {
   /** Id of the command. */
   readonly id: string
   /** The deciding actor. */
   readonly self: Address
-  /** Number of shards, to address a queue of the own shard. */
+  /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
-  /** A new id in the slot of the deciding actor: it lives in the same shard. */
+  /** Returns a new id in the slot of the deciding actor, and so in the same shard. */
   mint(prefix: Prefix): string
-  /** An unguessable text: 128 bits, letters and digits. */
+  /** Returns an unguessable text: 128 bits, as letters and digits. */
   secret(): string
 }
 
-/** A command to an actor of the same shard, decided in the same commit. Its refusal is ignored: tell only what the receiver accepts. */
+/**
+ * A command to an actor of the same shard, decided in the same commit. A refusal is ignored, so
+ * send only commands that the receiver accepts.
+ */
 export interface Tell {
   readonly to: { readonly kind: Kind; readonly id: string; readonly project?: string }
   readonly name: string
   readonly input: unknown
 }
 
-/** What the world does after the commit. */
+/** A side effect that the shard host performs after the commit. */
 export type Effect =
-  /** A command to an actor anywhere; performed in order per receiver, so that the receiver can drop repeats. */
+  /**
+   * A command to an actor of any shard. Commands to one receiver are sent in order, so that it can
+   * drop repeats.
+   */
   | { readonly tell: Tell }
-  /** There is work in this queue: match it with workers. */
+  /** The queue has waiting jobs; match them with workers. */
   | { readonly offer: { readonly queue: string } }
-  /** A message to the gateway that holds a worker session; with `spec`, the job's parameters are read from its owner first. */
+  /**
+   * A message to the gateway that holds a worker session. With `spec`, the job's parameters are
+   * first read from its owner.
+   */
   | { readonly push: Push }
-  /** People have to do with the actor now: tell them outside the service, if anybody was set up to. The actor is asked for its record (`get`) when that happens. */
+  /**
+   * Notifies people by e-mail or webhook, if notifications are configured. The actor's record is
+   * read (`get`) at that time.
+   */
   | { readonly notify: { readonly about: 'requested' | 'changes_requested' | 'submitted' } }
-  /** Values of the object store, by name, that nobody needs any more. */
+  /** Deletes values from the object store, by name, that are no longer referenced. */
   | { readonly erase: readonly string[] }
-  /** The operator should see it in the log of this node; seldom more than once a minute for the same `about`. */
+  /** Writes a warning to the log of this node, usually at most once a minute for each `about`. */
   | { readonly warn: Warning }
 export interface Warning {
-  /** What it is about: an id. */
+  /** Id of the subject of the warning. */
   readonly about: string
   readonly message: string
   readonly fields: Readonly<Record<string, string | number>>
@@ -70,22 +84,28 @@ export interface Push {
 
 export interface Decided<E, R> {
   readonly events: readonly E[]
-  /** The answer; as a function it is computed from the own state after the whole commit was decided, tells included. */
+  /**
+   * The reply. A function is called with the actor's own state after the command and its tells were
+   * decided.
+   */
   readonly reply: R | ((state: never) => R)
   readonly tells?: readonly Tell[]
   readonly soft?: readonly E[]
-  /** The state after the events, when deciding had to compute it anyway: what `evolve` over them gives. Not together with `soft`. */
+  /**
+   * The state after the events, if `decide` computed it anyway. It equals the result of `evolve`
+   * over the events. Not allowed together with `soft`.
+   */
   readonly next?: unknown
 }
 export type Decision<E, R> = Decided<E, R> | Refusal
 
 type On<E extends Event, N> = Extract<E, { type: N }>
-/** Commands that no client sends: by name, their input and reply. */
+/** Commands that no client sends: input and reply by command name. */
 type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
 
 /**
- * One kind of actor. `Rows` are the API rows it decides, `I` its internal commands, `Extra` what the edge adds to a row's
- * input after looking things up (by row name).
+ * One kind of actor. `Rows` are the API rows it decides, `I` its internal commands, `Extra` the
+ * members that the gateway adds to a row's input after lookups (by row name).
  */
 export interface Actor<
   S,
@@ -118,21 +138,36 @@ export interface Actor<
   }
   /** Reads of the owner's committed state, by name. */
   readonly ask?: Readonly<Record<string, (state: S, input: never, at: number) => unknown>>
-  /** When the actor wants the internal command `wake` next, in Unix milliseconds; a lower bound is enough. */
+  /**
+   * Unix milliseconds at which the actor next needs the internal command `wake`; a lower bound is
+   * sufficient.
+   */
   readonly deadline?: (state: S) => number | undefined
-  /** The state as a new owner takes it over: soft knowledge is gone, so leases get one full duration of grace. */
+  /**
+   * Adapts the state for a new owner. The effects of soft events are lost, so each lease gets one
+   * full duration of grace.
+   */
   readonly recover?: (state: S, at: number) => S
-  /** Whether a message that may have been sent before says nothing any more: a new owner does not repeat it. */
+  /**
+   * Whether a message that may have been sent before is obsolete, so that a new owner does not
+   * repeat it.
+   */
   readonly isObsolete?: (state: S, push: Push) => boolean
-  /** Whether the actor can leave memory at once: it has ended. */
+  /** Whether the actor has ended, so that it can leave memory at once. */
   readonly ended?: (state: S) => boolean
-  /** Every command is idempotent by the state itself, so no command ids and replies are kept for this kind. */
+  /**
+   * The state alone makes every command idempotent, so no command ids and replies are stored for
+   * this kind.
+   */
   readonly naturallyIdempotent?: true
-  /** What a repeat of a command is answered with, when its reply was a function: computed anew, so that no copies of a large state are kept. */
+  /**
+   * Computes the reply to a repeated command whose reply was a function, so that no copies of a
+   * large state are stored.
+   */
   readonly replayReply?: (state: S) => unknown
 }
 
-/** The shape of an actor whatever its types: what the shard host runs. */
+/** The interface of an actor without its type parameters, as the shard host uses it. */
 export interface AnyActor {
   readonly kind: Kind
   readonly initial: () => unknown
@@ -150,13 +185,13 @@ export interface AnyActor {
   readonly replayReply?: (state: never) => unknown
 }
 
-/** Apply one event. */
+/** Applies one event. */
 export function evolve(actor: AnyActor, state: unknown, event: Event, at: number): unknown {
   const arm = actor.evolve[event.type]
   if (!arm) throw new Error(`${actor.kind} has no evolve arm for ${event.type}`)
   return arm(state as never, event as never, at)
 }
-/** Apply events in order to a state, by default the initial one. */
+/** Applies events in order to a state, by default the initial one. */
 export const fold = (
   actor: AnyActor,
   events: readonly Event[],

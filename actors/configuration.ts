@@ -1,4 +1,7 @@
-/** What configuration records of the organization and of projects have in common: patches, expiry, use of keys. */
+/**
+ * Shared logic of the configuration records of the organization and of projects: patches, expiry,
+ * use of keys.
+ */
 import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/access/rows.ts'
 import type { NewSecret } from '../protocol/actions/rows.ts'
 import type { Changes } from '../protocol/workflows/rows.ts'
@@ -9,37 +12,40 @@ import { getOwn } from '../protocol/lookup.ts'
 import { patch, type Patch } from '../protocol/patch.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
-/** A key as its owner keeps it; revoked ones are dropped, the journal remembers them. */
+/** A key as its owner stores it. Revoked keys are dropped; the journal still has them. */
 interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, hex. */
   readonly hash: string
-  /** Its request, repeated, would make the same text. */
+  /** The key text is derived from the request: a repeat of the request produces the same text. */
   readonly derived?: true
 }
 /** Keys by id. */
 export type Keys = Record<string, StoredKey>
-/** Whoever keeps keys. */
+/** State of an owner of keys. */
 export interface KeyHolder {
   keys: Keys
-  /** Hashes of revoked keys whose text could be made again, the latest last. */
+  /** Hashes of revoked keys whose text could be derived again, the latest last. */
   spent?: readonly string[]
 }
-/** How many of them are remembered. */
+/** Maximum number of hashes in `spent`. */
 const MAX_SPENT_KEYS = 10_000
 
-/** How much access an owner (the organization or a project) keeps: gateways hold all of it in memory. */
+/**
+ * Limits on the access records of an owner (the organization or a project); gateways hold all of
+ * them in memory.
+ */
 export interface AccessLimits {
-  /** Keys and tokens that are not revoked, expired ones included; 10 000 by default. */
+  /** Keys and tokens that are not revoked, including expired ones; 10 000 by default. */
   readonly max_keys?: number
-  /** People and services of a project; 10 000 by default. Agents have a bound of their own. */
+  /** People and services of a project; 10 000 by default. Agents have a separate limit. */
   readonly max_principals?: number
 }
 const DEFAULT_LIMIT = 10_000
-/** Keys that sign in as one principal. */
+/** Maximum number of keys of one principal. */
 const MAX_KEYS_OF_PRINCIPAL = 100
 
-/** Refuses another key or token for an owner, or a principal, that has as many as it may. */
+/** Refuses another key or token for an owner or a principal that has reached its limit. */
 export function keyLimit(
   { max_keys = DEFAULT_LIMIT }: AccessLimits,
   { keys }: Pick<KeyHolder, 'keys'>,
@@ -61,7 +67,7 @@ export function keyLimit(
       )
     : undefined
 }
-/** Refuses another person or service for a project that has as many as it may. */
+/** Refuses another person or service for a project that has reached its limit. */
 export function principalLimit(
   { max_principals = DEFAULT_LIMIT }: AccessLimits,
   principals: Readonly<Record<string, { readonly kind: string }>>,
@@ -89,15 +95,19 @@ const same = (a: unknown, b: unknown): boolean =>
 const empty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
-/** The outcome of a wish to change a record: the patch, what it changes for the audit log, and the record after it. */
+/**
+ * The outcome of a requested change to a record: the patch, the changed fields for the audit log,
+ * and the record after the change.
+ */
 export interface Change<T> {
   readonly patch: Patch<T>
   readonly changes: Changes
   readonly next: T
 }
 /**
- * What a wish changes: fields that are undefined are not wished for, equal ones are left alone, empty texts, maps
- * and lists remove the field. Undefined when nothing would change, so that a repeated PATCH appends nothing.
+ * Computes the change that `wish` makes to a record. Undefined fields and equal values are ignored;
+ * empty texts, maps and lists remove the field. Returns undefined when nothing would change, so
+ * that a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
   record: T,
@@ -118,7 +128,7 @@ export function changeOf<T extends { updated_at: string }>(
   return { patch: change, changes, next: patch(record, change) }
 }
 
-/** Fields in which a record that is replaced as a whole differs from the one before it, empty ones included. */
+/** The fields that differ between a record and its full replacement, including empty fields. */
 export function differences(before: object, after: object): Changes {
   const [old, next] = [
     before as Readonly<Record<string, unknown>>,
@@ -135,7 +145,9 @@ export function differences(before: object, after: object): Changes {
   )
 }
 
-/** The expiry of a new key in its stored form, or the refusal of one that is no time or has passed. */
+/**
+ * The expiry of a new key in its stored form, or a refusal if it is not a timestamp or has passed.
+ */
 export function expiryOf(
   expires_at: string | undefined,
   now: number,
@@ -152,16 +164,16 @@ export function expiryOf(
     ? { expires_at: timestamp(at) }
     : refuseFields({ field: 'expires_at', message: 'must lie in the future', actual: expires_at })
 }
-/** Whether a key still signs in at a time. */
+/** Whether a key is still valid at a time. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
-/** Whether a key with this name exists among those that count. */
+/** Whether a key with this name exists among those that match `counts`. */
 export const hasName = (
   keys: Keys,
   name: string,
   counts: (key: ApiKey) => boolean = () => true,
 ): boolean => Object.values(keys).some(({ key }) => key.name === name && counts(key))
-/** The event of a new key. */
+/** The event that creates a key. */
 export const madeOf = (
   key: ApiKey,
   { hash, derived }: KeyMaterial,
@@ -172,7 +184,10 @@ export const madeOf = (
   hash,
   ...(derived && { derived }),
 })
-/** Refuses a text that a key has, or had when it was revoked: whoever kept it would sign in again. */
+/**
+ * Refuses a key text that is in use, or was in use before its revocation: otherwise a holder of the
+ * revoked text could sign in again.
+ */
 export const spentKey = (
   { keys, spent = [] }: KeyHolder,
   { hash }: KeyMaterial,
@@ -185,11 +200,11 @@ export const spentKey = (
       )
     : undefined
 
-/** Keys by the hash of their text, as directories hold them. */
+/** Keys by the hash of their text, as stored in directories. */
 export const byHash = (keys: Keys): Record<string, ApiKey> =>
   Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
-/** What must be known of an action to say who does it. */
+/** The facts about an action that decide which kind of worker executes it. */
 export function sketchOf({
   endpoint_kind = 'http',
   annotations = {},
@@ -206,7 +221,10 @@ export function sketchOf({
 }
 
 const TOUCH_EVERY = 60_000
-/** Note that keys were used; several gateways may say so within a minute, one of them is written down. */
+/**
+ * Records the last use of keys. Several gateways may report the same key within a minute; only one
+ * report is recorded.
+ */
 export function keysLastUsed(
   { keys }: { readonly keys: Keys },
   { ids }: { ids: readonly string[] },
@@ -222,7 +240,7 @@ export function keysLastUsed(
   return { events: [...new Set(due)].map((id) => ({ type: 'key.used', id, at })), reply: undefined }
 }
 
-/** How the events of keys change the kept keys. */
+/** Reducers of the key events. */
 export const evolveKeys = {
   'key.created': <S extends KeyHolder>(
     state: S,
@@ -251,8 +269,8 @@ export const evolveKeys = {
 }
 
 /**
- * A decision that makes a secret, with the sealed secret in its reply. A repeat of the request gets the remembered reply, and
- * with it the secret that was made the first time; after that time it makes another one.
+ * Wraps a decision that creates a secret: its reply contains the sealed secret. While the reply is
+ * remembered, a repeat of the request returns the same secret; later it creates another one.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(
@@ -267,7 +285,11 @@ export const returningSecret =
 
 type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
-/** How the events of one kind of record change the map that keeps it. @param map member of the state. @param field member of the events. */
+/**
+ * Reducers of the events of one kind of record.
+ * @param map member of the state that holds the records.
+ * @param field member of the events.
+ */
 export const evolveRecord = <M extends string, F extends string>(map: M, field: F) => ({
   created: <T, S extends Maps<M, T>>(state: S, event: Carries<F, T>): S => {
     const records: Record<string, T> = state[map]

@@ -1,4 +1,7 @@
-/** Changes of a record that has a URL with sealed values: what is kept, what the audit log says, what is answered. */
+/**
+ * Changes of a record that has a URL with sealed values: the stored state, the audit log entry and
+ * the reply.
+ */
 import {
   keepUrl,
   maskUrl,
@@ -18,15 +21,15 @@ import { changeOf, type Change } from './configuration.ts'
 /** A change of a record and of the values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts
 
-/** The URL of a new record, or the refusal of a mask, which stands for nothing yet. */
+/** The URL of a new record. A masked value is refused, because there is no earlier value for it. */
 export function newUrl(field: string, url: string, sent: SentParts | undefined): KeptUrl | Refusal {
   const kept = keepUrl(url, sent, undefined)
   return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
 }
-/** The values of a URL as a member of an event or a state. */
+/** The sealed values of a URL as a member of an event or a state. */
 export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
-/** The values of a URL after an event. */
+/** The sealed values of a URL after an event. */
 export const partsAfter = (
   before: readonly SealedPart[] | undefined,
   set: readonly SealedPart[] | null | undefined,
@@ -36,8 +39,10 @@ export const partsAfter = (
 }
 
 /**
- * What a wish changes in a record whose `field` is a URL, as `changeOf` says. A URL whose values alone differ is a change.
- * @param wish its URL is masked; empty or undefined: it stays.
+ * Computes the change of a record whose `field` is a URL, like `changeOf`. A URL that differs only
+ * in its sealed values counts as a change.
+ * @param wish its URL is masked. An undefined URL changes nothing; an empty URL is left to
+ * `changeOf`.
  */
 export function changeWithUrl<
   F extends string,

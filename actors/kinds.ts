@@ -1,4 +1,4 @@
-/** Every kind of actor, by name: what a shard host runs. */
+/** Every kind of actor, by name, as a shard host runs them. */
 import type { Kind } from '../protocol/entry.ts'
 import { defaultTriggerLimits, type TriggerLimits } from '../protocol/events/sources.ts'
 import type { WorkerTiming } from '../protocol/workers/socket.ts'
@@ -20,7 +20,11 @@ import { triggerHandle } from './loops/http-trigger/handle.ts'
 import { sessionActor } from './sessions/session.ts'
 import { workerActor } from './workers/worker.ts'
 
-/** @param settings brand in the form of configuration, the timing of workers, how many runs of loops may be under way (absent: any number), how much access is kept, and how many runs triggers start for events of runs. */
+/**
+ * @param settings the brand as configured, the timing of workers, the maximum number of concurrent
+ * runs of loops (absent: no limit), the limits on access records, and the limits on runs that
+ * triggers start for events of runs.
+ */
 export const actorKinds = (settings: {
   brand: string
   timing: WorkerTiming
