@@ -1,6 +1,7 @@
 /**
- * What the world does after a queue's commit: work is offered when a job waits, a claimed job goes to the gateway of the
- * session that took it, and a stop that was asked for goes to the gateway where the session was seen last.
+ * Effects after a queue's commit. Matching starts when a job waits. A claimed job goes to the
+ * gateway of the session that claimed it. A cancellation goes to the gateway where the session was
+ * last seen.
  */
 import type { Actor, Effect, Push } from '../actor.ts'
 import {
@@ -18,7 +19,7 @@ type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'q
 /** The queue name in the id of a queue actor, `<shard>.<name>`. */
 export const nameOf = ({ id }: { readonly id: string }): string => id.slice(id.indexOf('.') + 1)
 
-/** A leased job in the form workers get it; its `spec` is filled in when it is sent. */
+/** A leased job in the form that workers receive; its `spec` is filled in when the job is sent. */
 const claimedJob = (
   header: JobHeader,
   { token, attempt }: LeaseGrant,
@@ -54,7 +55,7 @@ const offer = (_event: unknown, self: Address): readonly Effect[] => [
   { offer: { queue: nameOf(self) } },
 ]
 
-/** The events after which a job waits in line. */
+/** The events that can make a job available for matching. */
 export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.queued',
   'job.requeued',
@@ -73,7 +74,7 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
       session: lease.session,
       job: claimedJob(header, lease, nameOf(self), timing),
     })
-    // A delivery reads what it sends when it sends it.
+    // The executor reads the content of a delivery when it sends the delivery.
     const owner = header.kind === 'delivery' ? undefined : ownerOf(header)
     return [
       {
@@ -96,7 +97,10 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
   ],
 })
 
-/** Whether a job that may have been handed out needs no repeat: its lease is another one or none, or its worker has been heard of. */
+/**
+ * Whether an assignment that may have been sent needs no repeat: its lease was replaced or has
+ * ended, or its worker has sent a heartbeat.
+ */
 export function isMoot(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false
   const { id, lease_token } = message['job'] as ClaimedJob

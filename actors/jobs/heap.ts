@@ -1,13 +1,14 @@
 /**
- * A binary heap in a plain array. Its owner is told where each item comes to stand, so any item can be removed or
- * re-ordered in O(log n) and nothing stale ever stays inside. What items are compared by lives with the owner, whom each
- * function gets as `owner`: orders are constants, and the busy paths build no functions.
+ * A binary heap in a plain array. `Order.placed` reports each new index of an item to the owner, so
+ * any item can be removed or reordered in O(log n) and no stale entries remain. The owner holds the
+ * sort keys and is passed to each function as `owner`, so orders are constants and hot paths create
+ * no closures.
  */
 
 export interface Order<O, T> {
   /** Whether `a` comes strictly before `b`: a total order. */
   before(owner: O, a: T, b: T): boolean
-  /** The item now stands at this index. */
+  /** Called when the item has moved to this index. */
   placed(owner: O, item: T, index: number): void
 }
 
@@ -44,13 +45,13 @@ function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): voi
   order.placed(owner, item, i)
 }
 
-/** Add an item. */
+/** Adds an item. */
 export function add<O, T>(heap: T[], item: T, order: Order<O, T>, owner: O): void {
   heap.push(item)
   up(heap, heap.length - 1, order, owner)
 }
 
-/** Restore the order after the item at this index became earlier or later. */
+/** Restores the order after the sort key of the item at this index changed. */
 export function moved<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
   const parent = (index - 1) >> 1
   if (index > 0 && order.before(owner, heap[index] as T, heap[parent] as T))
@@ -58,7 +59,7 @@ export function moved<O, T>(heap: T[], index: number, order: Order<O, T>, owner:
   else down(heap, index, order, owner)
 }
 
-/** Remove the item at this index. */
+/** Removes the item at this index. */
 export function removeAt<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
   const last = heap.pop() as T
   if (index === heap.length) return
@@ -66,7 +67,7 @@ export function removeAt<O, T>(heap: T[], index: number, order: Order<O, T>, own
   moved(heap, index, order, owner)
 }
 
-/** The items in order, without changing the heap; the first k cost O(k log k). */
+/** Yields the items in order without changing the heap; the first k cost O(k log k). */
 export function* inOrder<O, T>(
   heap: readonly T[],
   order: Order<O, T>,
@@ -87,7 +88,7 @@ interface View<O, T> {
   readonly order: Order<O, T>
   readonly owner: O
 }
-/** Order of indexes into another heap: by the items there. */
+/** Orders indexes of another heap by the items at these indexes. */
 const byItem: Order<View<unknown, unknown>, number> = {
   before: ({ heap, order, owner }, a, b) => order.before(owner, heap[a], heap[b]),
   placed: () => {},

@@ -1,11 +1,12 @@
 /**
- * How an attempt ends, as events of the queue and messages to whoever wanted the job. It hears of the end of a
- * job exactly once, because the events that say so take the job out of the queue in the same commit.
+ * The end of an attempt, as events of the queue and messages to the owner of the job. The owner is
+ * notified exactly once of the end of a job, because the events that end the job remove it from the
+ * queue in the same commit.
  *
- * Two bounds, counted apart:
+ * Two limits, counted separately:
  * - `max_attempts` bounds reported failures: the worker ran the job and it failed.
- * - `max_losses` bounds lost leases: nobody knows whether the job ran. A job that is safe to repeat may be lost more
- *   often than it may fail, one that is not may be lost less often.
+ * - `max_losses` bounds lost leases: it is unknown whether the job ran. A job that is safe to
+ *   repeat may be lost more often than it may fail; any other job may be lost less often.
  */
 import type { Decided, Tell } from '../actor.ts'
 import type { InvocationFacts } from '../../protocol/actions/invocation.ts'
@@ -20,7 +21,7 @@ interface Fault {
   readonly error_type?: string
   readonly error_message?: string
 }
-/** What an executor says of an attempt that failed. */
+/** Retry advice and invocation facts that an executor reports with a failed attempt. */
 interface Served {
   readonly final?: true
   readonly retry_in?: number
@@ -35,7 +36,7 @@ export type Outcome =
   | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
 type Requeued = Extract<QueueEvent, { type: 'job.requeued' }>
 
-/** Why a job waits again, in `job.requeued`. */
+/** The reasons for which a job waits again, as stored in `job.requeued`. */
 export const reasons = {
   failure: 'failure',
   expired: 'lease_expired',
@@ -44,7 +45,7 @@ export const reasons = {
   undelivered: 'undelivered',
 } as const
 
-/** The attempt that ends, or that a late report is about. */
+/** Number of the attempt that ends, or that a late report refers to. */
 const attemptOf = (held: Held) => held.lease?.attempt ?? held.last?.attempt ?? attemptsOf(held)
 const workerOf = (held: Held) => held.lease?.instance ?? held.last?.instance
 const faultOf = ({ error_type, error_message }: Fault): Fault => ({
@@ -57,13 +58,13 @@ const tellOwner = (
   input: Readonly<Record<string, unknown>>,
 ): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // Of what the service does by itself only the end is of interest.
+  // Owners of the service's internal jobs are only interested in the end of the job.
   return to && !(isUnlisted(held.header.kind) && name === 'job.retried')
     ? [{ to, name, input }]
     : []
 }
 
-/** The job has ended. @param at Unix milliseconds. */
+/** Ends the job with an outcome. @param at Unix milliseconds. */
 export function settle(
   held: Held,
   outcome: Outcome,
@@ -121,7 +122,10 @@ const requeue = (
   },
 })
 
-/** The job waits again and nothing is counted. One that should stop ends instead: a stop is final. */
+/**
+ * Returns the job to the queue without counting the attempt. A job that was asked to stop ends
+ * instead, because a cancellation is final.
+ */
 export const giveBack = (
   held: Held,
   counted: 'release' | 'none',
@@ -129,7 +133,7 @@ export const giveBack = (
   at: number,
 ): Ended => (held.cancel ? cancelled(held, at) : { events: [requeue(held, counted, reason, at)] })
 
-/** The worker ran the job and it failed: another attempt, or the end. */
+/** Handles a failed attempt: the job gets another attempt or ends. */
 export function failed(
   held: Held,
   fault: Fault,
@@ -141,12 +145,12 @@ export function failed(
   return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
 }
 
-/** The pause before the next attempt is over: the job is in line again. */
+/** Returns the job to the queue after the pause before its next attempt. */
 export const rested = (held: Held, at: number): Ended => ({
   events: [{ type: 'job.rested', id: held.header.id, job: { updated_at: timestamp(at) } }],
 })
 
-/** The lease ended without a report: another attempt, or the end. */
+/** Handles a lease that ended without a report: the job gets another attempt or ends. */
 export function lost(held: Held, at: number): Ended {
   if (held.cancel) return cancelled(held, at)
   const fault = {
@@ -181,11 +185,11 @@ function again(
   }
 }
 
-/** The job was stopped on request. */
+/** Ends the job as cancelled on request. */
 export const cancelled = (held: Held, at: number, reason = held.cancel?.reason): Ended =>
   settle(held, { outcome: 'cancelled', ...(reason !== undefined && { error_message: reason }) }, at)
 
-/** Several endings in one decision. */
+/** Merges several endings into one decision. */
 export const together = (ended: readonly Ended[]): Ended => ({
   events: ended.flatMap(({ events }) => events),
   tells: ended.flatMap(({ tells }) => tells ?? []),

@@ -1,14 +1,17 @@
 /**
- * The queue: the jobs of one queue name in one shard, waiting or under a lease. Its id is `<shard>.<name>`.
+ * The queue actor: the jobs of one queue name in one shard, waiting or under a lease. Its id is
+ * `<shard>.<name>`.
  *
  * Invariants:
- * Q1. A job is in exactly one place: in line, or under one lease, or ended. A token is compared as a whole, so a
- *     superseded one changes nothing.
- * Q2. A job that should stop is never handed out again.
- * Q3. A job that waits again keeps its `enqueued_at`, so it is the oldest of its key again.
- * Q4. Every command is idempotent by the state alone; so no command ids are remembered.
- * Q5. A renewed lease is soft knowledge: a new owner assumes one full duration for every lease. Owners may change again
- *     and again before that is over, so the gateway of the worker may say that an assumed lease has expired.
+ * Q1. A job is in exactly one state: waiting, resting before its next attempt, under one lease, or
+ *     ended. A token is compared as a whole, so a superseded token changes nothing.
+ * Q2. A job that was asked to stop is never handed out again.
+ * Q3. A job that waits again keeps its `enqueued_at`, so it is again the oldest of its fairness
+ *     key.
+ * Q4. The state alone makes every command idempotent, so no command ids are stored.
+ * Q5. Lease renewals are soft events: a new owner assumes one full duration for every lease.
+ *     Ownership may change repeatedly within that duration, so the worker's gateway may report that
+ *     an assumed lease has expired.
  */
 import type { Actor } from '../actor.ts'
 import type { QueueEvent } from '../../protocol/jobs/rows.ts'
@@ -39,7 +42,10 @@ import {
   type QueueState,
 } from './state.ts'
 
-/** Leases ended by one command at most: each also moves a run, and a commit is bounded. The rest follow at the next wake. */
+/**
+ * Maximum number of leases that one command ends. Each end also changes a run, and commits are
+ * bounded. The remaining leases end at a later wake.
+ */
 const LEASES = 64
 
 type Ending = { readonly id: string }
@@ -159,7 +165,7 @@ export function queueActor(
           })
         return { ...together(ended), reply: undefined }
       },
-      // A sign of life proves that the job was delivered after all: then the worker has it.
+      // A heartbeat proves that the job was delivered and that the worker has it.
       'queue.release': (state, { job_id, lease_token }, cause) => {
         const held = find(state, job_id)
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
@@ -260,9 +266,9 @@ export function queueActor(
     react: deliveries(timing),
     isObsolete: isMoot,
     ask: {
-      /** Headers of the jobs to hand out next, in order, at most `limit` of each capability. */
+      /** Headers of the jobs to hand out next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** How many jobs wait, and how many are leased. */
+      /** The number of waiting jobs and of leased jobs. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }
@@ -273,7 +279,7 @@ export function queueActor(
           const lease = find(state, job_id)?.lease
           return lease?.session === session ? [{ job_id, lease_token: lease.token }] : []
         }),
-      /** The leases of jobs as they are now. */
+      /** The current leases of the given jobs. */
       renewals: (state, { job_ids }: { readonly job_ids: readonly string[] }) =>
         job_ids.flatMap((job_id): Renewal[] => {
           const lease = find(state, job_id)?.lease
@@ -292,7 +298,7 @@ export function queueActor(
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases end at the same time then; what rests keeps its time, so the order is made anew.
+    // All leases now expire at the same time. Resting jobs keep their time, so the heap is rebuilt.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

@@ -1,13 +1,14 @@
 /**
- * What a worker's report means. Only the present lease speaks for the job, with one exception: a result that comes after
- * its lease was lost, while nobody else has the job, is taken rather than having the work done twice.
+ * Evaluation of a worker's report. Only reports under the current lease count, with one exception:
+ * a result that arrives after its lease was lost is accepted if no other worker has the job, so
+ * that the work is not done twice.
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
 import { cancelled, failed, giveBack, reasons, settle, type Ended } from './outcomes.ts'
 import { find, isFinished, type Held, type QueueState } from './state.ts'
 
-/** Times a job may come back from workers that shut down before that counts as a failure. */
+/** How often workers may return a job at shutdown before another return counts as a failure. */
 const SHUTDOWNS = 5
 /** Error types that workers use by convention. */
 const OVER_CAPACITY = 'WorkerOverCapacity'
@@ -15,7 +16,7 @@ const CANCELLED = 'Cancelled'
 
 export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
-/** Judge a report. @param at Unix milliseconds. */
+/** Decides the effect of a report on its job. @param at Unix milliseconds. */
 export function judge(state: QueueState, report: JobReport, at: number): Judged {
   const held = find(state, report.job_id)
   if (!held)
@@ -40,7 +41,10 @@ function valid(held: Held, report: JobReport, at: number): Ended {
   return failed(held, faultOf(report), at, report)
 }
 
-/** The job waits for its next attempt already, so only what ends it changes anything. */
+/**
+ * Handles a report under the last lease while the job waits for its next attempt. Only a report
+ * that ends the job has an effect.
+ */
 function late(held: Held, report: JobReport, at: number): Ended {
   if (report.status === 'completed') return completed(held, report, at)
   const last =

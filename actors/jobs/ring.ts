@@ -1,6 +1,7 @@
 /**
- * Whose turn it is: named members in a line, as plain JSON. Who was served goes to the back, who is new joins at the
- * back, so between two turns of one member every other member that was there has one turn. All operations are O(1).
+ * Round-robin scheduling of named members, as plain JSON. A member moves to the back after its
+ * turn, and new members join at the back, so between two turns of one member every other existing
+ * member has one turn. All operations are O(1).
  */
 
 export interface Ring<T> {
@@ -12,11 +13,11 @@ export interface Ring<T> {
 
 export const emptyRing = <T>(): Ring<T> => ({ first: '', last: '', members: {} })
 export const isEmpty = (ring: Ring<unknown>): boolean => ring.first === ''
-/** What a member stands for, or undefined when there is no such member. */
+/** Returns the value of a member, or undefined when there is no such member. */
 export const member = <T>(ring: Ring<T>, name: string): T | undefined =>
   Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined
 
-/** Add a member at the back. Names are not empty, not `__proto__`, and not in the ring yet. */
+/** Adds a member at the back. A name must not be empty, `__proto__`, or already in the ring. */
 export function join<T>(ring: Ring<T>, name: string, value: T): T {
   const last = ring.members[ring.last]
   ring.members[name] = { before: ring.last, after: '', value }
@@ -26,7 +27,7 @@ export function join<T>(ring: Ring<T>, name: string, value: T): T {
   return value
 }
 
-/** Remove a member. */
+/** Removes a member. */
 export function leave<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link) return
@@ -39,7 +40,7 @@ export function leave<T>(ring: Ring<T>, name: string): void {
   delete ring.members[name]
 }
 
-/** Move a member to the back: it had its turn. */
+/** Moves a member to the back after its turn. */
 export function toBack<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link || ring.last === name) return
@@ -47,12 +48,15 @@ export function toBack<T>(ring: Ring<T>, name: string): void {
   join(ring, name, link.value)
 }
 
-/** What the members stand for, in the order of their turns. */
+/** Yields the values of the members in the order of their turns. */
 export function* turns<T>(ring: Ring<T>): Generator<T, void> {
   for (let link = ring.members[ring.first]; link; link = ring.members[link.after]) yield link.value
 }
 
-/** Take turns: one item of each source, then the second of each, until all are exhausted. A source is opened at its first turn. */
+/**
+ * Interleaves the sources: one item of each source, then the second of each, until all are
+ * exhausted. A source is opened at its first turn.
+ */
 export function* alternate<T, S>(
   sources: Iterable<S>,
   open: (source: S) => Iterator<T, void>,

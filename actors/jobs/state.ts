@@ -1,44 +1,56 @@
 /**
- * What a queue remembers, as plain JSON: every job that waits or is leased, the line of the waiting ones, the leased ones
- * by the time at which something must happen to them, and the ids of the jobs that ended last.
+ * State of a queue, as plain JSON: all waiting and leased jobs, the order of the waiting jobs, the
+ * leased and resting jobs by the time of their next deadline, and the ids of the jobs that ended
+ * last.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
 import { add, moved, removeAt, type Order } from './heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
-/** Ended jobs remembered, to tell a repeated report from one of an unknown job. */
+/**
+ * Number of ended jobs whose ids are remembered, to distinguish a repeated report from a report on
+ * an unknown job.
+ */
 const FINISHED = 1024
 
 interface Lease extends LeaseGrant {
   gateway: string
   expires_at: number
-  /** The worker gave a sign of life: the job was delivered. */
+  /** The worker has sent a heartbeat, so the job was delivered. */
   heard: boolean
-  /** The owner of the queue changed since the last sign of life, so `expires_at` is an upper bound. */
+  /**
+   * The owner of the queue has changed since the last heartbeat, so `expires_at` is an upper bound.
+   */
   assumed?: true
 }
 export interface Held {
   header: JobHeader
   readonly capability: string
-  /** Number of its arrival: breaks ties of `enqueued_at`, and stays over retries. */
+  /** Sequence number of the job's arrival. It breaks ties of `enqueued_at` and survives retries. */
   readonly arrival: number
   failures: number
   losses: number
-  /** How often a worker gave it back because it was shutting down. */
+  /** How often workers returned the job because they were shutting down. */
   shutdowns: number
-  /** Its index in the heap it is in: of its fairness key while it waits, of `due` while it is leased. */
+  /**
+   * Index of the job in its heap: the heap of its fairness key while it waits, `due` while it is
+   * leased or resting.
+   */
   place: number
   lease?: Lease
-  /** It waits, but is not in line before this time, Unix milliseconds: the pause before its next attempt. */
+  /**
+   * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not in
+   * the queue of waiting jobs.
+   */
   rest?: number
-  /** The lease before; `reported`: its outcome is known, so a report under it is a repeat. */
+  /** The previous lease. `reported`: its outcome is known, so a report under it is a repeat. */
   last?: {
     readonly token: string
     readonly attempt: number
     readonly instance: string
     readonly reported: boolean
   }
-  /** A stop was asked for; at `until` the job ends without its worker. */
+  /** Present when a stop was requested; at `until` the job ends without its worker. */
   cancel?: { readonly at: number; until: number; readonly reason?: string }
 }
 export interface QueueState {
@@ -59,16 +71,21 @@ export const initial = (): QueueState => ({
   finished: { ids: {}, ring: [], next: 0 },
 })
 
-/** A job that waits or is leased. The id may be any text: it can come from a worker. */
+/**
+ * Returns a job that waits or is leased. The id may be any text, because it can come from a worker.
+ */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
-/** Number of attempts that were counted; the next claim is one more. */
+/** Number of attempts that were counted; the next claim has the next number. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
-/** When a leased job needs attention: its lease expires, or the patience with a stop that was asked for ends. A resting one: its pause is over. */
+/**
+ * The time of the next deadline. Leased job: its lease expires, or the wait for a requested stop
+ * ends. Resting job: its pause ends.
+ */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
-/** The order of `due`. */
+/** Orders `due` by deadline. */
 export const byDue: Order<QueueState, string> = {
   before: ({ jobs }, a, b) => {
     const [x, y] = [jobs[a] as Held, jobs[b] as Held]
@@ -80,26 +97,26 @@ export const byDue: Order<QueueState, string> = {
   },
 }
 
-/** Put a job under a lease. */
+/** Puts a job under a lease. */
 export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   const held = state.jobs[id] as Held
   held.lease = { ...grant, heard: false }
   add(state.due, id, byDue, state)
 }
-/** Keep a waiting job out of line for a while. */
+/** Keeps a job out of the queue of waiting jobs until a time. */
 export function rest(state: QueueState, id: string, until: number): void {
   ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
 }
-/** End its pause. */
+/** Ends the pause of a job. */
 export function unrest(state: QueueState, held: Held): void {
   removeAt(state.due, held.place, byDue, state)
   delete held.rest
 }
-/** Restore the order after a lease was renewed or a stop was asked for. */
+/** Restores the order after a lease was renewed or a stop was requested. */
 export const dueMoved = (state: QueueState, held: Held): void =>
   moved(state.due, held.place, byDue, state)
-/** End the lease of a job. */
+/** Ends the lease of a job. */
 export function unlease(state: QueueState, held: Held, reported: boolean): void {
   if (!held.lease) return
   removeAt(state.due, held.place, byDue, state)
@@ -108,7 +125,7 @@ export function unlease(state: QueueState, held: Held, reported: boolean): void 
   delete held.lease
 }
 
-/** Forget a job that ended, except that it ended. */
+/** Removes an ended job and remembers only its id. */
 export function finish(state: QueueState, id: string): void {
   delete state.jobs[id]
   const { ids, ring } = state.finished
@@ -118,6 +135,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is one of those that ended last. */
+/** Whether the job is one of the jobs that ended last. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -1,10 +1,11 @@
 /**
- * The line of waiting jobs.
+ * The queue of waiting jobs.
  *
- * Order: higher priority first; within a priority the capabilities take turns, within a capability the fairness keys
- * take turns, within a key the oldest goes first. A job is one unit of service, so taking turns is start-time fair
- * queuing (Goyal et al. 1996) with equal weights: two keys that both wait are never more than one job apart. A
- * capability that no worker has keeps its own line and holds up nobody.
+ * Order: higher priority first; within a priority the capabilities take turns, within a capability
+ * the fairness keys take turns, within a key the oldest goes first. A job is one unit of service,
+ * so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights: two keys that
+ * both wait are never more than one job apart. Jobs of a capability that no worker has wait
+ * separately and do not block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { add, inOrder, removeAt, type Order } from './heap.ts'
@@ -28,7 +29,10 @@ export interface Level {
   readonly capabilities: Ring<Ring<Key>>
 }
 
-/** Name of a fairness key in a ring: any text is a legal key, but not a legal member of a record. */
+/**
+ * Name of a fairness key in a ring. Every text is a valid key, but not every text is a valid
+ * property name.
+ */
 const nameOf = (header: JobHeader): string => `:${header.fairness_key}`
 const byAge: Order<QueueState, string> = {
   before: ({ jobs }, a, b) => {
@@ -42,7 +46,7 @@ const byAge: Order<QueueState, string> = {
   },
 }
 
-/** Where the level of a priority is, or belongs. */
+/** Index of the level of a priority, or the index at which to insert it. */
 function levelAt({ levels }: QueueState, priority: number): number {
   let [low, high] = [0, levels.length]
   while (low < high) {
@@ -53,7 +57,7 @@ function levelAt({ levels }: QueueState, priority: number): number {
   return low
 }
 
-/** Put a job in line. */
+/** Adds a job to the queue of waiting jobs. */
 export function enter(state: QueueState, id: string): void {
   const { header, capability } = state.jobs[id] as Held
   const index = levelAt(state, header.priority)
@@ -69,7 +73,10 @@ export function enter(state: QueueState, id: string): void {
   add(member(keys, name) ?? join<Key>(keys, name, []), id, byAge, state)
 }
 
-/** Take a job out of the line. `served`: it was handed out, so its key and its capability had their turn. */
+/**
+ * Removes a job from the queue of waiting jobs. `served`: it was handed out, so its key and its
+ * capability had their turn.
+ */
 export function leave(state: QueueState, id: string, served: boolean): void {
   const { header, capability, place } = state.jobs[id] as Held
   const at = levelAt(state, header.priority)
@@ -86,7 +93,10 @@ export function leave(state: QueueState, id: string, served: boolean): void {
   if (isEmpty(level.capabilities)) state.levels.splice(at, 1)
 }
 
-/** The jobs to hand out next, in order; at most `limit` of each capability. Costs O(log limit) for each job given. */
+/**
+ * The jobs to hand out next, in order, at most `limit` per capability. Costs O(log limit) per
+ * returned job.
+ */
 export function waitingJobs(state: QueueState, limit: number): JobHeader[] {
   const left = new Map<string, number>()
   const jobs: JobHeader[] = []
