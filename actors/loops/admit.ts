@@ -1,12 +1,15 @@
 /**
- * Who may begin. Two rules are asked, that of the trigger first, then that of the loop; both see the runs that are under way and
- * the line.
+ * Admission of runs. Two rules apply, first that of the trigger, then that of the loop; both use
+ * the active runs and the queue of waiting runs.
  *
  * Invariants:
- * A1. With `queue`, `skip` and `replace` a loop has one run under way, and a trigger as many as its limit, one by default. A run that
- *     was told to stop is under way until it has stopped.
- * A2. Whoever waits is let in in the order of the line. A run overtakes only those that wait for a limit of their own trigger.
- * A3. Nobody waits while there is room, except while the loop is not active, and those that were let in for a place in the organization.
+ * A1. With `queue`, `skip` and `replace` a loop has at most one active run, and a trigger at most
+ *     as many as its limit, which is one by default. A displaced run is active until it has
+ *     stopped.
+ * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for a limit of
+ *     their own trigger.
+ * A3. No run waits while there is capacity, unless the loop is not active or the run waits for a
+ *     slot in the organization.
  */
 import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
 import type { QueueReason } from '../../protocol/loops/run.ts'
@@ -14,14 +17,16 @@ import { emit, tellRun, type Draft } from './draft.ts'
 import { askAgain, askForPlace, isHeld } from './places.ts'
 import { triggersOf, type LoopState } from './state.ts'
 
-/** Runs that one loop may have under way, whatever it says, and runs that may wait. */
+/** Maximum number of active runs of one loop, regardless of its settings, and of waiting runs. */
 const MOST_ACTIVE = 5000
 const MOST_WAITING = 1000
-/** Runs that one commit lets in, and that it tells to stop. */
+/** Maximum number of runs that one commit admits, and that it displaces. */
 const LET_IN = 10
 const TOLD = 50
 
-/** The rule of a trigger: how many of its runs may be under way, and what one more does. */
+/**
+ * The rule of a trigger: the limit on its active runs, and the policy for a run beyond the limit.
+ */
 export function ruleOf({
   concurrency_policy,
   max_concurrent_runs,
@@ -37,7 +42,10 @@ export function ruleOf({
 }
 
 interface Room {
-  /** Runs under way: all, of a trigger, and what there may be of either. */
+  /**
+   * Number of active runs of the loop, with its `limit`. `of` and `rule` return the same for a
+   * trigger.
+   */
   total: number
   readonly limit: number
   readonly rule: (trigger: string) => ReturnType<typeof ruleOf>
@@ -67,7 +75,7 @@ function roomOf(state: LoopState): Room {
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
-/** For what one more run of a trigger would have to wait. */
+/** The reason for which one more run of a trigger would have to wait, or undefined. */
 function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
   if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit)
     return 'trigger_concurrency'
@@ -75,15 +83,18 @@ function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | 
   return room.total >= room.limit || ahead ? 'loop_policy' : undefined
 }
 
-/** What becomes of one more run: it begins, waits, or is left out, and by whose rule. */
+/** The decision on one more run: it begins, waits, or is rejected by one of the limits. */
 export type Verdict =
   | { readonly begins: true }
   | { readonly waits: QueueReason }
   | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
-/** Ask both rules about a run of a trigger, or of none; runs whose place it takes are told to go. @param patient it only ever waits. */
+/**
+ * Applies both rules to one more run of a trigger, or of no trigger. Displaces the runs that it
+ * replaces. @param patient the run may wait, but is never rejected and displaces no run.
+ */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
-  // Who is told to go is under way until it has gone, so the room stays what it is.
+  // A displaced run counts as active until it has stopped, so these counts stay valid.
   const room = roomOf(on.state)
   const { policy } = room.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
@@ -106,7 +117,10 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
     (of) => of === trigger,
     Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers),
   )
-/** Tell runs to go, the oldest first, until at most `left` of those that match stay. Those that waited, also for a place in the organization, go first, and at once. */
+/**
+ * Displaces the matching runs, oldest first, until at most `left` of them stay. Waiting runs,
+ * including those that wait for a slot in the organization, are displaced first, and all of them.
+ */
 function displace(
   on: Draft,
   matches: (trigger: string) => boolean,
@@ -131,9 +145,9 @@ function displace(
   }
   if (going.length > TOLD) emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
 }
-/** Send away those that wait: their loop is gone. */
+/** Displaces all waiting runs, because their loop was deleted. */
 export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
-/** Go on telling runs to go whose place is wanted by those that wait. */
+/** Continues to displace active runs in favor of waiting runs. */
 export function goOnDisplacing(on: Draft): void {
   const { record, line } = on.state
   if (!record || line.length === 0) return
@@ -145,7 +159,10 @@ export function goOnDisplacing(on: Draft): void {
   }
 }
 
-/** Let in whoever has room now, from the head of the line. What one commit does not take follows in the next. */
+/**
+ * Admits waiting runs in order while there is capacity. Runs beyond the limit of one commit follow
+ * in the next commit.
+ */
 export function letIn(on: Draft): void {
   askAgain(on)
   const room = roomOf(on.state)

@@ -1,6 +1,7 @@
 /**
- * Saving a loop. What is given of a member replaces the stored one whole. A change of what the loop does is its next version, which
- * every later start takes; what is under way keeps the version that it began with.
+ * Creation, change and deletion of loops. A member that the request contains replaces the whole
+ * stored member. A change of the loop's behavior creates its next version, which all later starts
+ * use; active runs keep the version with which they began.
  */
 import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -34,7 +35,7 @@ const chosen = <K extends string>(body: object, names: Readonly<Record<K, unknow
   ) as Of<K>
 const isEmpty = (value: unknown): boolean =>
   value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-/** Two empty templates are none. */
+/** Treats a run name of two empty templates as absent. */
 const withoutBlanks = <T extends { run_name?: unknown }>(body: T): T => {
   const name = body.run_name as { template: string; description_template?: string } | undefined
   return name && name.template === '' && !name.description_template
@@ -48,7 +49,10 @@ const needsSteps: FieldError = {
   actual: 'active',
 }
 
-/** Handles that a caller chose must have been reserved for this loop a moment ago, unless it has them. */
+/**
+ * Refuses the request if a handle that the caller chose is neither in use by this loop nor under a
+ * valid reservation for it.
+ */
 function unreserved(
   triggers: readonly Trigger[] = [],
   state: LoopState,
@@ -71,7 +75,7 @@ function unreserved(
       )
     : undefined
 }
-/** The sealed secrets as they are after a change; of triggers that are not there any more none is kept. */
+/** The sealed secrets after a change; secrets of removed triggers are dropped. */
 function secretsOf(
   given: Saving['secrets'],
   before: LoopState['secrets'],
@@ -85,7 +89,7 @@ function secretsOf(
   )
 }
 
-/** Make a loop with version 1. */
+/** Creates a loop with version 1. */
 export function create(
   options: LoopOptions,
   state: LoopState,
@@ -132,7 +136,7 @@ export function create(
   return decided(on, loop)
 }
 
-/** Change a loop. */
+/** Changes a loop. */
 export function update(
   options: LoopOptions,
   state: LoopState,
@@ -207,7 +211,10 @@ export function update(
 }
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
-/** Long definitions are not copied into the audit log: it names them. */
+/**
+ * Reduces changes of definitions to their names, because long definitions are not copied into the
+ * audit log.
+ */
 const told = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
 ) =>
@@ -230,7 +237,7 @@ function followUp(
   return record ? decided(on, record) : refuse('not_found')
 }
 
-/** End for good. What is under way goes on; what waits is sent away. */
+/** Deletes the loop. Active runs continue; waiting runs are displaced. */
 export function remove(
   options: LoopOptions,
   state: LoopState,
@@ -245,7 +252,7 @@ export function remove(
   return decided(on, undefined)
 }
 
-/** The project is gone. */
+/** Deletes the loop because its project was deleted. */
 export const end = (
   options: LoopOptions,
   state: LoopState,
@@ -254,7 +261,7 @@ export const end = (
 ): Decision<LoopEvent, undefined> =>
   isLiving(state) ? remove(options, state, input, cause) : nothing
 
-/** A handle was reserved for this loop: say whether it is used. */
+/** Reports whether the loop uses a handle that was reserved for it. */
 export function settleHandle(
   state: LoopState,
   { handle, organization }: LoopCommands['handle.settle']['input'],

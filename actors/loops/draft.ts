@@ -1,25 +1,25 @@
-/** A decision of a loop while it is being made: events, and what runs are told, with the state as it will be after them. */
+/** A decision of a loop under construction: events, commands to runs, and the resulting state. */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolveLoop, type LoopState } from './state.ts'
 
 export interface LoopOptions {
-  /** Header brand. */
+  /** The brand in the names of headers. */
   readonly brand: string
-  /** Runs of loops that may be under way in the organization; absent: any number. */
+  /** Maximum number of active runs of loops in the organization; absent: no limit. */
   readonly plan_concurrency?: number
 }
 export interface Draft {
   readonly cause: Cause
   readonly options: LoopOptions
-  /** A copy of the actor's state, with the events so far applied. */
+  /** A copy of the actor's state to which the events so far were applied. */
   state: LoopState
   readonly events: LoopEvent[]
   readonly tells: Tell[]
 }
 
-/** Begin a decision. What events change in place is copied. */
+/** Begins a decision. Copies the members that events change in place. */
 export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
   cause,
   options,
@@ -36,12 +36,12 @@ export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Dra
     fired: [...state.fired],
   },
 })
-/** Add an event and apply it. */
+/** Adds an event and applies it. */
 export function emit(on: Draft, event: LoopEvent): void {
   on.events.push(event)
   on.state = evolveLoop[event.type](on.state, event as never, on.cause.at)
 }
-/** Tell a run of this loop, in the same commit. */
+/** Sends a command to a run of this loop, in the same commit. */
 export const tellRun = <
   N extends 'run.open' | 'run.begin' | 'run.hold' | 'run.displace' | 'run.halt' | 'run.end',
 >(

@@ -1,9 +1,11 @@
 /**
- * Firings for events of private sessions. Whether the last editor of the loop may read the session is not known here, so an errand
- * looks it up. It sends the firing again under the editor's id, and a run starts if that is still the last editor.
+ * Firings for events of private sessions. The loop does not know whether its last editor may read
+ * the session, so an errand checks this. The errand sends the firing again with the editor's id,
+ * and a run starts if that principal is still the last editor.
  *
  * Invariants:
- * F1. No run starts for an event of a private session that the loop's last editor may not read. Not knowing the editor counts as that.
+ * F1. No run starts for an event of a private session that the loop's last editor may not read. An
+ *     unknown editor counts as one without access.
  * F2. The state holds a firing without its payload, until its errand has ended.
  */
 import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
@@ -14,12 +16,12 @@ import type { Cause, Decided } from '../actor.ts'
 import { nothing } from './draft.ts'
 import { isLiving, type LoopState } from './state.ts'
 
-/** Firings of one loop that wait for their errands. */
+/** Maximum number of firings of one loop that wait for their errands. */
 const MAX_HELD = 1000
 
 /**
- * The principal that changed the loop last. Earlier releases did not store it: then it is known only of a loop that was never
- * changed.
+ * The principal that changed the loop last. Earlier releases did not store it; for their loops it
+ * is known only if the loop was never changed.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined
@@ -27,11 +29,14 @@ function editorOf(state: LoopState): string | undefined {
   return state.editor ?? (updated_at === created_at ? owner : undefined)
 }
 
-/** Whether a firing must wait until it is known that the last editor may read the private session of its event. */
+/**
+ * Whether a firing must wait for the check that the last editor may read the private session of its
+ * event.
+ */
 export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
   source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
 
-/** Hold a firing, and have its errand done. */
+/** Stores a firing and enqueues its errand. */
 export function hold(
   state: LoopState,
   { trigger_id, source }: Firing,
@@ -64,7 +69,7 @@ export function hold(
   }
 }
 
-/** The errand of a firing has ended. One that could not be done for hours is given up. */
+/** Drops a firing whose errand has ended. An errand that still fails after hours also ends. */
 export const firingSettled = (
   state: LoopState,
   { job_id }: LoopCommands['job.settled']['input'],
@@ -73,7 +78,7 @@ export const firingSettled = (
     ? { ...nothing, events: [{ type: 'firing.ended', job_id }] }
     : nothing
 
-/** What an errand of the loop is to do. */
+/** The errand that belongs to a job of the loop. */
 export function errandOf(state: LoopState, { job_id }: { readonly job_id: string }): Errand {
   const firing = getOwn(state.firings ?? {}, job_id)
   return firing && isLiving(state)

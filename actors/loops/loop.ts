@@ -1,6 +1,7 @@
 /**
- * A loop: the one writer of a definition with its versions and triggers, and of who may run when. Its runs live in its slot, so a
- * start and the run that comes of it are one commit, and so are the end of a run and the beginning of the next in the line.
+ * The loop actor: the single writer of a definition with its versions and triggers, and of the
+ * order in which runs start. Its runs live in the same shard, so a start and the new run are one
+ * commit, and so are the end of a run and the start of the next waiting run.
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
@@ -47,7 +48,10 @@ const toPlaces = <N extends 'place.ask' | 'place.return'>(
   tell: { to: { kind: 'plan', id: organization, project: organization }, name, input },
 })
 
-/** A loop that paused itself says so, as the run that was one failure too many, or that caused one event too many. */
+/**
+ * Publishes that a loop paused itself, as an event of the run whose failure or event caused the
+ * pause.
+ */
 function sayPaused(
   {
     id: loop_id,
@@ -80,7 +84,10 @@ function sayPaused(
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input: said } }]
 }
 
-/** Triggers that wait for events that nothing publishes are saved; the log says that they do not fire. */
+/**
+ * Logs a warning about triggers that wait for events that nothing publishes. Such triggers are
+ * saved but do not fire.
+ */
 function warnOfIdleTriggers(
   loop_id: string,
   triggers: readonly Watch[],
@@ -131,7 +138,7 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   )
 }
 
-/** The actor of a loop. */
+/** The loop actor. */
 export function loopActor(options: LoopOptions): AnyActor {
   const bound =
     <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) =>
@@ -211,14 +218,14 @@ export function loopActor(options: LoopOptions): AnyActor {
       ],
     },
     ask: {
-      /** The version that a start takes, or null when there is no such loop. */
+      /** The version that a new start uses, or null when there is no such loop. */
       version: (state) => (isLiving(state) ? state.version : null),
       trigger: factsOf,
       triggers: standingsOf,
       standing: standingOf,
       job_spec: errandOf,
     },
-    // A snapshot of an older release lacks what that did not know.
+    // Snapshots of older releases lack newer fields.
     recover: (state) => ({ ...unborn(), ...state }),
     deadline,
     ended: ({ deleted, line, active }) =>

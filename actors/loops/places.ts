@@ -1,9 +1,10 @@
 /**
- * Places in the organization (protocol/loops/places.ts), when its operator has set a limit: a run that the loop's own rules let in
- * begins when it is given one. Until then it counts as under way here, so the rules of the loop are kept whatever the order of
- * messages.
+ * Slots in the organization (protocol/loops/places.ts), used when its operator has set a limit: a
+ * run that the loop's own rules admit begins when it gets a slot. Until then the loop counts it as
+ * active, so the rules of the loop hold regardless of the order of messages.
  *
- * Invariant: a place that was asked for is given back once, when the run has ended; or it is declined, and asked for again.
+ * Invariant: a requested slot is returned once, when the run has ended; or it is declined and
+ * requested again.
  */
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
@@ -11,11 +12,11 @@ import type { Cause, Decision } from '../actor.ts'
 import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
 import { isLiving, type LoopState } from './state.ts'
 
-/** Whether a run that was let in has not begun. */
+/** Whether a run was admitted but has not begun. */
 export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
   ['asked', 'declined'].includes(getOwn(places, run_id) ?? '')
 
-/** Ask for a place of a run that was let in. Gives whether it has to wait for one. */
+/** Requests a slot for an admitted run. @returns whether the run has to wait for the slot. */
 export function askForPlace(on: Draft, run_id: string): boolean {
   const { organization } = on.state.standing
   if (on.options.plan_concurrency === undefined || organization === '') return false
@@ -23,7 +24,10 @@ export function askForPlace(on: Draft, run_id: string): boolean {
   return true
 }
 
-/** A run has ended: its place is free, whether it has come yet or not. */
+/**
+ * Returns the slot of a run that has ended, also if the slot was requested but has not been granted
+ * yet.
+ */
 export function givePlaceBack(on: Draft, run_id: string): void {
   const place = getOwn(on.state.places, run_id)
   if (place === 'asked' || place === 'had')
@@ -39,7 +43,7 @@ function take(on: Draft, run_id: string): void {
   emit(on, { type: 'place.taken', run_id })
   tellRun(on, run_id, 'run.begin', { later: true })
 }
-/** Ask again for places that came while the loop was not active. */
+/** Requests the slots again that were declined while the loop was not active. */
 export function askAgain(on: Draft): void {
   if (on.state.record?.status !== 'active') return
   for (const [run_id, place] of Object.entries(on.state.places)) {
@@ -48,7 +52,7 @@ export function askAgain(on: Draft): void {
   }
 }
 
-/** A place has come. A loop that is not active starts nothing, so it keeps none. */
+/** Handles a granted slot. A loop that is not active starts no runs, so it declines the slot. */
 export function placeGiven(
   options: LoopOptions,
   state: LoopState,

@@ -1,4 +1,7 @@
-/** What runs tell their loop: that they have ended, come back, or spent. The next in the line follow, and a loop that keeps failing is paused. */
+/**
+ * Reports from runs to their loop: a run has ended, was recovered, or has spent credits. Waiting
+ * runs then start, and a loop that fails repeatedly is paused.
+ */
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -14,7 +17,10 @@ import { consequences } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
-/** A run has ended, or fails and ends when it has its answer. Completed ones end a series of failures, cancelled ones leave it as it is. */
+/**
+ * Handles a run that has ended, or that has failed and ends after the reply `run.end`. A completed
+ * run resets the count of consecutive failures; a cancelled run leaves it unchanged.
+ */
 export function left(
   options: LoopOptions,
   state: LoopState,
@@ -58,7 +64,10 @@ export function left(
   return decided(on, undefined)
 }
 
-/** A failed run is recovered: it waits its turn, but is never left out, and takes nobody's place. */
+/**
+ * Handles the recovery of a failed run. The run may have to wait, but is never rejected and
+ * displaces no run.
+ */
 export function returns(
   options: LoopOptions,
   state: LoopState,
@@ -84,7 +93,10 @@ export function returns(
   return decided(on, undefined)
 }
 
-/** A run has spent something. One that goes on spending when the daily budget is used up does not begin another step. */
+/**
+ * Records what a run has spent. A run that spends credits beyond the daily budget begins no further
+ * step.
+ */
 export function spend(
   options: LoopOptions,
   state: LoopState,
@@ -104,7 +116,7 @@ export function spend(
   return decided(on, undefined)
 }
 
-/** A time has come, or there was more to do than one commit takes. */
+/** Continues work that was too much for one commit, and fires schedules that are due. */
 export function wake(
   options: LoopOptions,
   state: LoopState,
@@ -120,7 +132,7 @@ export function wake(
       letIn(on)
     }
   }
-  // A loop of an older release has told its project nothing yet.
+  // A loop that an older release saved has not reported to its project yet.
   if (isLiving(state) && state.standing.version === 0)
     for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)

@@ -1,18 +1,24 @@
-/** What the loop's project is told of it (protocol/loops/standing.ts). */
+/** The summary of a loop that its project stores (protocol/loops/standing.ts). */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isLiving, type LoopState } from './state.ts'
 
-/** Actions that runs of an active loop may call, those of the workflows that it names included. */
+/**
+ * Actions that runs of an active loop may call, including those of the workflows that it
+ * references.
+ */
 function actionsOf(state: LoopState): readonly string[] {
   if (!isLiving(state) || state.record.status !== 'active') return []
   const specs = [specOf(state.record), ...Object.values(state.definitions).map(({ spec }) => spec)]
   return [...new Set(specs.flatMap(actionsNamed))].sort()
 }
 
-/** What has changed for the project. @param organization as far as the command says; empty otherwise. */
+/**
+ * The event that reports a change of the summary to the project, if there is one. @param
+ * organization its id if the command contains it, otherwise empty.
+ */
 export function stands(
   before: LoopState,
   after: LoopState,
@@ -40,7 +46,7 @@ export function stands(
   ]
 }
 
-/** How the loop stands now, for the edge that saved it. */
+/** The current summary of the loop, for the gateway that saved it. */
 export const standingOf = (
   state: LoopState,
   { loop_id }: { readonly loop_id: string },

@@ -1,4 +1,7 @@
-/** Starting runs: by a client, by a trigger, by a time, by a step of another run. All go through one admission. */
+/**
+ * Starts of runs: by a client, a trigger, a schedule, or a step of another run. All pass the same
+ * admission.
+ */
 import { consequences } from './triggers.ts'
 import { actorOf } from '../../protocol/actions/invocation.ts'
 import { startKeyOf, type StartLoopRun } from '../../protocol/loops/rows.ts'
@@ -34,7 +37,7 @@ import {
 
 const TOO_DEEP = `The event has more than ${MAX_CHAIN_DEPTH} runs behind it.`
 
-/** What a start says. */
+/** The parameters of a start. */
 interface Wanted
   extends Pick<
     RunOpening,
@@ -42,7 +45,7 @@ interface Wanted
   > {
   readonly run_id: string
   readonly trigger?: KnownTrigger
-  /** The firing that this settles. */
+  /** Key of the firing that this start settles. */
   readonly fire?: string
   readonly event: JsonObject
   readonly config: JsonObject
@@ -54,7 +57,7 @@ type Outcome =
   | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
   | Refusal
 
-/** Whether anything may be started, and why not. */
+/** The reason for which the loop accepts no runs now, or undefined. */
 function closed(state: LoopState, at: number): Refusal | undefined {
   if (!isLiving(state))
     return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
@@ -74,7 +77,7 @@ function closed(state: LoopState, at: number): Refusal | undefined {
     : undefined
 }
 
-/** Open a run, or say why there is none. */
+/** Opens a run, or returns why no run was opened. */
 function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
@@ -153,7 +156,10 @@ const whyLeftOut = {
   full: 'As many runs of the loop wait as may.',
 } as const
 
-/** By a client. The edge completes the answer: only the run itself knows how far it went. */
+/**
+ * Starts a run for a client. The gateway completes the reply, because only the run itself knows its
+ * status.
+ */
 export function start(
   options: LoopOptions,
   state: LoopState,
@@ -200,7 +206,10 @@ export function start(
   return decided(on, known.reply)
 }
 
-/** By an event that a trigger watches: one run for each, however often it is said. */
+/**
+ * Starts a run for an event that a trigger watches: one run per event, even if the event arrives
+ * repeatedly.
+ */
 export function fire(
   options: LoopOptions,
   state: LoopState,
@@ -230,7 +239,7 @@ export function fire(
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-/** Loops that a chain names: more than may stand between two events. */
+/** Maximum number of loops in a chain, more than can lie between two events. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
 const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,
@@ -240,7 +249,10 @@ const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
 const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: string): Chain =>
   extended(chain, loop_id)
 
-/** Its triggers would start more runs for events of runs than is allowed: it pauses, and says why at each of these triggers. */
+/**
+ * Pauses the loop because its triggers would start more runs for events of runs than is allowed.
+ * Records the reason at each of these triggers.
+ */
 export function stop(
   options: LoopOptions,
   state: LoopState,
@@ -260,7 +272,8 @@ export function stop(
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
     reason,
-    // A loop that tells people about the pause still runs: a loop pauses once, so this ends.
+    // The depth is capped so that a loop that notifies people about the pause still runs. A loop
+    // pauses only once, so the chain ends.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of consequences(state, on.state, '', cause)) emit(on, event)
@@ -287,7 +300,7 @@ function skipped(
   })
 }
 
-/** By the time: every schedule that is due fires once, for the latest time that it should have fired at. */
+/** Fires each due schedule once, for the latest time at which it should have fired. */
 export function fireSchedules(on: Draft): void {
   const { at } = on.cause
   for (const [trigger_id, { next, anchor }] of Object.entries(on.state.clocks)) {
@@ -325,7 +338,7 @@ export function fireSchedules(on: Draft): void {
   }
 }
 
-/** By a step of a run, which hears what came of it. */
+/** Starts a run for a step of another run, and reports the outcome to that run. */
 export function answerStep(
   options: LoopOptions,
   state: LoopState,

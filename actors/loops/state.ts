@@ -1,10 +1,11 @@
 /**
- * What a loop knows: its definition as it is now, who is under way, and who waits.
+ * State of a loop: its current definition, its active runs, and its waiting runs.
  *
  * Invariants:
- * L1. `active` are the runs that were let in and have not said that they ended; `line` are those that wait, in the order in which
- *     they came. A run is in one of them at most.
- * L2. The state does not grow with the runs that have ended: what is remembered of them is a count and, of firings, the last ones.
+ * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
+ *     waiting runs in order of arrival. A run is in at most one of them.
+ * L2. The state does not grow with the number of ended runs: it stores only a count of them and the
+ *     latest firings.
  */
 import type { TriggerStanding } from '../../protocol/loops/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -29,49 +30,51 @@ export interface LoopState {
   trigger_ids: Readonly<Record<string, string>>
   /** Sealed signing secrets by trigger key. */
   secrets: Readonly<Record<string, string>>
-  /** The trigger, or an empty text, of each run that is under way. */
+  /** The trigger id, or an empty text, of each active run. */
   active: Record<string, string>
-  /** Those of them that were told to go. */
+  /** Active runs that were displaced and have not ended yet. */
   leaving: Record<string, true>
   line: Waiting[]
   /**
-   * Of those under way that need a place in the organization: whether it was asked for, is had, or was sent back because the loop
-   * was not active. Only those that have one have begun.
+   * The state of the slot of each active run that needs one in the organization: requested, held,
+   * or declined because the loop was not active. Only runs that hold their slot have begun.
    */
   places: Record<string, 'asked' | 'had' | 'declined'>
-  /** Failed runs in a row. */
+  /** Number of consecutive failed runs. */
   failures: number
-  /** What runs spent lately: thousandths of a credit by the beginning of their window, oldest first. */
+  /**
+   * Recent spending of runs: thousandths of a credit by the start of their window, oldest first.
+   */
   spent: [at: number, milli: number][]
   /** By trigger id. */
   clocks: Record<string, Clock>
-  /** Firings that were settled last. */
+  /** Keys of the firings that were settled last. */
   fired: string[]
-  /** Starts that came to nothing since the loop's latest version, by trigger id; absent: none. */
+  /** Starts that were skipped since the loop's latest version, by trigger id; absent: none. */
   skips?: Readonly<
     Record<
       string,
       { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }
     >
   >
-  /** How often the events to watch were told. */
+  /** Version of the list of watched events that was sent last. */
   watched: number
-  /** What its project was told last. */
+  /** The summary that was last sent to the loop's project. */
   standing: {
     readonly version: number
     readonly actions: readonly string[]
     readonly organization: string
   }
   more_at?: number
-  /** The principal that changed the loop last; absent: unknown, or it was never changed. */
+  /** The principal that changed the loop last; absent: unknown, or the loop was never changed. */
   editor?: string
-  /** Firings for events of private sessions, by the jobs of their errands; absent: none. */
+  /** Firings for events of private sessions, by the job ids of their errands; absent: none. */
   firings?: Readonly<Record<string, HeldFiring>>
 }
-/** A loop that is there. */
+/** A loop that was created and not deleted. */
 export type Living = LoopState & { readonly record: Loop }
 
-/** A loop before it is created. */
+/** The state of a loop before it is created. */
 export const unborn = (): LoopState => ({
   version: { id: '', number: 0 },
   definitions: {},
@@ -91,23 +94,23 @@ export const unborn = (): LoopState => ({
 export const isLiving = (state: LoopState): state is Living =>
   state.record !== undefined && !state.deleted
 
-/** Firings remembered, to tell a repeat. */
+/** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-/** A day, and the windows in which spending is counted, in milliseconds. */
+/** One day, and the window in which spending is summed, in milliseconds. */
 const DAY = 86_400_000
 export const WINDOW = 300_000
 
-/** Thousandths of a credit that runs spent within a day. */
+/** Thousandths of a credit that runs spent within the last day. */
 export const spentToday = ({ spent }: LoopState, now: number): number =>
   spent.reduce((sum, [at, milli]) => (at + DAY > now ? sum + milli : sum), 0)
 
-/** A trigger with what it is known by. */
+/** A trigger with its id and its key. */
 export interface KnownTrigger {
   readonly id: string
   readonly key: string
   readonly trigger: Trigger
 }
-/** The triggers of a loop. */
+/** The triggers of a loop with their ids and keys. */
 export const triggersOf = (
   { triggers = [] }: Pick<Loop, 'triggers'>,
   ids: LoopState['trigger_ids'],
@@ -117,7 +120,7 @@ export const triggersOf = (
     const id = getOwn(ids, key)
     return id === undefined ? [] : [{ id, key, trigger }]
   })
-/** A trigger that may start runs now. */
+/** Returns the trigger with this id if it may start runs now. */
 export const liveTrigger = (state: LoopState, id: string): KnownTrigger | undefined =>
   isLiving(state) && state.record.status === 'active'
     ? triggersOf(state.record, state.trigger_ids).find(
@@ -266,7 +269,7 @@ export const evolveLoop: Evolve = {
   'firing.dropped': same,
 }
 
-/** When the loop wants to be woken: a schedule fires, or there is more to do. */
+/** Unix milliseconds of the next wake: a schedule is due, or work is left over. */
 export function deadline(state: LoopState): number | undefined {
   const first = Object.values(state.clocks).reduce(
     (least, { next }) => Math.min(least, next),

@@ -1,4 +1,7 @@
-/** What triggers become when a loop is saved: ids and handles that outlive the change, times to fire at, events to watch. */
+/**
+ * Effects of saving a loop on its triggers: ids and handles that survive the change, fire times,
+ * watched events.
+ */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { triggerKey, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -9,15 +12,15 @@ import { stands } from './standing.ts'
 import { isLiving, triggersOf, type LoopState } from './state.ts'
 
 /**
- * The triggers of a version, with their ids. One whose key was there before keeps its id and, unless another was given, its
- * handle; a handle that nobody gives is the id.
+ * The triggers of a version, with their ids. A trigger whose key existed before keeps its id and,
+ * unless another handle is given, its handle. A trigger without a handle uses its id as its handle.
  */
 export function materialize(
   triggers: readonly Trigger[] | undefined,
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  // Keys may be any text, also the name of a member that all objects have.
+  // A key may be any text, including the name of a property that all objects have.
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)
@@ -57,7 +60,10 @@ const watches = (state: LoopState): Watch[] =>
     ? triggersOf(state.record, state.trigger_ids).flatMap(watchOf)
     : []
 
-/** What follows from a saved loop: handles that are bound and given back, events that are watched, what its project knows, times of schedules. */
+/**
+ * The events that follow from saving a loop: bound and freed handles, watched events, the summary
+ * for its project, and times of schedules.
+ */
 export function consequences(
   before: LoopState,
   after: LoopState,

@@ -1,20 +1,24 @@
 /**
- * The handle of an HTTP trigger: whose it is, in the whole installation. It is reserved for a loop before the loop is saved, and the
- * loop says in the commit that saves it that it uses it.
+ * The handle of an HTTP trigger and its owner, unique in the whole installation. The handle is
+ * reserved for a loop before the loop is saved. The commit that saves the loop binds the handle.
  *
  * Invariants:
  * H1. A handle belongs to one loop at a time.
- * H2. A reservation that its loop does not use ends by itself: the loop may use it for a minute, and is asked after two.
+ * H2. A reservation that its loop does not use ends automatically: the loop may use it for one
+ *     minute, and receives a query about it after two minutes.
  */
 import { refuse } from '../../../protocol/errors.ts'
 import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
 import type { Api } from '../../../protocol/api.ts'
 import type { Actor, AnyActor } from '../../actor.ts'
 
-/** Milliseconds for which a reservation may be used, and after which its loop is asked about it. */
+/**
+ * Milliseconds for which a reservation is usable, and after which its loop receives a query about
+ * it.
+ */
 const USABLE = 60_000
 const ASKED = 120_000
-/** Before a loop that was asked is asked again. */
+/** Milliseconds before the query to the loop is repeated. */
 const AGAIN = 300_000
 
 interface HandleState {
@@ -106,7 +110,7 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
     ],
   },
   ask: {
-    /** Whose trigger it is, or null. */
+    /** The owner of the handle, or null. */
     owner: ({ handle, owner }, { handle: asked }: { handle: string }) =>
       owner && handle === asked ? owner : null,
   },

@@ -1,37 +1,41 @@
 /**
- * The places of the organization: the one writer of how many runs of loops are under way in all its projects together. It is asked
- * only while the operator has set a limit.
+ * The slots of the organization: the single writer of the number of active runs of loops across all
+ * its projects. Loops request slots only while the operator has set a limit.
  *
  * Invariants:
- * P1. Runs with a place are at most as many as the limit allowed when they were given it; whoever comes first is first.
- * P2. Nobody waits while there is room, except for a minute after the limit was raised.
+ * P1. At most `limit` runs hold a slot, by the limit at the time when they got it; slots are
+ *     granted in FIFO order.
+ * P2. No run waits while a slot is free, except for up to a minute after the limit was raised.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { PlaceCommands, PlaceEvent, Wanting } from '../../../protocol/loops/places.ts'
 import type { Actor, Decided } from '../../actor.ts'
 
-/** Places that one commit hands out; the rest follow with the next. */
+/** Maximum number of slots that one commit grants; the rest follow in the next commit. */
 const GIVEN = 50
-/** Milliseconds after which it is looked again whether there is room: its operator may have raised the limit. */
+/** Milliseconds between checks for free slots, because the operator may have raised the limit. */
 const AGAIN = 60_000
 
 interface PlanState {
-  /** Loops and projects by run. */
+  /** Loop and project of each run that holds a slot. */
   readonly given: Record<string, Omit<Wanting, 'run_id'>>
   line: readonly Wanting[]
-  /** When it was looked last whether there is room, Unix milliseconds. */
+  /** Unix milliseconds of the last check for free slots. */
   counted: number
 }
 
-/** The actor of the places. @param limit runs under way in the organization; absent: any number. */
+/**
+ * The actor of the organization's slots. @param limit maximum number of active runs in the
+ * organization; absent: no limit.
+ */
 export function planActor({
   plan_concurrency: limit = Infinity,
 }: {
   readonly plan_concurrency?: number
 }): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
-  /** Places for the first in the line. @param room as it will be. */
+  /** Grants slots to the first waiting runs. @param room number of free slots after the event. */
   const give = ({ line }: PlanState, room: number): PlaceEvent[] =>
     line.slice(0, Math.min(room, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
   const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({
@@ -103,7 +107,7 @@ export function planActor({
       ],
     },
     ask: {
-      /** How many places are given, and how many runs wait for one. */
+      /** The number of slots in use, and of runs that wait for a slot. */
       places: ({ given, line }) => ({ given: Object.keys(given).length, waiting: line.length }),
     },
     deadline: (state) =>
