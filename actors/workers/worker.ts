@@ -1,13 +1,15 @@
 /**
- * The registry entry of one worker instance of a project: which session it has, where it is connected, and whether it
- * should stop taking work. Leases belong to the session, so they survive a new connection.
+ * The registry entry of one worker instance of a project: its session, its gateway connection, and
+ * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect.
  *
  * Invariants:
- * W1. At most one session at a time, and of it at most one connection that counts: the one with the highest generation.
- * W2. Another process under the same instance name is refused while the present one is alive or may still hold work; a
- *     conflict ends worker processes, so it is never answered to the process that holds the session's token.
+ * W1. At most one session exists at a time, and only one of its connections is current: the one
+ *     with the highest generation.
+ * W2. A second process with the same instance name is refused while the first process is alive or
+ *     may still hold jobs. A conflict ends worker processes, so the process that holds the
+ *     session's token never receives one.
  * W3. A drain stays in force over reconnects, until a new session begins.
- * W4. `seen` is soft knowledge: a new owner takes a connected worker as seen just now.
+ * W4. Updates of `seen` are soft: a new owner treats a connected worker as seen just now.
  */
 import type { Actor } from '../actor.ts'
 import type { Address } from '../../protocol/entry.ts'
@@ -24,12 +26,12 @@ import type {
 export interface WorkerState {
   registration?: Registration
   connected: boolean
-  /** Last sign of life, in Unix milliseconds. */
+  /** Time of the last heartbeat, in Unix milliseconds. */
   seen: number
-  /** Jobs the session held when it was seen last. */
+  /** Number of jobs that the session held when it was last seen. */
   leases: number
   stale: boolean
-  /** The operator asked it to drain, or it said so itself. */
+  /** The operator requested a drain, or the worker announced one. */
   draining: boolean
 }
 type Change = Extract<WorkerEvent, { readonly instance: string }>
@@ -42,11 +44,11 @@ interface Held {
 const toGateway = (gateway: string, message: GatewayMessage) => [
   { push: { gateway, message: { ...message } } },
 ]
-/** Whether this is the connection that counts. */
+/** Whether this is the current connection of the session. */
 const isCurrent = ({ registration }: WorkerState, { session, generation }: Held): boolean =>
   registration?.session === session && registration.generation === generation
 
-/** Whether a worker takes what it took. */
+/** Whether a worker still claims the same queues, actions and models as it registered. */
 const same = ({ queues, action_names, models }: Registration, takes: Taken): boolean =>
   JSON.stringify([queues, action_names, models]) ===
   JSON.stringify([takes.queues, takes.action_names, takes.models])
@@ -191,7 +193,7 @@ export function workerActor(
           : [],
     },
     ask: {
-      /** Whether a connection is the one that counts. */
+      /** Whether a connection is the current one. */
       current: (state, held: Held) => isCurrent(state, held),
     },
     deadline: ({ registration, stale, seen }) =>
