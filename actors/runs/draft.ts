@@ -1,7 +1,8 @@
 /**
- * A decision while it is being made. The engine may take many steps in one command, and each needs the state that the
- * ones before it left; so a draft applies every event as it is emitted. `apply` never changes the state it is given, so
- * the actor's state stays as it was; the state of the finished draft is handed on with the decision, and need not be computed again.
+ * A decision under construction. The engine may execute many steps in one command, and each step
+ * needs the state after the steps before it, so a draft applies every event as it is emitted.
+ * `apply` never changes the state that it receives, so the actor's state stays unchanged. The
+ * decision contains the state of the finished draft, which therefore need not be computed again.
  */
 import type { Run, RunStep } from '../../protocol/runs/schema.ts'
 import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
@@ -28,7 +29,7 @@ import {
 
 /** A wait for a turn of an agent. */
 export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
-/** The queue of looking up what turns run with; each project has one in every shard. */
+/** The queue of jobs that look up the definitions of turns; each project has one in every shard. */
 export const OPENINGS = '$openings'
 
 export interface Draft {
@@ -37,13 +38,13 @@ export interface Draft {
   state: RunState
   readonly events: RunEvent[]
   readonly tells: Tell[]
-  /** Why the run moves, for `run.resumed`, should it turn out that it does. */
+  /** The reason for which the run resumes, as the payload of `run.resumed`. */
   why: JsonObject
-  /** The branch that is looked at; undefined: the run itself. */
+  /** Key of the current branch; undefined: the run itself. */
   at: string | undefined
 }
 
-/** Begin a decision on a run. */
+/** Begins a decision on a run. */
 export const draft = (state: RunState, cause: Cause): Draft => ({
   cause,
   state,
@@ -61,11 +62,11 @@ export interface Parts {
   readonly row?: Patch<RunStep>
   readonly usage?: UsageSource
   readonly note?: Note
-  /** Changes of the place that is looked at. */
+  /** Changes of the current branch, or of the run itself. */
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
-/** Add an event and apply it. */
+/** Adds an event and applies it. */
 export function emit(on: Draft, type: RunEventType, parts: Parts): void {
   const { step, payload, run, row, usage } = parts
   const note = parts.place || on.at !== undefined ? noteOf(on, parts) : parts.note
@@ -90,14 +91,17 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
     : { engine: place as Patch<Engine> }
 }
 
-/** The time of the decision as the wire spells it. */
+/** The time of the decision in wire format. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
-/** Where the place that is looked at stands. */
+/** Position, tries and wait of the current branch, or of the run itself. */
 export const placeOf = ({ state, at }: Draft): Place =>
   at === undefined ? state.engine : (branchAt(state, at) ?? state.engine)
 
-/** The step that is taken, with its key and, once it was reached, its record; undefined when all are done. */
+/**
+ * The current step, with its key and, once it was reached, its record; undefined after the last
+ * step.
+ */
 export function current(
   on: Draft,
 ): { step: Step; key: string; row: RunStep | undefined } | undefined {
@@ -112,7 +116,7 @@ export function current(
   return { step, key, row: rowOf(state, key, at) }
 }
 
-/** The queue of the run in the run's own shard: told in the same commit. */
+/** Sends a command to the job queue in the run's own shard, in the same commit. */
 export const tellQueue = (
   on: Draft,
   name: 'queue.enqueue' | 'queue.cancel',
@@ -125,7 +129,10 @@ export const tellQueue = (
   })
 }
 
-/** An interaction of the run, which lives in the run's own shard: told in the same commit. */
+/**
+ * Sends a command to an interaction of the run, which lives in the run's own shard, in the same
+ * commit.
+ */
 export const tellInteraction = (
   on: Draft,
   id: string,
@@ -134,14 +141,17 @@ export const tellInteraction = (
 ): void => {
   on.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
-/** Withdraw the interaction that the current step waits for, or stop its turn of an agent, if it waits for one: whoever ends its wait calls this first. */
+/**
+ * Withdraws the interaction that the current step waits for, or stops its turn of an agent. Call
+ * this before ending the wait.
+ */
 export function withdraw(on: Draft, reason: string): void {
   const { wait } = placeOf(on)
   if (wait?.kind === 'interaction')
     tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
   else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
 }
-/** Tell the session of a turn that it is not wanted any more. One that was not opened yet never will be. */
+/** Stops a turn in its session. A turn that was not opened yet will not be opened. */
 function stopTurn(
   on: Draft,
   { step, turn_id, job_id, session_id }: AgentWait,
@@ -156,7 +166,7 @@ function stopTurn(
     })
   else if (job_id !== undefined) tellOpenings(on, 'queue.cancel', { job_ids: [job_id], reason })
 }
-/** The queue, in the run's own shard, of what must be looked up before a turn begins. */
+/** Sends a command to the queue in the run's own shard that looks up definitions of turns. */
 export const tellOpenings = (
   on: Draft,
   name: 'queue.enqueue' | 'queue.cancel',
@@ -165,7 +175,7 @@ export const tellOpenings = (
   on.tells.push({ to: { kind: 'queue', id: `${on.cause.shard}.${OPENINGS}` }, name, input })
 }
 
-/** A run of the own shard. */
+/** Sends a command to a run of the same shard, in the same commit. */
 export const tellRun = (
   on: Draft,
   id: string,
@@ -175,7 +185,7 @@ export const tellRun = (
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
-/** The loop of the run, which lives in the run's own shard: told in the same commit. */
+/** Sends a command to the run's loop, which lives in the run's own shard, in the same commit. */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
   on: Draft,
   name: N,
@@ -186,21 +196,21 @@ export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
 }
 
 const recordOf = (state: RunState): Run => shownRun(state.record)
-/** The decision, with an answer that tells the record as it is once the whole commit is decided. */
+/** The finished decision. Its reply is the record after the command and its tells were decided. */
 export const decided = (on: Draft): Decided<RunEvent, Run> => ({
   events: on.events,
   reply: recordOf,
   tells: on.tells,
   next: on.state,
 })
-/** The decision of a command that nobody waits for. */
+/** The finished decision of a command without a reply. */
 export const silently = (on: Draft): Decided<RunEvent, undefined> => ({
   events: on.events,
   reply: undefined,
   tells: on.tells,
   next: on.state,
 })
-/** Nothing to do: the answer is the record as it is. */
+/** A decision without events; its reply is the current record. */
 export const unchanged: Decided<RunEvent, Run> = { events: [], reply: recordOf }
-/** Nothing to do, and nobody waits for an answer. */
+/** A decision without events and without a reply. */
 export const nothing: Decided<RunEvent, undefined> = { events: [], reply: undefined }

@@ -1,7 +1,9 @@
 /**
- * Guardrails of a run, looked at before every step. A run that one of them stopped goes on only when a recovery raises the limit.
+ * Limits of a run, checked before every step. A run that one of them stopped continues only after a
+ * recovery raises the limit.
  *
- * Money is what usages say that was spent; a call that was under way may have spent more than was left.
+ * Spending is the sum of the reported usages; a call that was in progress may have exceeded the
+ * budget.
  */
 import { parseDuration, parseTimestamp, timestamp, type JsonObject } from '../../protocol/common.ts'
 import { plural } from '../../protocol/naming.ts'
@@ -14,18 +16,19 @@ import { abandon } from './steps/action.ts'
 import { aboutOf } from './outbound/source-events.ts'
 
 /**
- * Attempts of steps that one run may begin in its whole life, unless its definition says otherwise. It keeps a run from going
- * round for ever; branches and items cannot, so only a limit that an author has set counts their steps.
+ * Maximum number of step attempts of one run, unless its definition sets another. It ends runs that
+ * loop forever. Branches and items cannot loop, so their steps count only toward a limit that the
+ * author has set.
  */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
 const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
   engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
-/** Whether the run's time is over. */
+/** Whether the run has exceeded its time limit. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
-/** Whether the attempt that is about to begin, or that `step.retried` has begun, is one too many. */
+/** Whether the next attempt, or the attempt that `step.retried` has begun, exceeds the limit. */
 const stepLimitReached = (on: Draft): boolean =>
   stepsUsed(on) +
     (current(on)?.row || (on.at !== undefined && on.state.spec.limits?.max_steps === undefined)
@@ -40,7 +43,10 @@ const asksAgent = (on: Draft): boolean => {
   )
 }
 
-/** Ends the run when a limit does not let the current step begin. Gives whether it did. */
+/**
+ * Ends the run when a limit does not allow the current step to begin. @returns whether it ended the
+ * run.
+ */
 export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
   const { max_agent_turns = 0, agent_turns_used = 0 } = on.state.record
@@ -67,7 +73,10 @@ export function stopped(on: Draft): boolean {
   return true
 }
 
-/** Ends the run, also in the middle of a step, when its money is spent. Gives whether it was. */
+/**
+ * Ends the run, also in the middle of a step, when its budget is spent. @returns whether it was
+ * spent.
+ */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record
   const { spent_out } = on.state.engine
@@ -84,13 +93,13 @@ export function overspent(on: Draft): boolean {
   return true
 }
 
-/** End the run because its time is over, also in the middle of a step. */
+/** Ends the run, also in the middle of a step, because its time limit has passed. */
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000
   const { wall_deadline = on.cause.at } = on.state.engine
   const limit = seconds(wall_deadline)
-  // What a recovery has set counts from that recovery, not from the start.
+  // A deadline that a recovery has set counts from the recovery, not from the start of the run.
   const own =
     Math.abs(
       wall_deadline -

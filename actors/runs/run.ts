@@ -1,6 +1,7 @@
 /**
- * A run: executes the steps of a spec one after another, and those of branches side by side. It moves only when a command comes: an operator's, a signal, the
- * end of a job, or a time. Between commands it waits or has ended (advance.ts, E1).
+ * A run: executes the steps of a spec one after another, and the steps of branches concurrently. It
+ * advances only on a command: from an operator, a signal, the end of a job, or a timer. Between
+ * commands it waits or has ended (engine/advance.ts, E1).
  *
  *     queued → running → completed | failed | cancelled
  *                 ↕                    ↓ recovery
@@ -156,11 +157,11 @@ export const run: Actor<
     'run.cancelled': sayEnd('run.cancelled'),
   },
   ask: {
-    /** What a worker gets of a job, or null when the run no longer waits for it. */
+    /** The content of a job for its worker, or null when the run no longer waits for the job. */
     job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
-    /** What an executor must know of a call beside its parameters, or null. */
+    /** The facts about a call that an executor needs in addition to its parameters, or null. */
     action_call: actionCall,
-    /** What a direct call has come to. */
+    /** The status and outcome of a direct call. */
     invoked,
     /** Event types that steps wait for, with the ids of their waits. */
     awaiting,

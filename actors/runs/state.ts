@@ -1,17 +1,21 @@
 /**
- * What a run is between two commands: plain JSON, and the one function that applies an event to it.
+ * State of a run between two commands, as plain JSON, and the single function that applies an event
+ * to it.
  *
  * Invariants:
- * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches of events, every field
- *     of the engine from their `private` note. `apply` knows no rule; the views apply the same patches.
- * S2. A run that has not ended has `engine.wait` after every command, and its status is then `suspended`; but for a wait for an
- *     event it is `running` until the matcher knows of it, and also while it only pauses,
- *     and while it is `held` in the line of its loop it is `queued` and waits for nothing else.
- * S3. `engine.position` is the index of the step that runs or waits, or the number of steps when all are done. With
- *     `engine.ending` it is an index of the cleanup steps, and the step that the run ended at is in there.
- * S4. The outputs of finished steps are the `result` of their records; nothing keeps them twice.
- * S5. Branches and items under way are places of their own (`branches`), with the records of their steps; of one that is
- *     over only what it gave is kept (`join`), in chunks, so that no event costs more because many items came before it.
+ * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches
+ *     of events, every field of the engine from their `private` note. `apply` contains no rules;
+ *     the views apply the same patches.
+ * S2. A run that has not ended has `engine.wait` after every command, and its status is then
+ *     `suspended`. Exceptions: a run that pauses, or waits for an event that the matcher has not
+ *     confirmed, is `running`; a run that is `held` by its loop is `queued` and has no wait.
+ * S3. `engine.position` is the index of the current step, or the number of steps after the last
+ *     one. With `engine.ending` it is an index of the cleanup steps, and `engine.ending` contains
+ *     the position at which the run ended.
+ * S4. The outputs of finished steps are the `result` of their records and are stored only there.
+ * S5. Active branches and items have separate positions (`branches`), with the records of their
+ *     steps. Of ended ones only the outcome is stored (`yields`), in chunks, so that the cost of an
+ *     event does not grow with the number of earlier items.
  */
 import type { Chain } from '../../protocol/events/sources.ts'
 import type { ActorOf } from '../../protocol/actions/invocation.ts'
@@ -30,16 +34,22 @@ import type { About } from './outbound/source-events.ts'
 interface Waiting {
   /** Key of the step that waits. */
   readonly step: string
-  /** Unix milliseconds at which it ends by itself: the sleep is over, or the step has timed out. */
+  /**
+   * Unix milliseconds at which the wait ends automatically: the sleep has ended, or the step has
+   * timed out.
+   */
   readonly due?: number
 }
 interface Opened extends Waiting {
-  /** Id of the wait, as the timeline shows it. */
+  /** Id of the wait in the timeline. */
   readonly id: string
 }
-/** A wait that the timeline shows; the names of the kinds are the wire's `wait_kind`. */
+/** A wait that the timeline shows; the names of the kinds are the `wait_kind` of the API. */
 export type OpenWait =
-  /** A job. `base`: attempts the step had used before this job; `retried`: the last attempt that was reported as retried. */
+  /**
+   * A job. `base`: attempts of the step before this job; `retried`: the last attempt that was
+   * reported as retried.
+   */
   | (Opened & {
       readonly kind: 'worker'
       readonly job_id: string
@@ -48,7 +58,7 @@ export type OpenWait =
     })
   | (Opened & { readonly kind: 'timer'; readonly due: number })
   | (Opened & { readonly kind: 'interaction'; readonly interaction_id: string })
-  /** An event. `asked`: not open yet; the matcher was told of it and has not answered. */
+  /** An event. `asked`: the wait is not open yet, because the matcher has not confirmed it. */
   | (Opened & {
       readonly kind: 'event'
       readonly event_type: string
@@ -59,11 +69,14 @@ export type OpenWait =
     })
   /** A child run. */
   | (Opened & { readonly kind: 'run'; readonly run_id: string })
-  /** A loop that was asked for a run. */
+  /** A loop from which a run was requested. */
   | (Opened & { readonly kind: 'loop'; readonly loop_id: string })
   /** The branches of this step. */
   | (Opened & { readonly kind: 'branches' })
-  /** A turn of an agent. `job_id`: what it runs with is being looked up; `session_id`: it was opened there; `judges`: the assertion that it is for. */
+  /**
+   * A turn of an agent. `job_id`: the job that looks up its definition; `session_id`: the session
+   * that opened it; `judges`: the index of the assertion that it judges.
+   */
   | (Opened & {
       readonly kind: 'agent'
       readonly turn_id: string
@@ -72,66 +85,66 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * What a suspended run waits for: a wait, the delay before the next attempt of a step, or only the next turn (`pause`): it
- * has done as much as one commit takes, and is `running`.
+ * The reason for which a run does not continue now: an open wait, the delay before the next attempt
+ * of a step, or a pause (`pause`). A run that pauses has filled its commit and stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
 /** A signal that no step has consumed yet. */
 export interface StoredSignal {
-  /** The source event it became. */
+  /** Id of the source event of the signal. */
   readonly id: string
   readonly name: string
   readonly payload: JsonObject
-  /** Characters of the payload as JSON. */
+  /** Size of the payload as JSON, in characters. */
   readonly size?: number
   readonly key?: string
 }
 
-/** Where steps are taken one after another: the run itself, or one of its branches. */
+/** A sequence of steps: the run itself, or one of its branches. */
 export interface Place {
-  /** Index of the step that is taken. */
+  /** Index of the current step. */
   readonly position: number
-  /** Attempts of the current step that count against its retry policy; a recovery starts over. */
+  /** Attempts of the current step that count against its retry policy; a recovery resets them. */
   readonly tries: number
   readonly wait?: Wait
 }
-/** A branch of a `parallel` step, or an item of a `for_each`, that is under way. */
+/** An active branch of a `parallel` step, or an active item of a `for_each`. */
 export interface Branch extends Place {
-  /** That of the step that has it, a dot, and its own name or number. */
+  /** Key of the step that contains it, a dot, and its own name or number. */
   readonly key: string
-  /** Its number among the branches or items. */
+  /** Its index among the branches or items. */
   readonly index: number
   /** Records of its steps, by their own keys. */
   readonly rows: Readonly<Record<string, RunStep>>
   /** Bytes of the large outputs of its steps. */
   readonly size?: number
-  /** A step of it has failed for good. */
+  /** Present when one of its steps has failed for good. */
   readonly fault?: { readonly error_type: string; readonly error: string }
 }
-/** What a branch or item gave. */
+/** The outcome of a branch or item. */
 export type Yield =
   | { readonly output: JsonObject }
   | { readonly fault: { readonly error_type: string; readonly error: string } }
-/** What the step that the run is at, a `parallel` or `for_each`, knows of its branches. */
+/** Progress of the branches of the current step, a `parallel` or `for_each`. */
 export interface Join {
   /** Key of the step. */
   readonly step: string
   readonly count: number
   /** The items of a `for_each`. */
   readonly items?: readonly unknown[]
-  /** How many were begun: of all, or of those in `todo`. */
+  /** Number of branches begun: of all, or of those in `todo`. */
   readonly next: number
-  /** A later attempt begins only these. */
+  /** The branches that a later attempt begins; absent: all. */
   readonly todo?: readonly number[]
   readonly done: number
   readonly failed: number
   /** Characters of all outputs so far. */
   readonly size: number
-  /** The first that completed. */
+  /** Index of the first branch that completed. */
   readonly winner?: number
 }
-/** How the run will have ended once its cleanup is done. */
+/** The end of the run, decided before its cleanup runs. */
 export interface Ending {
   readonly type: 'run.completed' | 'run.failed' | 'run.cancelled'
   readonly position: number
@@ -139,62 +152,72 @@ export interface Ending {
   readonly payload: JsonObject
   readonly run: Patch<RunRecord>
 }
-/** The run that started this one and, when it waits for it, hears of its end. */
+/** The run that started this one. `waits`: the parent receives a message when this run ends. */
 interface Parent {
   readonly run_id: string
   readonly waits: boolean
 }
 
-/** What the engine remembers besides the records. */
+/** State of the engine in addition to the records. */
 export interface Engine extends Place {
   readonly meta: JsonObject
   readonly config: JsonObject
   readonly priority: number
   readonly fairness_key?: string
-  /** Attempts of steps begun so far, over the whole life of the run, those of branches included. */
+  /**
+   * Number of step attempts begun over the whole lifetime of the run, those of branches included.
+   */
   readonly executed: number
-  /** Those of them that were steps of branches. */
+  /** Number of those attempts that belong to branches. */
   readonly aside?: number
-  /** Bytes of large outputs, by step key: retained.ts. */
+  /** Bytes of large outputs, by step key (engine/retained.ts). */
   readonly sizes?: Readonly<Record<string, number>>
-  /** 1, and one more for every recovery. */
+  /** 1, plus one for every recovery. */
   readonly attempt: number
-  /** Unix milliseconds. */
+  /** Time limit of the run, in Unix milliseconds. */
   readonly wall_deadline?: number
   readonly cancel_reason?: string
-  /** It is cancelled because its loop starts another one in its place. */
+  /** Present when the run is cancelled because its loop replaces it with another run. */
   readonly replaced?: true
-  /** Interactions that clients opened for this run and that are not over. */
+  /** Open interactions that clients created for this run. */
   readonly asked?: readonly string[]
   readonly ending?: Ending
-  /** How it ends as soon as its loop, which was told, says so: in the same commit. */
+  /** The end of the run, which takes effect when its loop answers `run.end` in the same commit. */
   readonly leaving?: Ending
   readonly parent?: Parent
-  /** How many runs are above this one. */
+  /** Number of ancestors of this run. */
   readonly depth?: number
-  /** Depth of the source event that caused the run; absent: none did. */
+  /** Depth of the source event that caused the run; absent: no event caused it. */
   readonly cause_depth?: number
-  /** Of that event. */
+  /** Causal chain of that event. */
   readonly chain?: Chain
-  /** On whose behalf it runs; absent: a trigger started it, or an older release. */
+  /**
+   * The principal on whose behalf the run acts; absent: a trigger or an older release started it.
+   */
   readonly actor?: ActorOf
-  /** It is a direct call of an action: its one step takes its parameters as they are, and one attempt may last so many milliseconds. */
+  /**
+   * Present when the run is a direct call of an action: its only step uses its parameters without
+   * rendering them. `timeout`: milliseconds that one attempt may take.
+   */
   readonly invoked?: { readonly timeout: number }
-  /** Workflows that `loop` steps name, as they were when the first of these runs started. */
+  /** Workflows that steps start as child runs, as they were when the root of these runs started. */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Branches could go on, but one commit holds only so many events: when to take them up again, Unix milliseconds. */
+  /** Unix milliseconds at which branches that filled their commit continue. */
   readonly more_at?: number
-  /** Source events that were delivered last, so that a repeat is known. */
+  /** The source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** The run waits for its turn: to begin, or to go on in this way. */
+  /** Present while the run waits for its loop to let it start, or continue after a recovery. */
   readonly held?: 'start' | 'resume' | 'retry'
-  /** The trigger that started it. */
+  /** The trigger that started the run. */
   readonly trigger_id?: string
-  /** Ids of the usages that were recorded last, so that a repeat is known. */
+  /** Ids of the usages that were recorded last, to detect repeats. */
   readonly usages?: readonly string[]
-  /** The loop has spent its daily budget, in credits: the next step does not begin. `true` in runs of older releases. */
+  /**
+   * Present when the loop has spent its daily budget, in credits: no further step begins. `true` in
+   * runs of older releases.
+   */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
-  /** The agent that is asked by steps that name none. */
+  /** The agent for steps that specify none. */
   readonly agent_id?: string
 }
 
@@ -204,14 +227,17 @@ export interface RunState {
   readonly engine: Engine
   /** Records of the steps that were reached, by step key. */
   readonly steps: Readonly<Record<string, RunStep>>
-  /** In arrival order. */
+  /** Signals in the order of arrival. */
   readonly signals: readonly StoredSignal[]
-  /** Source event by signal name and idempotency key (`signalKey`). */
+  /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
-  /** Branches under way, as they began. A list, because it is copied with every event and is short. */
+  /**
+   * Active branches, in the order in which they began. A list, because it is copied with every
+   * event and is short.
+   */
   readonly branches?: readonly Branch[]
   readonly join?: Join
-  /** What branches and items gave, by number, in chunks of CHUNK; null: nothing yet. */
+  /** Outcomes of branches and items, by index, in chunks of CHUNK; null: no outcome yet. */
   readonly yields?: readonly (readonly (Yield | null)[])[]
 }
 
@@ -222,34 +248,36 @@ export interface Note {
   readonly store?: StoredSignal
   /** Id of the signal that a step consumed. */
   readonly take?: string
-  /** The matcher need not know this wait any more. */
+  /** Id of a wait that the matcher can drop. */
   readonly unwatch?: string
-  /** The branch that the event is about; its record is then kept there. */
+  /** Key of the branch that the event concerns; the step's record is stored there. */
   readonly at?: string
-  /** Changes of that branch; null: it is over. */
+  /** Changes of that branch; null: it has ended. */
   readonly place?: Patch<Branch> | null
-  /** Changes of the join; null: its step is over, and what its branches gave is forgotten. */
+  /**
+   * Changes of the join; null: its step has ended, and the outcomes of its branches are dropped.
+   */
   readonly join?: Patch<Join> | null
-  /** What source events say of the run. */
+  /** Facts about the run for its source events. */
   readonly about?: About
-  /** What a branch gave. */
+  /** The outcome of a branch. */
   readonly gave?: { readonly index: number; readonly what: Yield }
-  /** What an actor elsewhere is told, after the commit. */
+  /** A command to an actor of any shard, sent after the commit. */
   readonly tell?: Tell
 }
-/** What the note says of a wait that ends: the matcher of events is told when it was told of the wait. */
+/** The part of the note for a wait that ends: the matcher must drop the wait if it stores it. */
 export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
   wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {}
 /** Whether a wait is not open yet. */
 export const isAsked = (wait: Wait | undefined): boolean =>
   wait?.kind === 'event' && wait.asked === true
-/** A note as an event carries it. */
+/** Converts a note to the form stored in an event. */
 export const note = (content: Note): JsonObject => ({ ...content })
 
-/** Where a signal's idempotency key is remembered: keys are separate for every name. */
+/** The key under which a signal's idempotency key is stored: each signal name has separate keys. */
 export const signalKey = (name: string, key: string): string => `${name} ${key}`
 
-/** Begin the state of a run. */
+/** Creates the state of a run from its first event. */
 export function created(_: RunState | null, event: RunEvent): RunState {
   const { engine } = (event.private ?? {}) as Note
   if (!event.run || !event.spec || !engine)
@@ -264,7 +292,7 @@ export function created(_: RunState | null, event: RunEvent): RunState {
   }
 }
 
-/** Apply any later event. */
+/** Applies any later event. */
 export function apply(state: RunState | null, event: RunEvent): RunState {
   if (!state) throw new Error(`${event.type} before run.created`)
   const note = (event.private ?? {}) as Note
@@ -294,20 +322,26 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
 }
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
-/** A branch that is under way. */
+/** Returns an active branch. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
   branches[indexAt(branches, at)]
-/** The record of a step, once the run has reached it. Keys are the author's, so `constructor` is a key like any other. @param at its branch, if it has one. */
+/**
+ * Returns the record of a step, once the run has reached it. Authors choose the keys, so
+ * `constructor` is a valid key. @param at key of its branch, if it has one.
+ */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
   if (at === undefined) return getOwn(state.steps, key)
   const branch = branchAt(state, at)
   return branch && rowIn(branch, key)
 }
-/** Whether the run has ended, or is ending; a failed one may be recovered. */
+/** Whether the run has ended or is ending; a failed run may be recovered. */
 export const hasEnded = ({ record, engine }: RunState): boolean =>
   terminal.has(record.status) || engine.leaving !== undefined
 
-/** Every place of the run with its key, `undefined` for the run itself. There are at most as many as may be under way at once. */
+/**
+ * The run itself (key `undefined`) and every active branch, with its key. The number is bounded by
+ * the allowed concurrency.
+ */
 export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
   const main: [undefined, Place] = [undefined, state.engine]
   return state.branches
@@ -316,8 +350,9 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
 }
 
 /**
- * When the run wants to be woken, in Unix milliseconds. A run that was asked to cancel has no timers: its jobs end within a
- * lease, and then so does the run; only its cleanup may wait for a time.
+ * Time at which the run needs its next wake, in Unix milliseconds. A run with a requested
+ * cancellation has no timers: its jobs end within a lease, and the run ends with them. Only its
+ * cleanup may wait for a time.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

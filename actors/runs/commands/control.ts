@@ -1,6 +1,7 @@
 /**
- * What operators do to a run: cancel it, resume it before its wait is over, retry it after it has failed. A run is recovered
- * in place: finished steps keep their outputs, and the failed one runs again.
+ * What operators do to a run: cancel it, resume it before its wait is over, retry it after it has
+ * failed. A run is recovered in place: finished steps keep their outputs, and the failed one runs
+ * again.
  */
 import type { Api } from '../../../protocol/api.ts'
 import type { Run } from '../../../protocol/runs/schema.ts'
@@ -33,8 +34,9 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Request cancellation. Without a job or a child the run ends at once; they are asked to stop, and the run ends with the last of
- * them, which is in the same commit when no worker has it. What is only being cleaned up ends as it would have.
+ * Request cancellation. Without a job or a child the run ends at once; they are asked to stop, and
+ * the run ends with the last of them, which is in the same commit when no worker has it. What is
+ * only being cleaned up ends as it would have.
  */
 export function cancel(
   state: RunState | null,
@@ -58,7 +60,10 @@ export function cancel(
   return decided(on)
 }
 
-/** Resume a suspended run now: what it waits for counts as come, with an empty output; jobs, children, turns and branches go on as they are. */
+/**
+ * Resume a suspended run now: what it waits for counts as come, with an empty output; jobs,
+ * children, turns and branches go on as they are.
+ */
 export function resume(
   state: RunState | null,
   { reason }: Reason,
@@ -108,7 +113,10 @@ export const retry = (
   input: Retry,
   cause: Cause,
 ): Decision<RunEvent, Run> => recovery(state, input, cause, 'retry')
-/** Resume a run in place: a suspended one as `resume` does, a failed one from its last finished step. */
+/**
+ * Resume a run in place: a suspended one as `resume` does, a failed one from its last finished
+ * step.
+ */
 export const recover = (
   state: RunState | null,
   input: Recover,

@@ -1,6 +1,7 @@
 /**
- * Calls of actions: one that is made directly is a run of one step, so that it has a timeline, a job, leases and attempts as
- * every other; and what a run tells the executor that makes a call for it.
+ * Calls of actions: one that is made directly is a run of one step, so that it has a timeline, a
+ * job, leases and attempts as every other; and what a run tells the executor that makes a call for
+ * it.
  */
 import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import type { actions } from '../../../protocol/actions/rows.ts'
@@ -77,7 +78,10 @@ export function invoked(state: RunState | null): Reply<Row> | null {
   }
 }
 
-/** What an executor must know of the call that a job is for; null when the run no longer waits for it. */
+/**
+ * What an executor must know of the call that a job is for; null when the run no longer waits for
+ * it.
+ */
 export function actionCall(
   state: RunState | null,
   { job_id }: { readonly job_id: string },

@@ -1,6 +1,7 @@
 /**
- * A run of a loop. The loop decides whether it begins at once or waits its turn (`held`), and hears of its end in the commit that
- * ends it; so as many runs are under way as the loop says, whatever happens when.
+ * A run of a loop. The loop decides whether it begins at once or waits its turn (`held`), and hears
+ * of its end in the commit that ends it; so as many runs are under way as the loop says, whatever
+ * happens when.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
@@ -18,7 +19,10 @@ import { hasEnded, type Engine, type RunState } from '../state.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
-/** Make the run, and begin it when it is its turn. One that is there already tells the loop that it is not new. */
+/**
+ * Make the run, and begin it when it is its turn. One that is there already tells the loop that it
+ * is not new.
+ */
 export function open(
   state: RunState | null,
   opening: RunOpening,
@@ -174,7 +178,10 @@ export function wait(
   return silently(on)
 }
 
-/** Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its own. */
+/**
+ * Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its
+ * own.
+ */
 export function displace(
   state: RunState | null,
   { deleted }: Told<'run.displace'>,
@@ -193,7 +200,10 @@ export function displace(
   return silently(on)
 }
 
-/** The loop knows that the run fails: it ends, after it has said that the loop was paused because of it. */
+/**
+ * The loop knows that the run fails: it ends, after it has said that the loop was paused because of
+ * it.
+ */
 export function finish(
   state: RunState | null,
   { paused }: Told<'run.end'>,

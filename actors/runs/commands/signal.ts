@@ -1,6 +1,7 @@
 /**
- * Signals, in two forms. By name: the signal is stored durably and consumed once by a step that waits for it, now or later.
- * By step: the suspended step is completed with the given result, whatever it waits for.
+ * Signals, in two forms. By name: the signal is stored durably and consumed once by a step that
+ * waits for it, now or later. By step: the suspended step is completed with the given result,
+ * whatever it waits for.
  */
 import type { Api } from '../../../protocol/api.ts'
 import type { Run } from '../../../protocol/runs/schema.ts'
@@ -46,7 +47,9 @@ export const storing = (
   size: JSON.stringify(payload).length,
   ...(key !== undefined && { key }),
 })
-/** What a run holds of signals that nobody consumed. Those of older releases do not know their size. */
+/**
+ * What a run holds of signals that nobody consumed. Those of older releases do not know their size.
+ */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
 /** Whether a run can take as many signals more. */
 export const hasRoom = (state: RunState, more = 1): boolean =>

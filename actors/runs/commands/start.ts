@@ -1,6 +1,7 @@
 /**
- * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one key meet in one actor;
- * without a key, a second start of the same id can only be the first one delivered again.
+ * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one
+ * key meet in one actor; without a key, a second start of the same id can only be the first one
+ * delivered again.
  */
 import { actorOf } from '../../../protocol/actions/invocation.ts'
 import type { Api } from '../../../protocol/api.ts'
@@ -34,7 +35,10 @@ type Start = Omit<Input<Api['run.start']>, 'project'> &
   > &
   Pick<Engine, 'invoked'>
 
-/** Start a run of a definition, or of the inline spec in the body, and go as far as it goes without waiting. */
+/**
+ * Start a run of a definition, or of the inline spec in the body, and go as far as it goes without
+ * waiting.
+ */
 export function start(
   state: RunState | null,
   input: Start,
@@ -192,7 +196,10 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
     Object.keys(input.definitions).length > 0 && { definitions: input.definitions }),
 })
 
-/** What the workflow calls its runs. @param run the record of the run, which has no name yet. What cannot be made is left out: a name is no reason to refuse a start. */
+/**
+ * What the workflow calls its runs. @param run the record of the run, which has no name yet. What
+ * cannot be made is left out: a name is no reason to refuse a start.
+ */
 export function nameOf(
   { run_name }: Spec,
   run: RunRecord,

@@ -1,13 +1,15 @@
 /**
- * The engine: takes steps in the order of the spec until one waits or the run ends.
+ * The engine: executes steps in the order of the spec until one waits or the run ends.
  *
  * Invariants:
- * E1. A call ends with a wait (then the run is `suspended`, unless the wait is only asked for or a pause) or with the run ended; never in between.
- * E2. Whether a suspended run moves is known only here: `run.resumed` is emitted when there is a step to take or the end to
- *     reach, and not when a step merely goes from one wait into its retry delay.
- * E3. One command gives a bounded number of events, because a commit holds so many: a run that could go on pauses, and a
- *     timer that is due at once takes it up again.
- * E4. `if` is asked again at every attempt, so an attempt after a failed `if` cannot slip past it.
+ * E1. A call ends with a wait or with the run ended, never in between. With a wait the run is
+ *     `suspended`, unless the wait is not confirmed yet or is a pause.
+ * E2. Only this function decides whether a suspended run resumes: `run.resumed` is emitted when a
+ *     step executes or the run ends, but not when a step only goes from a wait into its retry
+ *     delay.
+ * E3. One command emits a bounded number of events, because commits are bounded: a run that could
+ *     continue pauses, and a timer that is due at once continues it.
+ * E4. `if` is evaluated at every attempt, so an attempt after a failed `if` cannot bypass it.
  */
 import { predicate } from '../../../protocol/rules/expressions/expression.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -27,10 +29,10 @@ import { executeLoop } from '../steps/loop.ts'
 import { executeSleep } from '../steps/sleep.ts'
 import { executeWait } from '../steps/wait.ts'
 
-/** Events after which a run pauses. One step gives a handful more. */
+/** Number of events after which a run pauses. The last step may add a few more. */
 const PAUSE_AFTER = 300
 
-/** Go on until something waits or the run ends. */
+/** Executes steps until one waits or the run ends. */
 export function advance(on: Draft): void {
   for (;;) {
     const { record, engine } = on.state
@@ -54,7 +56,10 @@ export function advance(on: Draft): void {
 }
 
 const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
-/** Leave the rest to a commit of its own. Nobody sees that: the run waits for nothing but itself. */
+/**
+ * Leaves the remaining steps to a separate commit. Clients do not see the pause, because the run
+ * waits for nothing external.
+ */
 export const pause = (on: Draft, step: string): void =>
   emit(on, 'run.paused', {
     step,
@@ -67,7 +72,7 @@ function take(on: Draft, step: Step): void {
     skipStep(on)
     return
   }
-  // The run itself was asked above, before it moved.
+  // For the run itself, `advance` checked the limits before the run resumed.
   if (on.at !== undefined && stopped(on)) return
   beginStep(on)
   const execute = executors[step.kind] as (on: Draft, step: Step) => void

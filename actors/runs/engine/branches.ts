@@ -1,11 +1,14 @@
 /**
- * Branches of a `parallel` step and items of a `for_each`: each takes its steps one after another, all of them in one run.
- * The run itself waits meanwhile, and is told apart by that from a run that moves.
+ * Branches of a `parallel` step and items of a `for_each`: each executes its steps one after
+ * another, all of them within one run. Meanwhile the run itself has a wait of the kind `branches`.
  *
  * Invariants:
- * B1. Not more branches are under way than the step allows, so the work of one event does not grow with the number of items.
- * B2. A commit that is full leaves the rest to a timer that is due at once (`more_at`), like the engine itself does.
- * B3. What a branch gave stays when the step fails: a later attempt takes only those that gave nothing.
+ * B1. The number of active branches does not exceed the limit of the step, so the work per event
+ *     does not grow with the number of items.
+ * B2. When a commit is full, a timer that is due at once (`more_at`) continues the work, as in the
+ *     engine itself.
+ * B3. The outputs of branches survive a failure of the step: a later attempt runs only the branches
+ *     without an output.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
@@ -18,18 +21,21 @@ import { bodyOf, mainStep, prefixBelow } from './places.ts'
 import { outputsAt, expressionScope } from './expression-scope.ts'
 import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from '../state.ts'
 
-/** The steps of the vocabulary that have branches. */
+/** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
-/** Work in one commit after which branches pause: events, and what tells will make of it. */
+/** Work in one commit after which branches pause: events, plus a weight for each tell. */
 const PAUSE_AFTER = 200
-/** Characters that the outputs of all branches may have. */
+/** Maximum total characters of the outputs of all branches. */
 const MAX_SIZE = 786_432
 const CONCURRENCY = 10
 
-/** Whether the commit holds as much as branches may put in it. */
+/** Whether branches may add no more to this commit. */
 export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.length >= PAUSE_AFTER
 
-/** Take one step in some branch, or begin or end one, or end them all. Gives whether anything moved. @param take how a step is taken. */
+/**
+ * Executes one step in some branch, or begins or ends one branch, or ends all. @returns whether
+ * anything changed. @param take executes a step.
+ */
 export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
   const { join, branches = [] } = on.state
   const step = mainStep(on.state)
@@ -85,7 +91,10 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
   else close(on, given(on))
 }
 
-/** What a branch gives: its rendered `output`, else the outputs of its steps by key. */
+/**
+ * The outcome of a branch after its last step: its rendered `output`, else the outputs of its steps
+ * by key.
+ */
 function given(on: Draft): Yield {
   const at = on.at ?? ''
   const output = bodyOf(on.state, at)?.output
@@ -129,7 +138,7 @@ function close(on: Draft, what: Yield): void {
   })
 }
 
-/** The step is over: the branches that are still under way end with it. */
+/** Ends the step, and with it the branches that are still active. */
 function finish(on: Draft, step: JoinStep, join: Join): void {
   leaveBranches(on, 'the step is decided without it')
   const fault = faultOf(on, step, on.state.join ?? join)
@@ -164,7 +173,7 @@ const faults = (on: Draft, count: number): { index: number; error_type: string; 
     ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
   )
 
-/** What the step gives to later ones. */
+/** The output of the step. */
 export function outputOf(
   on: Draft,
   step: JoinStep,
@@ -196,7 +205,7 @@ export function outputOf(
   }
 }
 
-/** End every branch that is under way: jobs and children are stopped, questions withdrawn. */
+/** Ends every active branch: stops jobs and children, withdraws interactions. */
 export function leaveBranches(on: Draft, reason: string): void {
   const job_ids: string[] = []
   for (const { key, wait } of on.state.branches ?? []) {
@@ -210,7 +219,7 @@ export function leaveBranches(on: Draft, reason: string): void {
   if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
 }
 
-/** End the branch that is looked at, with the step that it is at. */
+/** Ends the current branch and its current step. */
 export function leave(on: Draft, reason: string): void {
   const {
     at,

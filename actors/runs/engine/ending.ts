@@ -1,11 +1,13 @@
 /**
- * How a run ends: first its cleanup, if it has one, then the event that says so.
+ * The end of a run: first its cleanup, if it has one, then the event that ends it.
  *
  * Invariants:
- * N1. The event that ends a run is the last one of its commit, and carries the `status` that clients look for.
- * N2. Cleanup changes nothing of how the run ends: that was decided when it began.
- * N3. A run that waits for this one, and the loop that it is of, are told in the commit that ends it. A failure may pause the loop, which
- *     the timeline shows before the end: so the loop is told first, and has the run end in the same commit (`leaving`).
+ * N1. The event that ends a run is the last one of its commit, and contains the `status` that
+ *     clients look for.
+ * N2. Cleanup does not change how the run ends: that is decided before the cleanup begins.
+ * N3. The commit that ends a run also notifies the parent that waits for it, and its loop. A
+ *     failure may pause the loop, and the timeline shows the pause before the end of the run. So
+ *     the loop receives its message first, and ends the run in the same commit (`leaving`).
  */
 import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'
@@ -30,17 +32,17 @@ import { outputs, expressionScope } from './expression-scope.ts'
 import type { Ending } from '../state.ts'
 import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
 
-/** Why a step or a run failed. */
+/** The reason for which a step or a run failed. */
 export interface RunFault {
   readonly error_type: string
   readonly error: string
 }
 
-/** Begin the cleanup, or end. */
+/** Begins the cleanup, or ends the run if there is none. */
 function end(on: Draft, ending: Ending): void {
   on.at = undefined
   const { ending: already, held } = on.state.engine
-  // A run that never began leaves nothing to clean up.
+  // A run that never began needs no cleanup.
   if (already || !on.state.spec.cleanup?.length || held === 'start') leave(on, ending)
   else
     emit(on, 'cleanup.begun', {
@@ -50,7 +52,7 @@ function end(on: Draft, ending: Ending): void {
     })
 }
 
-/** The cleanup is done: end as it was decided. */
+/** Ends the run as decided, after its cleanup. */
 export function concludeCleanup(on: Draft): void {
   const { ending } = on.state.engine
   if (ending) leave(on, ending)
@@ -71,7 +73,7 @@ function leave(on: Draft, ending: Ending): void {
   })
 }
 
-/** End as it was decided. */
+/** Ends the run as decided. */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const changes = { ...run, completed_at: now(on) }
@@ -88,7 +90,8 @@ export function conclude(on: Draft, { type, step, payload, run, position }: Endi
     run: changes,
     note: { about, ...(Object.keys(engine).length > 0 && { engine }) },
   })
-  // Nobody waits for these any more; a run that has failed may be retried.
+  // A completed run no longer needs its open interactions. A failed run keeps them, because it may
+  // be retried.
   if (type === 'run.completed')
     for (const id of asked ?? [])
       tellInteraction(on, id, 'interaction.withdraw', { reason: 'the run has completed' })
@@ -112,7 +115,10 @@ function settleParent(on: Draft): void {
   })
 }
 
-/** The run has failed; `step` is the one that failed it, `stop_reason` why. */
+/**
+ * Ends the run as failed. @param step key of the step that failed. @param stop_reason why the run
+ * ends.
+ */
 export function failRun(
   on: Draft,
   fault: RunFault,
@@ -133,7 +139,7 @@ export function failRun(
   })
 }
 
-/** End the run because it was asked to: what it waits for is closed, and the steps that were under way are cancelled. */
+/** Ends the run as cancelled: closes its waits and cancels its active steps. */
 export function cancelRun(on: Draft): void {
   on.at = undefined
   const reason = on.state.engine.cancel_reason
@@ -163,7 +169,10 @@ export function cancelRun(on: Draft): void {
   })
 }
 
-/** Every step is done: the result is the rendered `output` block, else the outputs of all steps by key. One that is too large fails the run; the steps keep theirs. */
+/**
+ * Ends the run after its last step. Its result is the rendered `output` block, else the outputs of
+ * all steps by key. A result that is too large fails the run; the steps keep their outputs.
+ */
 export function completeRun(on: Draft): void {
   const { state } = on
   try {

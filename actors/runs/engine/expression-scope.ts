@@ -1,4 +1,4 @@
-/** What expressions and templates of a run can see. */
+/** The values that expressions and templates of a run can read. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunRecord } from '../../../protocol/loops/record.ts'
 import type { Draft } from '../draft.ts'
@@ -6,9 +6,10 @@ import { keyBelow, stepsAt } from './places.ts'
 import { branchAt, keyOf, rowOf, type RunState } from '../state.ts'
 
 /**
- * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by key and by index; in a branch also the steps of
- * the branch before this one, and for an item `item` and `index`. Only completed steps are there: a skipped one is as
- * unknown as one that is still to come.
+ * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by
+ * key and by index. In a branch `steps` also contains the earlier steps of the branch, and for an
+ * item there are `item` and `index`. Only completed steps are included: a skipped step is as
+ * undefined as a future one.
  */
 export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
   const { record, engine } = state
@@ -17,7 +18,7 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   const meta = record.meta ?? engine.meta
   const run = runRoot(record, engine.attempt)
   const done = outputs(state)
-  // An id may be the index of another step: ids win.
+  // An id may equal the index of another step: ids take precedence.
   const steps = [
     ...done.map(([, output, index]) => [String(index), { output }] as const),
     ...done.map(([key, output]) => [key, { output }] as const),
@@ -37,7 +38,10 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
   }
 }
 
-/** What the root `run` says: the run that evaluates the expression, whatever `meta` says of others. @param attempt how often it began. */
+/**
+ * The root `run`: the run that evaluates the expression, even if `meta` contains the ids of other
+ * runs. @param attempt 1, plus one for every recovery.
+ */
 export const runRoot = (
   { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,
   attempt = 1,

@@ -1,10 +1,11 @@
 /**
- * How steps begin and end, in the run itself and in its branches. Nothing here decides what comes next: that is the engine's
- * (advance.ts).
+ * The start and end of steps, in the run itself and in its branches. The engine (advance.ts)
+ * decides which step comes next.
  *
  * Invariants:
  * O1. A step begins with `step.started` once; later attempts begin with `step.retried`.
- * O2. A step that fails for good fails the run; in a branch it marks the branch, and in the cleanup it is passed over.
+ * O2. A step that fails for good fails the run. In a branch it marks the branch as failed, and in
+ *     the cleanup the next step follows.
  */
 import type { RunEventType } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
@@ -18,10 +19,13 @@ import { failRun, type RunFault } from './ending.ts'
 import { countedSize, tooMuch } from './retained.ts'
 import { branchAt, isAsked, unwatching, type Wait } from '../state.ts'
 
-/** Total attempts that a step allows; also bounded by the service. */
+/** Maximum number of attempts of a step; the service limits it to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
-/** Do something for the current step; an expression that fails while being evaluated fails the attempt, or what `otherwise` says. */
+/**
+ * Runs `work` for the current step. An expression that fails to evaluate fails the attempt, or
+ * calls `otherwise`.
+ */
 export function attempting(
   on: Draft,
   work: () => void,
@@ -44,7 +48,7 @@ export function attempting(
 /** The kind of a step on the timeline. */
 const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
   engine.ending ? 'cleanup' : kind
-/** One attempt more. */
+/** The counters of attempts after one more attempt. */
 const counted = ({
   at,
   state: {
@@ -55,7 +59,10 @@ const counted = ({
   ...(at !== undefined && { aside: aside + 1 }),
 })
 
-/** Begin the current step, unless it has begun. One that was over, and that a recovery takes again, begins another attempt. */
+/**
+ * Begins the current step, unless it has begun. A finished step that a recovery repeats begins
+ * another attempt.
+ */
 export function beginStep(on: Draft): void {
   const at = current(on)
   if (!at) return
@@ -94,7 +101,7 @@ export function beginStep(on: Draft): void {
     ...place,
   })
 }
-/** The agent that a step asks. */
+/** The agent that executes a step. */
 function whom(
   { state: { engine } }: Draft,
   { kind, config }: Step,
@@ -117,16 +124,19 @@ const birth = (on: Draft, step: Step, key: string): Partial<RunStep> => ({
   ...(step.name !== undefined && { step_name: step.name }),
   parameters: { ...(step.kind === 'action' ? step.config.parameters : step.config) },
 })
-/** Branches are listed with the step that has them, cleanup after everything. */
+/**
+ * Sequence number of a step. Steps of branches have that of their parent step; cleanup steps come
+ * after all others.
+ */
 const seqOf = ({ state: { engine, spec } }: Draft): number =>
   engine.ending ? spec.steps.length + engine.position : engine.position
-/** A recovered run is `queued` until its next step moves. */
+/** A recovered run is `queued` until its next step begins. */
 const moving = (on: Draft) =>
   on.state.record.status === 'queued' && { run: { status: 'running' as const } }
-/** The place at the step after this one. */
+/** The position after the current step. */
 const past = (on: Draft): Parts => ({ place: { position: placeOf(on).position + 1, tries: 0 } })
 
-/** The current step's condition is false. */
+/** Skips the current step, because its condition is false. */
 export function skipStep(on: Draft): void {
   const at = current(on)
   if (!at) return
@@ -142,7 +152,10 @@ export function skipStep(on: Draft): void {
   })
 }
 
-/** The place after a completed step, with what the run then keeps. A step with branches forgets what they gave. */
+/**
+ * The position after a completed step, with the size of the output that the run retains. A step
+ * with branches drops their outcomes.
+ */
 function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
   const joined = on.at === undefined && on.state.join?.step === key && { join: null }
   if (size === 0) return { ...(place && { place }), ...(joined && { note: joined }) }
@@ -152,7 +165,10 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
   return { ...(place && { place }), note: { ...joined, engine: { sizes } } }
 }
 
-/** The current step is done; one whose output is too much for the run fails. @param row what its record shows besides. */
+/**
+ * Completes the current step. The step fails if its output exceeds the limit of the run. @param row
+ * further changes of its record.
+ */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
   const size = countedSize(output)
@@ -177,9 +193,10 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
 }
 
 /**
- * The current attempt of the current step failed: try again as its policy says, at once or after its delay, else fail the
- * run or the branch. With `final` the policy has no say, because it was applied elsewhere or no attempt could do better.
- * @param stop why the run ends, should it end: the step failed, by default.
+ * Handles a failed attempt of the current step: retries it as its policy allows, at once or after
+ * the delay, else fails the run or the branch. With `final` there is no retry, because the policy
+ * was applied elsewhere or another attempt cannot succeed.
+ * @param stop the stop reason of the run if it ends; by default, that the step failed.
  */
 export function failStep(
   on: Draft,
@@ -257,7 +274,10 @@ function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: st
   }
 }
 
-/** End the wait of the current step, if there is one, with the event that says how. */
+/**
+ * Ends the wait of the current step, if there is one, with the event `how`. A wait that the
+ * timeline never showed ends with `wait.closed`.
+ */
 export function endWait(
   on: Draft,
   how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
@@ -282,7 +302,9 @@ export function endWait(
   })
 }
 
-/** The current step, whose wait has ended, moves again; one that has not begun to wait has nothing to say. */
+/**
+ * Resumes the current step after its wait has ended. Does nothing if the step was never suspended.
+ */
 export function resumeStep(on: Draft): void {
   const at = current(on)
   if (at?.row?.status === 'suspended')

@@ -1,18 +1,18 @@
-/** Where in its spec a run stands: the lists of steps that its places take, and which place waits for what. */
+/** Lookup of the steps, waits and keys of a run and its branches. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from '../state.ts'
 
-/** The step of the run itself. */
+/** The current step of the run itself. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 
-/** The steps that a place takes. */
+/** The steps of a branch, or of the run itself. */
 export function stepsAt(state: RunState, at: string | undefined): readonly Step[] {
   if (at === undefined) return state.engine.ending ? (state.spec.cleanup ?? []) : state.spec.steps
   return bodyOf(state, at)?.steps ?? []
 }
-/** What a branch consists of: its steps and what it gives. */
+/** The body of a branch: its steps and its `output`. */
 export function bodyOf(
   state: RunState,
   at: string,
@@ -24,7 +24,10 @@ export function bodyOf(
     : undefined
 }
 
-/** The place whose wait satisfies a condition, first the run itself, then branches in the order in which they began. */
+/**
+ * The run itself or a branch whose wait satisfies a condition: first the run itself, then branches
+ * in the order in which they began.
+ */
 export function waitingAt(
   state: RunState,
   holds: (wait: Wait) => boolean,
@@ -34,15 +37,21 @@ export function waitingAt(
   const branch = branches?.find(({ wait }) => wait && holds(wait))
   return branch && { at: branch.key, place: branch }
 }
-/** Whether a wait is for a worker, a child run or a turn that was opened: for something that ends by itself when it is asked to. */
+/**
+ * Whether a wait is for a job, a child run or an open turn. Each of these ends on its own after a
+ * stop request.
+ */
 export const isWork = (wait: Wait): boolean =>
   wait.kind === 'worker' ||
   wait.kind === 'run' ||
   (wait.kind === 'agent' && wait.session_id !== undefined)
-/** Whether some place waits for such a thing. */
+/** Whether the run itself or a branch has such a wait. */
 export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 
-/** What the worker that takes a job needs to know: read when the job is delivered. Null when the run no longer wants it. */
+/**
+ * The content of a job for its worker, read when the job is delivered. Null when the run no longer
+ * waits for the job.
+ */
 export function jobSpec(
   state: RunState | null,
   { job_id }: { job_id: string },
@@ -56,24 +65,28 @@ export function jobSpec(
     ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {})
     : null
 }
-/** What a worker gets of a job, and what its size is measured of. */
+/** The content of a job for its worker; the size limit of jobs applies to it. */
 export const specOf = (
   { config: { action_name } }: Extract<Step, { kind: 'action' }>,
   parameters: JsonObject,
 ): { parameters: JsonObject; action_name: string } => ({ parameters, action_name })
-/** The key of the step at an index of a list, below that of its branch. */
+/** The key of a step by its index in a list, prefixed with the key of its branch. */
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
- * What keys below a step of the run begin with. No id of the list begins with it, and no prefix of another step does: a dot is
- * followed by as many tildes as it takes, and then by the name of a branch or the index of an item, which never begin with one.
+ * The prefix of all keys below a step of the run. No key of the list and no prefix of another step
+ * begins with it: a dot is followed by as many tildes as necessary, and then by the name of a
+ * branch or the index of an item, which never begin with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`
   while (steps.some((step, index) => keyOf(step, index).startsWith(prefix))) prefix += '~'
   return prefix
 }
-/** What keys of the cleanup begin with. Only where a step `cleanup` has branches could their keys be the same. */
+/**
+ * The prefix of the keys of cleanup steps. Only a step with the key `cleanup` that has branches
+ * could have the same keys.
+ */
 export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
   const prefix = prefixBelow(steps, 'cleanup')
   const branches = steps.some(

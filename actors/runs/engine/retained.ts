@@ -1,6 +1,7 @@
 /**
- * What a run keeps of the outputs of its steps. All of it is in the run's state, which is stored as one snapshot, so the sum is
- * bounded. Outputs of a few characters are not counted: at most as many as steps, they cannot add up to much.
+ * The limit on the outputs of its steps that a run retains. All of them are in the run's state,
+ * which is stored as one snapshot, so their sum is bounded. Small outputs are not counted: there
+ * are at most as many as steps, so their sum stays small.
  */
 import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -8,16 +9,19 @@ import type { Draft } from '../draft.ts'
 import type { RunFault } from './ending.ts'
 import { rowOf, type RunState } from '../state.ts'
 
-/** Characters of JSON up to which an output is not counted. */
+/** Maximum characters of JSON of an output that is not counted. */
 const UNCOUNTED = 4096
 
-/** Bytes of an output as JSON; 0 for one that is not counted. */
+/** Bytes of an output as JSON; 0 for an output that is not counted. */
 export function countedSize(output: JsonObject): number {
   const text = JSON.stringify(output)
   return text.length <= UNCOUNTED ? 0 : sizeOf(text, 0)
 }
 
-/** Bytes of counted outputs that the run keeps: those of its completed steps and of branches under way. */
+/**
+ * Bytes of counted outputs that the run retains: those of its completed steps and of active
+ * branches.
+ */
 function retained(state: RunState): number {
   let sum = 0
   for (const [key, size] of Object.entries(state.engine.sizes ?? {}))
@@ -26,7 +30,7 @@ function retained(state: RunState): number {
   return sum
 }
 
-/** Why an output cannot be kept beside those of the steps before; undefined: it can. */
+/** The reason for which an output does not fit within the limit, or undefined if it fits. */
 export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs

@@ -1,10 +1,13 @@
-/** Asking everything that a run waits for to stop: jobs and children end by themselves then, and the run with the last of them. */
+/**
+ * Stops everything that a run waits for. Jobs and children then end on their own, and the run ends
+ * with the last of them.
+ */
 import { leave } from './branches.ts'
 import { tellQueue, tellRun, withdraw, type Draft } from '../draft.ts'
 import { isWork } from './places.ts'
 import { placesOf } from '../state.ts'
 
-/** Stop jobs and children; branches that wait for anything else end at once. */
+/** Stops jobs, children and turns; branches that wait for anything else end at once. */
 export function stopWork(on: Draft): void {
   const reason = on.state.engine.cancel_reason
   const job_ids: string[] = []

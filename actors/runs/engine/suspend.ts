@@ -1,4 +1,7 @@
-/** How a step begins to wait: the step, the wait and the run say so, in this order, with the same details. A branch waits alone: its run waits already. */
+/**
+ * Suspension of a step: events for the step, the wait and the run, in this order, with the same
+ * details. A step of a branch emits no event for the run, because the run is already suspended.
+ */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Patch } from '../../../protocol/patch.ts'
@@ -6,9 +9,10 @@ import { emit, type Draft } from '../draft.ts'
 import type { OpenWait } from '../state.ts'
 
 /**
- * Suspend the run in the current step.
- * @param details what the timeline shows besides the step, the wait and its deadline.
- * @param row what the step's record shows.
+ * Suspends the run in the current step.
+ * @param details further fields of the timeline events, besides the step, the wait and its
+ * deadline.
+ * @param row changes of the step's record.
  */
 export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Patch<RunStep>): void {
   const payload: JsonObject = {
@@ -26,7 +30,7 @@ export function suspend(on: Draft, wait: OpenWait, details: JsonObject, row: Pat
   emit(on, 'wait.opened', { step: wait.step, payload, place: { wait } })
   const wakes = wait.kind === 'timer' &&
     on.state.record.loop_id !== undefined && { wake_at: timestamp(wait.due) }
-  // One that goes from one wait into the next was suspended all the time.
+  // A run that goes directly from one wait to the next is already suspended.
   if (on.at === undefined && on.state.record.status !== 'suspended')
     emit(on, 'run.suspended', { step: wait.step, payload, run: { status: 'suspended', ...wakes } })
 }

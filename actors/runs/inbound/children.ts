@@ -1,6 +1,6 @@
 /**
- * What runs tell each other. A child begins, and a parent goes on, in a commit of its own: what one command causes stays bounded
- * however many runs are above and below each other.
+ * What runs tell each other. A child begins, and a parent goes on, in a commit of its own: what one
+ * command causes stays bounded however many runs are above and below each other.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp } from '../../../protocol/common.ts'

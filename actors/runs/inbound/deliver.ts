@@ -1,6 +1,7 @@
 /**
- * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on with every step that waits
- * for it, at once and not later: unlike a signal it is not kept for a step that does not wait yet.
+ * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on
+ * with every step that waits for it, at once and not later: unlike a signal it is not kept for a
+ * step that does not wait yet.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Delivered } from '../../../protocol/internal.ts'
@@ -14,7 +15,10 @@ import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
 /** Events remembered, to tell a repeat. */
 const REMEMBERED = 64
 
-/** Give an event to the steps that wait for it. One that nobody waits for, or that was given before, changes nothing. */
+/**
+ * Give an event to the steps that wait for it. One that nobody waits for, or that was given before,
+ * changes nothing.
+ */
 export function deliver(
   state: RunState | null,
   event: Delivered,

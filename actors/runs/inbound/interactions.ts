@@ -1,6 +1,6 @@
 /**
- * What interactions tell their run. The one that a step waits for goes on with the step; those that clients opened for the run
- * end as a signal of the name they were opened with.
+ * What interactions tell their run. The one that a step waits for goes on with the step; those that
+ * clients opened for the run end as a signal of the name they were opened with.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -19,7 +19,10 @@ type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 /** Interactions of clients that one run may have open. */
 export const MAX_ASKED = 200
 
-/** A client opened an interaction for this run. One that comes too late, or is one too many, is withdrawn. */
+/**
+ * A client opened an interaction for this run. One that comes too late, or is one too many, is
+ * withdrawn.
+ */
 export function opened(
   state: RunState | null,
   { interaction_id, ...asked }: Told<'interaction.opened'>,

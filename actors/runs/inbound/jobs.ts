@@ -1,6 +1,6 @@
 /**
- * What the queue tells a run of its job. The job that the run waits for is the only one it hears: whatever comes late, twice
- * or about another job changes nothing.
+ * What the queue tells a run of its job. The job that the run waits for is the only one it hears:
+ * whatever comes late, twice or about another job changes nothing.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -17,7 +17,10 @@ import { openingSettled } from './turns.ts'
 type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
 
-/** The job has ended. With a cancel requested the run ends too, whatever the outcome; what was completed stays completed. */
+/**
+ * The job has ended. With a cancel requested the run ends too, whatever the outcome; what was
+ * completed stays completed.
+ */
 export function jobSettled(
   state: RunState | null,
   input: Settled,

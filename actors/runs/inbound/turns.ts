@@ -1,10 +1,12 @@
 /**
- * What a run hears of its turns of agents. The turn that a step waits for is the only one it hears: whatever comes late, twice or
- * about another turn changes nothing.
+ * What a run hears of its turns of agents. The turn that a step waits for is the only one it hears:
+ * whatever comes late, twice or about another turn changes nothing.
  *
  * Invariants:
- * U1. What the session is told goes out with events of this run, in their order: a turn is opened before it is stopped.
- * U2. A turn that was opened ends, and a run that was asked to cancel waits for that; one that was not opened is only forgotten.
+ * U1. What the session is told goes out with events of this run, in their order: a turn is opened
+ *     before it is stopped.
+ * U2. A turn that was opened ends, and a run that was asked to cancel waits for that; one that was
+ *     not opened is only forgotten.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -100,7 +102,9 @@ export function turnDefined(
   return silently(on)
 }
 
-/** Looking up what a turn runs with has ended without a turn. Undefined: the job is none of those. */
+/**
+ * Looking up what a turn runs with has ended without a turn. Undefined: the job is none of those.
+ */
 export function openingSettled(
   state: RunState | null,
   { job_id, outcome, error_type, error_message }: Told<'job.settled'>,
@@ -117,7 +121,10 @@ export function openingSettled(
   return silently(found.on)
 }
 
-/** The turn has ended. With a cancel requested the run ends too, whatever came of the turn; what was completed stays completed. */
+/**
+ * The turn has ended. With a cancel requested the run ends too, whatever came of the turn; what was
+ * completed stays completed.
+ */
 export function turnSettled(
   state: RunState | null,
   { turn_id, session_id, ...report }: Told<'turn.settled'>,

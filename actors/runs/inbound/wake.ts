@@ -1,4 +1,7 @@
-/** A time has come: a sleep or a retry delay is over, a step has timed out, or the run as a whole. Waking early or twice is harmless. */
+/**
+ * A time has come: a sleep or a retry delay is over, a step has timed out, or the run as a whole.
+ * Waking early or twice is harmless.
+ */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { advance } from '../engine/advance.ts'

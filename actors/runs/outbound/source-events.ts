@@ -1,4 +1,7 @@
-/** What the source events of the project hear of a run: what it waits for, and what it says of itself. */
+/**
+ * What the source events of the project hear of a run: what it waits for, and what it says of
+ * itself.
+ */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { runAdditions, type Run } from '../../../protocol/runs/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -17,7 +20,10 @@ import type { Effect } from '../../actor.ts'
 import { reduced } from '../../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from '../state.ts'
 
-/** What source events of a run say of the run besides; private part of the event that they follow from. */
+/**
+ * What source events of a run say of the run besides; private part of the event that they follow
+ * from.
+ */
 export interface About {
   readonly depth: number
   readonly chain?: Chain
@@ -25,7 +31,10 @@ export interface About {
   readonly of: JsonObject
   /** Fields of the payload only; since runs carry `record`, they are read from there. */
   readonly more?: JsonObject
-  /** The record before the event, without the members that the event itself changes. Absent in journals of earlier releases. */
+  /**
+   * The record before the event, without the members that the event itself changes. Absent in
+   * journals of earlier releases.
+   */
   readonly record?: Partial<RunRecord>
 }
 /** How the source events of a run came about. */
@@ -33,12 +42,16 @@ export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chai
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
 })
-/** Characters of the record in events of a run that goes on: each item of a list may have some of them. */
+/**
+ * Characters of the record in events of a run that goes on: each item of a list may have some of
+ * them.
+ */
 const LARGEST_UNDER_WAY = 16_384
 
 /**
  * What a run is, for the source events that it publishes.
- * @param changes of the record by the event that ends the run: these members are not kept twice. Absent: the run goes on.
+ * @param changes of the record by the event that ends the run: these members are not kept twice.
+ * Absent: the run goes on.
  */
 export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record
@@ -55,7 +68,10 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
     record,
   }
 }
-/** A record as clients see it, with its largest members left out if it is too large for a source event. */
+/**
+ * A record as clients see it, with its largest members left out if it is too large for a source
+ * event.
+ */
 export const publishedRun = (record: RunRecord): JsonObject =>
   reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
 

@@ -1,7 +1,7 @@
 /**
- * What a run spends. A usage is recorded when it is known, whether the run still goes on or not; what it means for the run is
- * looked at before the next step (limits.ts), and at once when an agent goes on with tools. An answer that ends its turn was
- * paid for: it completes its step first.
+ * What a run spends. A usage is recorded when it is known, whether the run still goes on or not;
+ * what it means for the run is looked at before the next step (limits.ts), and at once when an
+ * agent goes on with tools. An answer that ends its turn was paid for: it completes its step first.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'

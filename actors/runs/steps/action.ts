@@ -1,9 +1,11 @@
 /**
- * An action step: work that a worker does, or the run of a published workflow. The run keeps the parameters; the queue gets the header of a job and does the
- * attempts. The job moves to the queue in the commit that suspends the run, so neither exists without the other.
+ * An action step: work that a worker does, or the run of a published workflow. The run keeps the
+ * parameters; the queue gets the header of a job and does the attempts. The job moves to the queue
+ * in the commit that suspends the run, so neither exists without the other.
  *
- * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is allowed once, unless the action
- * is annotated as one that may safely run again: whoever takes the job knows that, and three of its leases may be lost.
+ * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is
+ * allowed once, unless the action is annotated as one that may safely run again: whoever takes the
+ * job knows that, and three of its leases may be lost.
  */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
@@ -45,7 +47,10 @@ export function executeAction(on: Draft, step: ActionStep): void {
     )
 }
 
-/** Run the published workflow that the action stands for: its run is a child, whose result is that of the step. */
+/**
+ * Run the published workflow that the action stands for: its run is a child, whose result is that
+ * of the step.
+ */
 function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
   const { key, row } = current(on) ?? {}
   const action = step.config.action_name
@@ -102,7 +107,8 @@ function jobOf(
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
   const step_id = `${run.id}:${key}`
-  // Written out twice, because every run makes one of each: joining parts of objects takes several times as long.
+  // Written out twice, because every run makes one of each: joining parts of objects takes several
+  // times as long.
   const job: Writable<JobHeader> = {
     id,
     kind: 'action_execution',
@@ -145,7 +151,10 @@ function jobOf(
 }
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Give up the job or the child run that the current step waits for, if it waits for one: it is stopped, and the step goes on without it. */
+/**
+ * Give up the job or the child run that the current step waits for, if it waits for one: it is
+ * stopped, and the step goes on without it.
+ */
 export function abandon(on: Draft, fault: RunFault): void {
   const at = current(on)
   const { wait } = placeOf(on)

@@ -1,8 +1,10 @@
 /**
- * A step that asks an agent: one turn in a session of the agent, whose answer is the step's output. Session and agent live
- * elsewhere, and what a turn runs with must be looked up; so the turn has three stages, and the run waits through all of them:
+ * A step that asks an agent: one turn in a session of the agent, whose answer is the step's output.
+ * Session and agent live elsewhere, and what a turn runs with must be looked up; so the turn has
+ * three stages, and the run waits through all of them:
  *
- *     asked (an executor looks up) → opened (the session has it, and says how it ends) → settled (../turns.ts)
+ * asked (an executor looks up) → opened (the session has it, and says how it ends) → settled
+ * (../turns.ts)
  */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
@@ -66,7 +68,10 @@ export function executeAgent(on: Draft, step: AgentStep): void {
   askAgent(on, step, { agent, instructions, session })
 }
 
-/** Have a turn looked up, opened and waited for. @param judges the assertion that it is for. @param detail of a check, as far as it is known. */
+/**
+ * Have a turn looked up, opened and waited for. @param judges the assertion that it is for. @param
+ * detail of a check, as far as it is known.
+ */
 export function askAgent(
   on: Draft,
   step: Step,
@@ -146,7 +151,10 @@ function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Jo
   }
 }
 
-/** Names below which sessions of the run's agents are found: its loop, its workflow, or the run itself. */
+/**
+ * Names below which sessions of the run's agents are found: its loop, its workflow, or the run
+ * itself.
+ */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
   loop_id ?? (definition_id || id)
 function sessionFor(
@@ -183,7 +191,10 @@ function sessionFor(
     }),
   }
 }
-/** The session of a run that names none: that of the conversation it came from, else of its trigger, else `default`. */
+/**
+ * The session of a run that names none: that of the conversation it came from, else of its trigger,
+ * else `default`.
+ */
 function usualName({ record, engine }: RunState): string {
   const { channel_id, thread_id } = record.meta ?? engine.meta
   if (typeof channel_id === 'string')

@@ -1,4 +1,7 @@
-/** How a step asks people: the question, the wait for the answer, and the interaction that lives in the slot of its run. */
+/**
+ * How a step asks people: the question, the wait for the answer, and the interaction that lives in
+ * the slot of its run.
+ */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { InteractionOpening } from '../../../protocol/internal.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -15,7 +18,10 @@ export type InteractionQuestion = Omit<
   'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'
 >
 
-/** Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as they were rendered. */
+/**
+ * Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as
+ * they were rendered.
+ */
 export function ask(
   on: Draft,
   step: Step,

@@ -1,6 +1,6 @@
 /**
- * A step with branches: it waits, and its branches go on (`../branches.ts`). A later attempt of the step goes on with what the
- * one before left: branches that gave their output are not taken again.
+ * A step with branches: it waits, and its branches go on (`../branches.ts`). A later attempt of the
+ * step goes on with what the one before left: branches that gave their output are not taken again.
  */
 import { evaluate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'

@@ -1,7 +1,7 @@
 /**
- * A step that asserts. Every assertion is evaluated, and one that fails to evaluate has failed. Those that an agent judges are
- * asked one after the other, each in a turn of its own. What failed fails the run, is only noted, or is put before people: they
- * let it pass, or end the run.
+ * A step that asserts. Every assertion is evaluated, and one that fails to evaluate has failed.
+ * Those that an agent judges are asked one after the other, each in a turn of its own. What failed
+ * fails the run, is only noted, or is put before people: they let it pass, or end the run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'

@@ -1,4 +1,7 @@
-/** Starting the run of a workflow for a step: below the run of the step, in the same slot, with the definitions of the whole family. */
+/**
+ * Starting the run of a workflow for a step: below the run of the step, in the same slot, with the
+ * definitions of the whole family.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildStart } from '../../../protocol/internal.ts'
 import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
@@ -47,7 +50,10 @@ export function childOf(
     : { definition, input, config }
 }
 
-/** Start a child. @param waits whether the step lasts until the child has ended; then it is suspended. @returns the id of the child. */
+/**
+ * Start a child. @param waits whether the step lasts until the child has ended; then it is
+ * suspended. @returns the id of the child.
+ */
 export function startChild(
   on: Draft,
   child: Child,
@@ -91,7 +97,10 @@ export function startChild(
   return run_id
 }
 
-/** Who started the run, and from where: its children say the same, whoever wakes it meanwhile. The trigger is not theirs. */
+/**
+ * Who started the run, and from where: its children say the same, whoever wakes it meanwhile. The
+ * trigger is not theirs.
+ */
 export function initiativeOf({
   state: { record, engine },
 }: Draft): Pick<ChildRequest, 'initiated_by' | 'source'> {

@@ -1,6 +1,7 @@
 /**
- * A step that asks people. The interaction takes the slot of its run: question, answer and the run that waits for it move in
- * one commit. What nobody answers in time, or what is cancelled, fails the step or goes on, as the step says.
+ * A step that asks people. The interaction takes the slot of its run: question, answer and the run
+ * that waits for it move in one commit. What nobody answers in time, or what is cancelled, fails
+ * the step or goes on, as the step says.
  */
 import {
   parseDuration,
@@ -83,7 +84,10 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
     ...(ends !== undefined && { expires_at: timestamp(ends) }),
   }
 }
-/** People as a list of ids and templates names them, each once, and whether something there was no id. */
+/**
+ * People as a list of ids and templates names them, each once, and whether something there was no
+ * id.
+ */
 function idsOf(
   list: readonly string[],
   roots: Roots,
@@ -101,7 +105,10 @@ const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = 
   assign_work: 'Some work',
 }
 
-/** End the step with what became of the interaction: an answer, or what the step says of silence and cancellation. */
+/**
+ * End the step with what became of the interaction: an answer, or what the step says of silence and
+ * cancellation.
+ */
 export function finish(
   on: Draft,
   { config }: InteractionStep,

@@ -1,9 +1,10 @@
 /**
- * A step that starts another run. That of a workflow lives in the slot of this one; the step is done when it was started, or waits
- * until it has ended. A child that is waited for is stopped with its parent; any other goes its own way.
+ * A step that starts another run. That of a workflow lives in the slot of this one; the step is
+ * done when it was started, or waits until it has ended. A child that is waited for is stopped with
+ * its parent; any other goes its own way.
  *
- * A run of a loop lives with its loop, perhaps in another shard: the loop is asked, and answers with the id of the run, or why
- * there is none. Its own rules decide when that run begins.
+ * A run of a loop lives with its loop, perhaps in another shard: the loop is asked, and answers
+ * with the id of the run, or why there is none. Its own rules decide when that run begins.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'

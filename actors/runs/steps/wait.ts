@@ -1,10 +1,11 @@
 /**
- * A step that waits for a signal or for a source event. A signal that comes early is stored; a step consumes stored ones in the
- * order of their arrival, each at most once, and leaves those that do not match for a later step. A signal whose mapping fails
- * was consumed all the same: a retry waits for the next one instead of failing on this one forever.
+ * A step that waits for a signal or for a source event. A signal that comes early is stored; a step
+ * consumes stored ones in the order of their arrival, each at most once, and leaves those that do
+ * not match for a later step. A signal whose mapping fails was consumed all the same: a retry waits
+ * for the next one instead of failing on this one forever.
  *
- * Source events are not kept: the matcher of the project is told of the wait first, and the wait is open when it has answered.
- * Whoever sees it open and publishes then is not missed.
+ * Source events are not kept: the matcher of the project is told of the wait first, and the wait is
+ * open when it has answered. Whoever sees it open and publishes then is not missed.
  */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { evaluate, ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
@@ -90,7 +91,10 @@ function suspendFor(on: Draft, wait: EventWait): void {
   })
 }
 
-/** Give a stored signal to the first step that waits for it, if there is one. Returns whether it was consumed. */
+/**
+ * Give a stored signal to the first step that waits for it, if there is one. Returns whether it was
+ * consumed.
+ */
 export function offer(on: Draft, signal: StoredSignal): boolean {
   const found = waitingAt(on.state, (wait) => wait.kind === 'event' && answers(wait, signal, on))
   if (!found) return false
@@ -100,7 +104,10 @@ export function offer(on: Draft, signal: StoredSignal): boolean {
   return true
 }
 
-/** Whether an open wait is for this event. The matcher has said which waits it fits, all others are for events that came before them. */
+/**
+ * Whether an open wait is for this event. The matcher has said which waits it fits, all others are
+ * for events that came before them.
+ */
 export function isAwaited(wait: Wait | undefined, { wait_ids, ...event }: Delivered): boolean {
   if (wait?.kind !== 'event' || isAsked(wait)) return false
   return wait_ids ? wait_ids.includes(wait.id) : holds(wait, event)
