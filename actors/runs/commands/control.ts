@@ -1,6 +1,6 @@
 /**
- * What operators do to a run: cancel it, resume it before its wait is over, retry it after it has
- * failed. A run is recovered in place: finished steps keep their outputs, and the failed one runs
+ * Operator commands: cancel a run, resume it before its wait has ended, retry it after it has
+ * failed. A run is recovered in place: finished steps keep their outputs, and the failed step runs
  * again.
  */
 import type { Api } from '../../../protocol/api.ts'
@@ -34,9 +34,9 @@ type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra
 type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 
 /**
- * Request cancellation. Without a job or a child the run ends at once; they are asked to stop, and
- * the run ends with the last of them, which is in the same commit when no worker has it. What is
- * only being cleaned up ends as it would have.
+ * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
+ * last of them; without any it ends at once. A job that no worker has claimed ends in the same
+ * commit. A run that is in its cleanup ends as already decided.
  */
 export function cancel(
   state: RunState | null,
@@ -61,8 +61,8 @@ export function cancel(
 }
 
 /**
- * Resume a suspended run now: what it waits for counts as come, with an empty output; jobs,
- * children, turns and branches go on as they are.
+ * Resumes a suspended run now: its wait ends with an empty output. Jobs, children, turns and
+ * branches continue unchanged.
  */
 export function resume(
   state: RunState | null,
@@ -107,16 +107,13 @@ export function resume(
   return decided(on)
 }
 
-/** Retry a failed run, from the step that failed or from an earlier one. */
+/** Retries a failed run, from the step that failed or from an earlier one. */
 export const retry = (
   state: RunState | null,
   input: Retry,
   cause: Cause,
 ): Decision<RunEvent, Run> => recovery(state, input, cause, 'retry')
-/**
- * Resume a run in place: a suspended one as `resume` does, a failed one from its last finished
- * step.
- */
+/** Resumes a run in place: a suspended run as in `resume`, a failed run at the step that failed. */
 export const recover = (
   state: RunState | null,
   input: Recover,
@@ -206,7 +203,7 @@ function recovery(
   return decided(on)
 }
 
-/** What a recovery sets anew. */
+/** The limits that a recovery replaces. */
 function raised(input: Recover): {
   readonly credit_budget?: number
   readonly max_agent_turns?: number
@@ -231,7 +228,7 @@ function positionOf(state: RunState, from_step: string): number | Refusal {
   })
 }
 
-/** Begin another attempt of the step that failed, with its whole retry policy before it again. */
+/** Begins another attempt of the failed step, with a fresh retry policy. */
 export function repeatStep(on: Draft, recovery_action: string): void {
   const at = current(on)
   if (!at?.row) return

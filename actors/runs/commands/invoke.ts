@@ -1,7 +1,7 @@
 /**
- * Calls of actions: one that is made directly is a run of one step, so that it has a timeline, a
- * job, leases and attempts as every other; and what a run tells the executor that makes a call for
- * it.
+ * Calls of actions. A direct call is a run of one step, so that it has a timeline, a job, leases
+ * and attempts like any other. This file also returns the facts that an executor needs to make a
+ * call for a run.
  */
 import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import type { actions } from '../../../protocol/actions/rows.ts'
@@ -18,18 +18,18 @@ import { hasEnded, rowOf, type RunState } from '../state.ts'
 type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */
 const STEP = 'call'
-/** Seconds an attempt may last at least, however short the caller waits. */
+/** Minimum duration of an attempt in seconds, even if the caller waits for less. */
 const MIN_ATTEMPT_S = 30
 
-/** What the edge adds to a direct call. */
+/** Members that the gateway adds to a direct call. */
 export interface InvokeExtra {
-  /** By which the caller finds the run again. */
+  /** Id by which the caller finds the run again. */
   readonly external_id?: string
-  /** The workflow that the action stands for, with those that it names. */
+  /** The workflow that the action refers to, with the workflows that it references. */
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 
-/** Begin a direct call. The input was checked by the edge; it is no template. */
+/** Begins a direct call. The gateway has checked the input; the input is not a template. */
 export function invoke(
   state: RunState | null,
   {
@@ -60,7 +60,7 @@ export function invoke(
     : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
 }
 
-/** What a direct call has come to. */
+/** The status and outcome of a direct call. */
 export function invoked(state: RunState | null): Reply<Row> | null {
   if (!state) return null
   const { record } = state
@@ -79,8 +79,8 @@ export function invoked(state: RunState | null): Reply<Row> | null {
 }
 
 /**
- * What an executor must know of the call that a job is for; null when the run no longer waits for
- * it.
+ * The facts about the call of a job that an executor needs; null when the run no longer waits for
+ * the job.
  */
 export function actionCall(
   state: RunState | null,

@@ -1,7 +1,7 @@
 /**
- * A run of a loop. The loop decides whether it begins at once or waits its turn (`held`), and hears
- * of its end in the commit that ends it; so as many runs are under way as the loop says, whatever
- * happens when.
+ * Commands of a loop to its runs. The loop decides whether a run begins at once or waits (`held`).
+ * The commit that ends the run also notifies the loop, so the loop's limits on active runs hold in
+ * every order of events.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
@@ -20,8 +20,8 @@ import { hasEnded, type Engine, type RunState } from '../state.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Make the run, and begin it when it is its turn. One that is there already tells the loop that it
- * is not new.
+ * Creates the run, and begins it unless it has to wait. If the run exists and has ended, it reports
+ * the status `known` to its loop.
  */
 export function open(
   state: RunState | null,
@@ -85,7 +85,8 @@ function recordOf(
     name: cut(loop.name, 160),
     attempt: 1,
     input: event,
-    // The event that triggered the run may name another one: its own ids are at the root `run`.
+    // The `meta` of the triggering event may contain the ids of another run; the run's own ids are
+    // in the root `run`.
     meta:
       source.trigger_id !== undefined
         ? { run_id: id, loop_id: loop.id, ...meta, source }
@@ -106,7 +107,7 @@ function recordOf(
     updated_at: timestamp(cause.at),
   }
 }
-/** What expressions see of `meta` and `config` is in the record, and not kept twice. */
+/** `meta` and `config` stay empty, because expressions read them from the record. */
 const engineOf = ({
   source,
   actor,
@@ -143,7 +144,7 @@ const startedPayload = ({ state: { record } }: Draft): JsonObject => {
   }
 }
 
-/** It is the run's turn: it begins, or goes on where it had failed. */
+/** Begins a run that waited, or continues it where it had failed. */
 export function turnCame(
   state: RunState | null,
   { later }: Told<'run.begin'>,
@@ -166,7 +167,7 @@ export function turnCame(
   return silently(on)
 }
 
-/** A recovered run has to wait its turn. */
+/** Records that a run of the loop has to wait. */
 export function wait(
   state: RunState | null,
   { queue_reason }: Told<'run.hold'>,
@@ -179,8 +180,8 @@ export function wait(
 }
 
 /**
- * Another run takes the place of this one, or its loop is gone: it is cancelled, in a commit of its
- * own.
+ * Requests cancellation, because another run replaces this one or its loop was deleted. The run is
+ * cancelled in a separate commit.
  */
 export function displace(
   state: RunState | null,
@@ -201,8 +202,8 @@ export function displace(
 }
 
 /**
- * The loop knows that the run fails: it ends, after it has said that the loop was paused because of
- * it.
+ * Ends a failed run after its loop has replied. If the failure paused the loop, the run first
+ * records that.
  */
 export function finish(
   state: RunState | null,

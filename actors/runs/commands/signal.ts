@@ -1,7 +1,7 @@
 /**
- * Signals, in two forms. By name: the signal is stored durably and consumed once by a step that
- * waits for it, now or later. By step: the suspended step is completed with the given result,
- * whatever it waits for.
+ * Signals, in two forms. By name: the signal is stored durably, and a step that waits for it now or
+ * later consumes it once. By step: the suspended step is completed with the given result, whatever
+ * it waits for.
  */
 import type { Api } from '../../../protocol/api.ts'
 import type { Run } from '../../../protocol/runs/schema.ts'
@@ -30,11 +30,11 @@ import { offer } from '../steps/wait.ts'
 type Signal = Input<Api['run.signal']>
 type Answer = { source_event_id: string } | Run
 
-/** Signals that may be stored and not yet consumed, and characters of them as JSON. */
+/** Maximum number of stored signals, and their maximum total size in characters of JSON. */
 export const MAX_STORED = 1000
 const MAX_SIZE = 16 * 1024 * 1024
 
-/** A signal as it is stored. */
+/** A signal in its stored form. */
 export const storing = (
   cause: Cause,
   name: string,
@@ -47,15 +47,13 @@ export const storing = (
   size: JSON.stringify(payload).length,
   ...(key !== undefined && { key }),
 })
-/**
- * What a run holds of signals that nobody consumed. Those of older releases do not know their size.
- */
+/** Total size of the stored signals. Signals of older releases have no size. */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
-/** Whether a run can take as many signals more. */
+/** Whether a run can store this many more signals. */
 export const hasRoom = (state: RunState, more = 1): boolean =>
   state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE
 
-/** Decide a signal of either form. */
+/** Decides a signal of either form. */
 export function signal(
   state: RunState | null,
   input: Signal,
@@ -145,7 +143,7 @@ function complete(
   } satisfies Decided<RunEvent, Answer>
 }
 
-/** Whether the run has a step of this key: one of its own, or one of a branch that is under way. */
+/** Whether the run has a step with this key, also in an active branch. */
 const isKnown = (state: RunState, key: string): boolean =>
   state.spec.steps.some((step, index) => keyOf(step, index) === key) ||
   rowOf(state, key) !== undefined ||

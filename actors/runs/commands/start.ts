@@ -1,7 +1,7 @@
 /**
- * Starting a run. The edge derives the run's id from the idempotency key, so two starts with one
- * key meet in one actor; without a key, a second start of the same id can only be the first one
- * delivered again.
+ * Starts of runs. The gateway derives the run's id from the idempotency key, so two starts with the
+ * same key reach the same actor. Without a key, a second start with the same id can only be a
+ * redelivery of the first.
  */
 import { actorOf } from '../../../protocol/actions/invocation.ts'
 import type { Api } from '../../../protocol/api.ts'
@@ -36,8 +36,7 @@ type Start = Omit<Input<Api['run.start']>, 'project'> &
   Pick<Engine, 'invoked'>
 
 /**
- * Start a run of a definition, or of the inline spec in the body, and go as far as it goes without
- * waiting.
+ * Starts a run of a definition, or of the inline spec in the body, and executes it until it waits.
  */
 export function start(
   state: RunState | null,
@@ -80,14 +79,14 @@ export function start(
 }
 const workflowRun = (state: RunState): WorkflowRun => shownRun(state.record) as WorkflowRun
 
-/** The draft of a run that is being made. */
+/** Creates the draft of a new run. */
 export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause): Draft {
   const first: RunEvent = { type: 'run.created', run, spec, private: note({ engine }) }
   const on = draft(created(null, first), cause)
   on.events.push(first)
   return on
 }
-/** Begin a run. @param later go on in a commit of its own. */
+/** Begins a run. @param later whether its first step executes in a separate commit. */
 export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
   const { at } = on.cause
@@ -113,7 +112,7 @@ export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   if (later) pause(on, current(on)?.key ?? '')
   else advance(on)
 }
-/** What the limits of a definition allow a run to spend. */
+/** The limits of a definition on the spending and agent turns of a run. */
 export function allowances(
   { limits }: Spec,
   budget = milliOf(limits ?? {}),
@@ -124,7 +123,7 @@ export function allowances(
   }
 }
 
-/** Values with the declared defaults filled in. What declares nothing takes anything. */
+/** Values with the declared defaults filled in. Without a declaration any values are accepted. */
 const declared = (
   rules: Spec['input'],
   given: JsonObject | undefined,
@@ -158,14 +157,14 @@ function recordOf(
   }
 }
 
-/** A person by name, whatever token they used; anybody else by the name of the key. */
+/** The name of a person, whatever token they used; for other principals the name of the key. */
 export const initiator = ({ credential, principal }: Cause): string =>
   (principal.type === 'user' ? principal.name : undefined) ??
   credential?.name ??
   principal.name ??
   principal.id
 
-/** `meta` is the caller's metadata, in which the service's own names cannot be overridden. */
+/** `meta` is the caller's metadata; it cannot override the names that the service sets. */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,
@@ -197,8 +196,9 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
 })
 
 /**
- * What the workflow calls its runs. @param run the record of the run, which has no name yet. What
- * cannot be made is left out: a name is no reason to refuse a start.
+ * The name and description that the workflow defines for its runs. A template that fails to render
+ * is left out, because a name is no reason to refuse a start. @param run the record of the run,
+ * which has no name yet.
  */
 export function nameOf(
   { run_name }: Spec,

@@ -1,6 +1,6 @@
 /**
- * What runs tell each other. A child begins, and a parent goes on, in a commit of its own: what one
- * command causes stays bounded however many runs are above and below each other.
+ * Messages between parent and child runs. A child executes its first step in a separate commit, so
+ * the effects of one command stay bounded however deeply runs are nested.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -17,7 +17,7 @@ import { hasEnded, type RunState } from '../state.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
-/** Begin a run for the step of another. */
+/** Starts a run for a step of its parent. */
 export function childStart(
   state: RunState | null,
   { parent, ...child }: Told<'child.start'>,
@@ -28,7 +28,7 @@ export function childStart(
   return 'refused' in decision ? decision : { ...decision, reply: undefined }
 }
 
-/** The parent does not want the child any more. */
+/** Requests the cancellation of the child, on behalf of its parent. */
 export function childCancel(
   state: RunState | null,
   { reason }: Told<'child.cancel'>,
@@ -44,7 +44,7 @@ export function childCancel(
   return silently(on)
 }
 
-/** A child that a step waits for has ended. */
+/** Continues the step that waits for a child that has ended. */
 export function childSettled(
   state: RunState | null,
   ended: Told<'child.settled'>,

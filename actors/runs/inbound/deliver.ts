@@ -1,7 +1,6 @@
 /**
- * Source events: whatever happened elsewhere and was found to be what a run waits for. Each goes on
- * with every step that waits for it, at once and not later: unlike a signal it is not kept for a
- * step that does not wait yet.
+ * Delivery of source events that match waits of the run. An event resumes every step that waits for
+ * it, immediately. Unlike a signal, it is not stored for steps that begin to wait later.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Delivered } from '../../../protocol/internal.ts'
@@ -12,12 +11,12 @@ import { waitingAt } from '../engine/places.ts'
 import { hasEnded, isAsked, placesOf, type RunState } from '../state.ts'
 import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
 
-/** Events remembered, to tell a repeat. */
+/** Number of events that are remembered to detect repeats. */
 const REMEMBERED = 64
 
 /**
- * Give an event to the steps that wait for it. One that nobody waits for, or that was given before,
- * changes nothing.
+ * Delivers an event to the steps that wait for it. An event that no step waits for, or that was
+ * delivered before, changes nothing.
  */
 export function deliver(
   state: RunState | null,
@@ -51,7 +50,10 @@ export function deliver(
   return silently(on)
 }
 
-/** The matcher knows this wait. One that is over, or open already, changes nothing. */
+/**
+ * Opens a wait that the matcher has confirmed. A wait that has ended, or is open already, does not
+ * change.
+ */
 export function watched(
   state: RunState | null,
   { wait_id }: { readonly wait_id: string },
@@ -69,7 +71,7 @@ export function watched(
   return silently(on)
 }
 
-/** What the run waits for from outside: event types with the ids of their waits. */
+/** The event types that the run waits for, with the ids of their waits. */
 export const awaiting = (
   state: RunState | null,
 ): readonly { wait_id: string; event_type: string }[] =>

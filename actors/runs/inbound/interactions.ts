@@ -1,6 +1,7 @@
 /**
- * What interactions tell their run. The one that a step waits for goes on with the step; those that
- * clients opened for the run end as a signal of the name they were opened with.
+ * Messages from interactions to their run. The interaction that a step waits for resumes the step.
+ * Interactions that clients created for the run end as a signal with the name that the client
+ * chose.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -16,12 +17,12 @@ import { finish, outputOf } from '../steps/interaction.ts'
 import { offer } from '../steps/wait.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
-/** Interactions of clients that one run may have open. */
+/** Maximum number of open interactions that clients created for one run. */
 export const MAX_ASKED = 200
 
 /**
- * A client opened an interaction for this run. One that comes too late, or is one too many, is
- * withdrawn.
+ * Registers an interaction that a client created for this run. It is withdrawn if the run has ended
+ * or has reached a limit.
  */
 export function opened(
   state: RunState | null,
@@ -49,7 +50,7 @@ export function opened(
   return silently(on)
 }
 
-/** Somebody answered. */
+/** Records an answer to an interaction. */
 export function responded(
   state: RunState | null,
   answer: Told<'interaction.responded'>,
@@ -69,13 +70,13 @@ export function responded(
 const asking = (state: RunState, id: string) =>
   waitingAt(state, (wait) => wait.kind === 'interaction' && wait.interaction_id === id)
 
-/** It is over. */
+/** Handles the end of an interaction. */
 export function settled(
   state: RunState | null,
   ended: Told<'interaction.settled'>,
   cause: Cause,
 ): Decision<RunEvent, undefined> {
-  // A run that has failed may be retried, and then waits for what was answered meanwhile.
+  // A failed run may be retried, and then uses the answers that arrived meanwhile.
   if (!state || (hasEnded(state) && state.record.status !== 'failed')) return nothing
   const on = draft(state, cause)
   const { asked } = state.engine

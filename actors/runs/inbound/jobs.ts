@@ -1,6 +1,6 @@
 /**
- * What the queue tells a run of its job. The job that the run waits for is the only one it hears:
- * whatever comes late, twice or about another job changes nothing.
+ * Messages from the queue to a run about its jobs. The run accepts them only for jobs that it waits
+ * for: late, repeated and foreign messages change nothing.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -18,8 +18,8 @@ type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
 
 /**
- * The job has ended. With a cancel requested the run ends too, whatever the outcome; what was
- * completed stays completed.
+ * Handles the end of a job. If cancellation was requested, the run ends too, whatever the outcome;
+ * a completed step stays completed.
  */
 export function jobSettled(
   state: RunState | null,
@@ -54,7 +54,7 @@ export function jobSettled(
   return silently(on)
 }
 
-/** A job of a run that was asked to cancel is over: with the last one the run is. */
+/** Handles the end of a job after cancellation was requested: the run ends with its last job. */
 function stopped(on: Draft): void {
   if (on.at !== undefined) {
     leave(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
@@ -64,7 +64,7 @@ function stopped(on: Draft): void {
   advance(on)
 }
 
-/** An attempt of the job has ended without success, and the queue will make another. */
+/** Records an attempt that ended without success and that the queue will repeat. */
 export function jobRetried(
   state: RunState | null,
   input: Retried,
@@ -79,7 +79,8 @@ export function jobRetried(
     lost ? 'lease_expired' : 'failed',
     lost ? 'The worker lost its lease' : 'The attempt failed',
   )
-  // Jobs count from 1; steps count over recoveries, each of which has a job of its own.
+  // Jobs count attempts from 1; steps count them across recoveries, each of which creates a new
+  // job.
   const attempt = wait.base + input.attempt
   const max_attempts = wait.base + input.max_attempts
   emit(on, 'action.retried', {

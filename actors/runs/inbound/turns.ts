@@ -1,12 +1,12 @@
 /**
- * What a run hears of its turns of agents. The turn that a step waits for is the only one it hears:
- * whatever comes late, twice or about another turn changes nothing.
+ * Messages to a run about its turns of agents. The run accepts them only for turns that it waits
+ * for: late, repeated and foreign messages change nothing.
  *
  * Invariants:
- * U1. What the session is told goes out with events of this run, in their order: a turn is opened
- *     before it is stopped.
- * U2. A turn that was opened ends, and a run that was asked to cancel waits for that; one that was
- *     not opened is only forgotten.
+ * U1. Commands to the session are effects of events of this run, sent in their order: a turn is
+ *     opened before it is stopped.
+ * U2. A run with a requested cancellation waits until its open turns have ended; a turn that was
+ *     not opened is dropped.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -28,7 +28,7 @@ import { aboutOf } from '../outbound/source-events.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>
 
-/** The place that waits for a turn as the beginning of a decision. */
+/** Begins a decision for the step that waits for a turn, if there is one. */
 function waitingFor(
   state: RunState | null,
   holds: (wait: AgentWait) => boolean,
@@ -48,13 +48,15 @@ const types: Readonly<Record<ActorOf['principal_type'], TurnWork['asker']['type'
   service: 'service_account',
   system: 'system',
 }
-/** Who is asked when the agent asks back: whoever the run works for. */
+/**
+ * The principal that answers questions of the agent: the principal on whose behalf the run acts.
+ */
 const askerOf = ({ engine: { actor } }: RunState): TurnWork['asker'] =>
   actor
     ? { id: actor.principal_id, type: types[actor.principal_type] }
     : { id: 'system', type: 'system' }
 
-/** What the turn runs with was looked up: it is opened. */
+/** Opens the turn after its definition was looked up. */
 export function turnDefined(
   state: RunState | null,
   { turn_id, session_id, ...defined }: Told<'turn.defined'>,
@@ -103,7 +105,8 @@ export function turnDefined(
 }
 
 /**
- * Looking up what a turn runs with has ended without a turn. Undefined: the job is none of those.
+ * Handles a lookup of a turn definition that ended without a turn. Returns undefined if the job is
+ * not such a lookup.
  */
 export function openingSettled(
   state: RunState | null,
@@ -122,8 +125,8 @@ export function openingSettled(
 }
 
 /**
- * The turn has ended. With a cancel requested the run ends too, whatever came of the turn; what was
- * completed stays completed.
+ * Handles the end of a turn. If cancellation was requested, the run ends too, whatever the outcome;
+ * a completed step stays completed.
  */
 export function turnSettled(
   state: RunState | null,
@@ -159,7 +162,7 @@ export function turnSettled(
   return silently(on)
 }
 
-/** The step goes on with what came of its turn. */
+/** Continues the step with the outcome of its turn. */
 function settle(on: Draft, wait: AgentWait, report: Report): void {
   const { status, output, text = '' } = report
   const { step, row } = current(on) ?? {}

@@ -1,6 +1,6 @@
 /**
- * A time has come: a sleep or a retry delay is over, a step has timed out, or the run as a whole.
- * Waking early or twice is harmless.
+ * Timers of a run: a sleep or a retry delay has ended, or a step or the whole run has timed out. An
+ * early or repeated wake is harmless.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
@@ -20,7 +20,7 @@ const timeout = (at: string): RunFault => ({
   error: `The step ${at} did not end in time`,
 })
 
-/** Do what is due at `cause.at`. The limit on the whole run comes first. */
+/** Performs the work that is due at `cause.at`. The time limit of the whole run comes first. */
 export function wake(
   state: RunState | null,
   _: unknown,
@@ -50,7 +50,7 @@ export function wake(
   return silently(on)
 }
 
-/** The cancellation that a parent asked for, and that waited for its turn. */
+/** Performs a cancellation that the parent or the loop requested in an earlier commit. */
 function stopRun(on: Draft): void {
   stopWork(on)
   if (holdsWork(on.state)) return
@@ -58,7 +58,7 @@ function stopRun(on: Draft): void {
   advance(on)
 }
 
-/** The time of the wait that is looked at has come. */
+/** Ends the current wait, because its time has come. */
 function end(on: Draft): void {
   const { wait } = placeOf(on)
   if (!wait) return

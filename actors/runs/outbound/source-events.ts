@@ -1,6 +1,6 @@
 /**
- * What the source events of the project hear of a run: what it waits for, and what it says of
- * itself.
+ * Messages from a run to the source events of its project: the waits of the run, and the events
+ * that it publishes.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { runAdditions, type Run } from '../../../protocol/runs/schema.ts'
@@ -21,15 +21,18 @@ import { reduced } from '../../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from '../state.ts'
 
 /**
- * What source events of a run say of the run besides; private part of the event that they follow
- * from.
+ * Facts about a run for its source events, stored in the private note of the event that causes
+ * them.
  */
 export interface About {
   readonly depth: number
   readonly chain?: Chain
-  /** Fields of payload and meta: which definition or loop it is a run of. */
+  /** Fields of payload and meta: the definition or loop of the run. */
   readonly of: JsonObject
-  /** Fields of the payload only; since runs carry `record`, they are read from there. */
+  /**
+   * Further fields of the payload in journals of earlier releases; later releases read them from
+   * `record`.
+   */
   readonly more?: JsonObject
   /**
    * The record before the event, without the members that the event itself changes. Absent in
@@ -37,21 +40,21 @@ export interface About {
    */
   readonly record?: Partial<RunRecord>
 }
-/** How the source events of a run came about. */
+/** Depth and causal chain of the source events of a run. */
 export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chain'> => ({
   depth: (engine.cause_depth ?? 0) + 1,
   ...(engine.chain && { chain: engine.chain }),
 })
 /**
- * Characters of the record in events of a run that goes on: each item of a list may have some of
- * them.
+ * Maximum characters of the record in events of a run that has not ended, because each item of a
+ * list may publish several such events.
  */
 const LARGEST_UNDER_WAY = 16_384
 
 /**
- * What a run is, for the source events that it publishes.
- * @param changes of the record by the event that ends the run: these members are not kept twice.
- * Absent: the run goes on.
+ * The facts about a run for the source events that it publishes.
+ * @param changes of the record by the event that ends the run: these members are not stored twice.
+ * Absent: the run has not ended.
  */
 export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record
@@ -69,8 +72,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   }
 }
 /**
- * A record as clients see it, with its largest members left out if it is too large for a source
- * event.
+ * A record as clients see it, without its largest members if it is too large for a source event.
  */
 export const publishedRun = (record: RunRecord): JsonObject =>
   reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
@@ -97,10 +99,10 @@ const publication = (
 const aboutIn = ({ private: note }: RunEvent): About =>
   (note as { readonly about?: About } | undefined)?.about ?? { depth: 1, of: {} }
 
-/** The record as of the event. */
+/** The record after the event. */
 const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
-/** Members of the record of a run that has ended that its source event repeats. */
+/** Members of the record that the source event of an ended run repeats. */
 const moreOf = ({
   started_at,
   external_id,
@@ -116,7 +118,7 @@ const moreOf = ({
   ...(stop_reason !== undefined && status !== 'completed' && { stop_reason }),
 })
 
-/** The run has ended. */
+/** Publishes that the run has ended. */
 export const sayEnd =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
@@ -130,7 +132,7 @@ export const sayEnd =
     }
     return toEvents(self, 'source.publish', publication(self, event_type, about, payload, record))
   }
-/** A check has given its verdict, or the budget is spent. */
+/** Publishes the verdict of a check, an exceeded budget, or stalled progress. */
 export const sayVerdict =
   (event_type: EmittedType) =>
   (event: RunEvent, self: Address): Effect[] => {
@@ -141,7 +143,9 @@ export const sayVerdict =
       publication(self, event_type, about, event.payload ?? {}, recordAfter(about, event)),
     )
   }
-/** The source event that a signal is, for the step that waits for it as for everybody else. */
+/**
+ * The source event of a signal, both for the step that waits for it and for all other consumers.
+ */
 export const sourceOf = (
   run_id: string,
   { id, name: signal_name, payload }: StoredSignal,
@@ -154,7 +158,7 @@ export const sourceOf = (
   meta: { run_id, signal_name },
   depth: 0,
 })
-/** A signal was sent to the run. */
+/** Publishes a signal that was sent to the run. */
 export function saySignal({ private: note }: RunEvent, self: Address): Effect[] {
   return toEvents(
     self,
@@ -162,12 +166,12 @@ export function saySignal({ private: note }: RunEvent, self: Address): Effect[] 
     sourceOf(self.id, (note as { readonly store: StoredSignal }).store),
   )
 }
-/** What the event itself says that somebody is told. */
+/** Sends the command that the event contains, if there is one. */
 export function tellOnward({ private: content }: RunEvent): Effect[] {
   const tell = (content as Note | undefined)?.tell
   return tell ? [{ tell }] : []
 }
-/** A step wants to wait for an event. */
+/** Asks the matcher to watch for the event that a step waits for. */
 export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {
   const { engine, place } = content as Note
   const wait = place?.wait ?? engine?.wait
@@ -182,7 +186,7 @@ export function askToWatch({ private: content = {} }: RunEvent, self: Address): 
   }
   return toEvents(self, 'wait.watch', { run_id: self.id, wait: awaited })
 }
-/** A wait is over, if the event says so of one that the matcher knows. */
+/** Asks the matcher to drop a wait that has ended, if the event contains its id. */
 export function unwatch({ private: content }: RunEvent, self: Address): Effect[] {
   const wait_id = (content as Note | undefined)?.unwatch
   return wait_id === undefined ? [] : toEvents(self, 'wait.unwatch', { run_id: self.id, wait_id })

@@ -1,7 +1,7 @@
 /**
- * What a run spends. A usage is recorded when it is known, whether the run still goes on or not;
- * what it means for the run is looked at before the next step (limits.ts), and at once when an
- * agent goes on with tools. An answer that ends its turn was paid for: it completes its step first.
+ * Spending of a run. A usage is recorded when it is reported, even after the end of the run. Limits
+ * are checked before the next step (limits.ts), and at once when an agent continues with tools. An
+ * answer that ends its turn is already paid for, so it completes its step first.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -13,10 +13,10 @@ import { overspent } from '../limits.ts'
 import { waitingAt } from '../engine/places.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
-/** Usages remembered, to tell a repeat. */
+/** Number of usages that are remembered to detect repeats. */
 const REMEMBERED = 256
 
-/** Add a usage to what the run has spent, once per id. */
+/** Adds a usage to the spending of the run, once per id. */
 export function recordUsage(
   state: RunState | null,
   usage: RunCommands['usage.record']['input'],
@@ -74,7 +74,7 @@ export function recordUsage(
   return silently(on)
 }
 
-/** The loop has spent its daily budget: no further step of this run begins. */
+/** Records that the loop has spent its daily budget, so no further step of this run begins. */
 export function halt(
   state: RunState | null,
   { used, limit }: RunCommands['run.halt']['input'],

@@ -1,11 +1,11 @@
 /**
- * An action step: work that a worker does, or the run of a published workflow. The run keeps the
- * parameters; the queue gets the header of a job and does the attempts. The job moves to the queue
- * in the commit that suspends the run, so neither exists without the other.
+ * An action step: a job for a worker, or the run of a published workflow. The run stores the
+ * parameters; the queue receives the header of a job and manages its attempts. The job enters the
+ * queue in the commit that suspends the run, so neither exists without the other.
  *
- * The retry policy of the step bounds both failed attempts and lost leases. Without one, each is
- * allowed once, unless the action is annotated as one that may safely run again: whoever takes the
- * job knows that, and three of its leases may be lost.
+ * The retry policy of the step bounds both failed attempts and lost leases. Without a policy the
+ * first failure or lost lease ends the job, unless the action is annotated as safe to repeat: the
+ * claim of the job then raises the limit of lost leases to three.
  */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
@@ -23,10 +23,10 @@ import { suspend } from '../engine/suspend.ts'
 import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
 import { dueOf } from './timeout.ts'
 
-/** The action step of the vocabulary. */
+/** An action step of a spec. */
 export type ActionStep = Extract<Step, { kind: 'action' }>
 
-/** Ask for the action to be done, and wait for it. */
+/** Requests the action, and waits for its result. */
 export function executeAction(on: Draft, step: ActionStep): void {
   const given = step.config.parameters ?? {}
   const parameters = on.state.engine.invoked
@@ -48,8 +48,8 @@ export function executeAction(on: Draft, step: ActionStep): void {
 }
 
 /**
- * Run the published workflow that the action stands for: its run is a child, whose result is that
- * of the step.
+ * Runs the published workflow that the action refers to: its run is a child, whose result becomes
+ * that of the step.
  */
 function callWorkflow(on: Draft, step: ActionStep, parameters: JsonObject): void {
   const { key, row } = current(on) ?? {}
@@ -107,8 +107,8 @@ function jobOf(
   const { priority, fairness_key } = engine
   const origin = engine.invoked ? 'direct_action_invoke' : 'loop_action_step'
   const step_id = `${run.id}:${key}`
-  // Written out twice, because every run makes one of each: joining parts of objects takes several
-  // times as long.
+  // Both objects are written out for speed: every action creates both, and merging objects takes
+  // several times as long.
   const job: Writable<JobHeader> = {
     id,
     kind: 'action_execution',
@@ -152,8 +152,8 @@ function jobOf(
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * Give up the job or the child run that the current step waits for, if it waits for one: it is
- * stopped, and the step goes on without it.
+ * Stops the job or the child run that the current step waits for, if there is one. The step
+ * continues without it.
  */
 export function abandon(on: Draft, fault: RunFault): void {
   const at = current(on)

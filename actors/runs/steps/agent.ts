@@ -1,10 +1,10 @@
 /**
- * A step that asks an agent: one turn in a session of the agent, whose answer is the step's output.
- * Session and agent live elsewhere, and what a turn runs with must be looked up; so the turn has
- * three stages, and the run waits through all of them:
+ * A step that sends a prompt to an agent: one turn in a session of the agent, whose answer is the
+ * step's output. Session and agent live in other actors, and the definition of the turn must be
+ * looked up. So the turn has three stages, and the run waits through all of them:
  *
- * asked (an executor looks up) → opened (the session has it, and says how it ends) → settled
- * (../turns.ts)
+ *     asked (an executor looks up) → opened (the session runs it and reports its end)
+ *         → settled (../inbound/turns.ts)
  */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
@@ -30,16 +30,16 @@ import { rowOf, type RunState } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
 import { dueOf } from './timeout.ts'
 
-/** The agent step of the vocabulary. */
+/** An agent step of a spec. */
 export type AgentStep = Extract<Step, { kind: 'agent' }>
-/** What a turn is asked; the inputs of its step show it. */
+/** The request for a turn, as the inputs of its step show it. */
 interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
-/** Attempts at looking up what a turn runs with, when something is not there just then. */
+/** Attempts to look up the definition of a turn while a part of it is temporarily unavailable. */
 const ATTEMPTS = 10
 
-/** Ask the agent, and wait for its answer. */
+/** Requests a turn of the agent, and waits for its answer. */
 export function executeAgent(on: Draft, step: AgentStep): void {
   const agent = step.config.agent_id ?? on.state.engine.agent_id
   const instructions = String(renderText(step.config.instructions, expressionScope(on)))
@@ -69,8 +69,9 @@ export function executeAgent(on: Draft, step: AgentStep): void {
 }
 
 /**
- * Have a turn looked up, opened and waited for. @param judges the assertion that it is for. @param
- * detail of a check, as far as it is known.
+ * Requests a turn and suspends the step until the turn ends.
+ * @param judges index of the assertion that the turn judges.
+ * @param detail the verdict of a check so far.
  */
 export function askAgent(
   on: Draft,
@@ -108,7 +109,7 @@ export function askAgent(
   )
   tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
 }
-/** The session went while the turn was on its way to it: look again. */
+/** Looks the turn up again, because its session was deleted before the turn reached it. */
 export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void {
   const job_id = on.cause.mint('job')
   emit(on, 'turn.asked', {
@@ -137,7 +138,7 @@ function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Jo
   } as const
   return {
     job: { ...shared, kind: 'opening', enqueued_at: on.cause.at, max_losses: ATTEMPTS },
-    // On no list: what clients see of the turn is the step, and the turn.
+    // This record appears in no list of jobs: clients see the step and the turn instead.
     record: {
       ...shared,
       kind: 'action_execution',
@@ -152,7 +153,7 @@ function jobOf(on: Draft, key: string, id: string): { job: JobHeader; record: Jo
 }
 
 /**
- * Names below which sessions of the run's agents are found: its loop, its workflow, or the run
+ * The id that scopes the session names of the run's agents: its loop, its workflow, or the run
  * itself.
  */
 export const scopeOf = ({ record: { id, loop_id, definition_id } }: RunState): string =>
@@ -192,7 +193,7 @@ function sessionFor(
   }
 }
 /**
- * The session of a run that names none: that of the conversation it came from, else of its trigger,
+ * The default session name of a run: that of the conversation it came from, else of its trigger,
  * else `default`.
  */
 function usualName({ record, engine }: RunState): string {
@@ -203,7 +204,10 @@ function usualName({ record, engine }: RunState): string {
   return trigger_id === undefined ? 'default' : `trigger:${trigger_id}`
 }
 
-/** What whoever looks up a turn must know; null when the run does not wait for that any more. */
+/**
+ * The facts that an executor needs to look up a turn; null when the run no longer waits for the
+ * lookup.
+ */
 export function turnWanted(
   state: RunState | null,
   { job_id }: { readonly job_id: string },
@@ -241,7 +245,7 @@ const boundsOf = ({
   ...(disable_tools && { disable_tools }),
   ...(max_turns !== undefined && { max_turns }),
 })
-/** The wait for a turn that the current step has, if it has one. */
+/** The current step's wait for a turn, if it has one. */
 export const turnWait = (on: Draft): AgentWait | undefined => {
   const { wait } = placeOf(on)
   return wait?.kind === 'agent' ? wait : undefined

@@ -1,6 +1,6 @@
 /**
- * How a step asks people: the question, the wait for the answer, and the interaction that lives in
- * the slot of its run.
+ * Requests to people: the question, the wait for the answer, and the interaction, which lives in
+ * the shard of its run.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { InteractionOpening } from '../../../protocol/internal.ts'
@@ -12,15 +12,15 @@ import { suspend } from '../engine/suspend.ts'
 import { causeOf } from '../outbound/source-events.ts'
 import { dueOf } from './timeout.ts'
 
-/** What is asked. */
+/** The content of a request to people. */
 export type InteractionQuestion = Omit<
   InteractionOpening,
   'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'
 >
 
 /**
- * Ask, and wait for the answer. Whom nobody can ask fails the step. @param given the targets as
- * they were rendered.
+ * Opens an interaction, and waits for the answer. The step fails if there is no valid target.
+ * @param given the rendered targets.
  */
 export function ask(
   on: Draft,

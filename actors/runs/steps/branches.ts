@@ -1,6 +1,6 @@
 /**
- * A step with branches: it waits, and its branches go on (`../branches.ts`). A later attempt of the
- * step goes on with what the one before left: branches that gave their output are not taken again.
+ * A step with branches: the step waits while its branches run (`../engine/branches.ts`). A later
+ * attempt of the step runs only the branches that have no output yet.
  */
 import { evaluate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
@@ -13,10 +13,10 @@ import type { Join, OpenWait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
 import { dueOf } from './timeout.ts'
 
-/** Items that one step may go through. */
+/** Maximum number of items of one step. */
 const MAX_ITEMS = 10_000
 
-/** Begin the branches; a list without items is done at once. */
+/** Begins the branches; a list without items completes the step at once. */
 export function executeBranches(on: Draft, step: JoinStep): void {
   const key = current(on)?.key ?? ''
   const { join: before } = on.state

@@ -1,7 +1,7 @@
 /**
- * A step that asserts. Every assertion is evaluated, and one that fails to evaluate has failed.
- * Those that an agent judges are asked one after the other, each in a turn of its own. What failed
- * fails the run, is only noted, or is put before people: they let it pass, or end the run.
+ * A step that evaluates assertions. All of them are evaluated, and an evaluation error counts as a
+ * failure. Agents judge their assertions one after the other, each in a separate turn. A failed
+ * check fails the step, is only recorded, or is submitted to people, who approve or reject it.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { ExpressionError, predicate } from '../../../protocol/rules/expressions/expression.ts'
@@ -17,23 +17,23 @@ import { aboutOf } from '../outbound/source-events.ts'
 import { askAgent, scopeOf } from './agent.ts'
 import { ask } from './asking.ts'
 
-/** The check step of the vocabulary. */
+/** A check step of a spec. */
 export type CheckStep = Extract<Step, { kind: 'check' }>
 type Assertion = CheckStep['config']['checks'][number]
-/** What became of an assertion; `pass` is absent while its judge is still to be asked. */
+/** The result of an assertion; `pass` is absent until its judge has answered. */
 type Result = JsonObject & { readonly name: string; readonly pass?: boolean }
 
-/** What a judge answers. */
+/** The output schema of a judge. */
 export const VERDICT: JsonObject = {
   type: 'object',
   properties: { pass: { type: 'boolean' }, reason: { type: 'string' } },
   required: ['pass', 'reason'],
   additionalProperties: false,
 }
-/** Characters of a step's output that a judge is shown. */
+/** Maximum characters of a step's output in the prompt of a judge. */
 const SHOWN = 65_536
 
-/** Assert, and go on, fail or ask. */
+/** Evaluates the assertions, then completes or fails the step or requests a judgment. */
 export function executeCheck(on: Draft, step: CheckStep): void {
   const roots = expressionScope(on)
   goOn(
@@ -63,13 +63,13 @@ function evaluated(
   }
 }
 
-/** Ask the next judge from an index on, or come to the verdict. */
+/** Requests the next judgment at or after an index, or concludes the check. */
 function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: number): void {
   const { on_fail = 'fail', checks } = step.config
   const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
   const assertion = checks[index]
   if (!assertion) return void conclude(on, step, results)
-  // Before the first one the step was asked itself.
+  // Before the first judgment the limits were checked for the step itself.
   if (from > 0 && stopped(on)) return
   const { key = '', row } = current(on) ?? {}
   try {
@@ -98,7 +98,7 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
 const having = (results: readonly Result[], index: number, more: JsonObject): Result[] =>
   results.map((result, i) => (i === index ? { ...result, ...more } : result))
 
-/** What a judge is asked: the author's words, and what the named steps gave. */
+/** The prompt of a judge: the author's text and the outputs of the named steps. */
 function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject): string {
   const steps = roots['steps'] as Readonly<Record<string, { readonly output?: unknown }>>
   const shown = evidence.map((id) => {
@@ -116,7 +116,7 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
   ].join('\n\n')
 }
 
-/** A judge has answered, or has not: that counts as failed. */
+/** Records the answer of a judge. A missing verdict counts as a failure. */
 export function judged(
   on: Draft,
   step: CheckStep,
@@ -185,7 +185,10 @@ function openGate(
   })
 }
 
-/** People have decided about what failed: `true` lets it pass, everything else ends the run. */
+/**
+ * Handles the decision of people on a failed check: `true` completes the step, any other outcome
+ * fails it for good.
+ */
 export function settleGate(
   on: Draft,
   { status, value, responder, interaction_id, comment, reason }: InteractionSettled,

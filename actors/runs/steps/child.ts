@@ -1,6 +1,6 @@
 /**
- * Starting the run of a workflow for a step: below the run of the step, in the same slot, with the
- * definitions of the whole family.
+ * Starts the run of a workflow for a step: as a child of the step's run, in the same shard, with
+ * the workflow definitions of the root run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildStart } from '../../../protocol/internal.ts'
@@ -13,21 +13,21 @@ import type { RunFault } from '../engine/ending.ts'
 import type { OpenWait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
 
-/** Runs that may be above one: a workflow may start itself, but not without end. */
+/** Maximum number of ancestors of a run: a workflow may start itself, but not without end. */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
   error_type: 'too_deep',
   error: `A run may have ${MAX_RUNS_ABOVE} runs above it`,
 }
-/** Whether a run of this depth may start no other. */
+/** Whether the run is too deeply nested to start another. */
 export const isDeepest = ({ state: { engine } }: Draft): boolean =>
   (engine.depth ?? 0) >= MAX_RUNS_ABOVE
 
 export type Child = Pick<ChildStart, 'definition' | 'input' | 'config'>
 
 /**
- * The child of a workflow, or why there is none.
- * @param name by which the definitions of the run know the workflow: what the step calls it.
+ * Returns the child of a workflow, or why there is none.
+ * @param name key of the workflow in the definitions of the run: the reference that the step uses.
  */
 export function childOf(
   { state }: Draft,
@@ -51,8 +51,9 @@ export function childOf(
 }
 
 /**
- * Start a child. @param waits whether the step lasts until the child has ended; then it is
- * suspended. @returns the id of the child.
+ * Starts a child.
+ * @param waits whether the step is suspended until the child has ended.
+ * @returns the id of the child.
  */
 export function startChild(
   on: Draft,
@@ -98,8 +99,8 @@ export function startChild(
 }
 
 /**
- * Who started the run, and from where: its children say the same, whoever wakes it meanwhile. The
- * trigger is not theirs.
+ * Initiator and source of the run, which its children inherit. They do not depend on the principal
+ * whose command resumed the run. The trigger is not inherited.
  */
 export function initiativeOf({
   state: { record, engine },

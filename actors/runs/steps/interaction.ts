@@ -1,7 +1,7 @@
 /**
- * A step that asks people. The interaction takes the slot of its run: question, answer and the run
- * that waits for it move in one commit. What nobody answers in time, or what is cancelled, fails
- * the step or goes on, as the step says.
+ * A step that requests an answer from people. The interaction lives in the shard of its run:
+ * question, answer and the waiting run change in one commit. An expired or cancelled interaction
+ * fails or completes the step, as the step configures.
  */
 import {
   parseDuration,
@@ -22,10 +22,10 @@ import { completeStep, failStep } from '../engine/outcome.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { ask, type InteractionQuestion } from './asking.ts'
 
-/** The interaction step of the vocabulary. */
+/** An interaction step of a spec. */
 export type InteractionStep = Extract<Step, { kind: 'interaction' }>
 
-/** Ask, and wait for the answer. */
+/** Opens the interaction, and waits for the answer. */
 export function executeInteraction(on: Draft, step: InteractionStep): void {
   const asked = render(on, step)
   if ('error' in asked) {
@@ -40,7 +40,7 @@ export function executeInteraction(on: Draft, step: InteractionStep): void {
   ask(on, step, targets, asked)
 }
 
-/** What is asked, with every template filled in, or why it cannot be asked. */
+/** The question with every template rendered, or the fault that prevents it. */
 function render(on: Draft, { name, config }: InteractionStep): InteractionQuestion | RunFault {
   const roots = expressionScope(on)
   const text = (source: string | undefined): string | undefined =>
@@ -85,8 +85,8 @@ function render(on: Draft, { name, config }: InteractionStep): InteractionQuesti
   }
 }
 /**
- * People as a list of ids and templates names them, each once, and whether something there was no
- * id.
+ * The principal ids in a rendered list of ids and templates, without duplicates. `whole`: every
+ * entry was an id.
  */
 function idsOf(
   list: readonly string[],
@@ -106,8 +106,8 @@ const titles: Readonly<Record<InteractionStep['config']['protocol'], string>> = 
 }
 
 /**
- * End the step with what became of the interaction: an answer, or what the step says of silence and
- * cancellation.
+ * Ends the step with the outcome of its interaction: an answer, or the configured result of expiry
+ * or cancellation.
  */
 export function finish(
   on: Draft,
@@ -134,7 +134,7 @@ export function finish(
     })
 }
 
-/** What a run gets to see of an interaction that has ended. */
+/** The output of an interaction that has ended. */
 export function outputOf({
   interaction_id,
   status,

@@ -1,10 +1,11 @@
 /**
- * A step that starts another run. That of a workflow lives in the slot of this one; the step is
- * done when it was started, or waits until it has ended. A child that is waited for is stopped with
- * its parent; any other goes its own way.
+ * A step that starts another run. The run of a workflow lives in the same shard. The step completes
+ * when that run was started, or waits until it has ended. A child that the step waits for is
+ * stopped with its parent; any other child is independent.
  *
- * A run of a loop lives with its loop, perhaps in another shard: the loop is asked, and answers
- * with the id of the run, or why there is none. Its own rules decide when that run begins.
+ * A run of a loop lives with its loop, possibly in another shard: the loop receives a request, and
+ * replies with the id of the run, or with the reason why there is none. The loop's own rules decide
+ * when that run begins.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
@@ -24,10 +25,10 @@ import { suspend } from '../engine/suspend.ts'
 import { childOf, initiativeOf, isDeepest, startChild, tooDeep, type Child } from './child.ts'
 import { dueOf } from './timeout.ts'
 
-/** The loop step of the vocabulary. */
+/** A loop step of a spec. */
 export type LoopStep = Extract<Step, { kind: 'loop' }>
 
-/** Start a child. */
+/** Starts a child run, or requests a run from a loop. */
 export function executeLoop(on: Draft, step: LoopStep): void {
   const key = current(on)?.key ?? ''
   if (step.config.loop_id !== undefined) {
@@ -88,7 +89,7 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
   })
 }
 
-/** The loop has made a run, or says why not. */
+/** Handles the reply of the loop: the id of the run, or a fault. */
 export function childAnswered(
   state: RunState | null,
   { wait_id, run_id, fault }: RunCommands['child.answered']['input'],

@@ -5,10 +5,10 @@ import { current, type Draft } from '../draft.ts'
 import { completeStep } from '../engine/outcome.ts'
 import { suspend } from '../engine/suspend.ts'
 
-/** The sleep step of the vocabulary. */
+/** A sleep step of a spec. */
 export type SleepStep = Extract<Step, { kind: 'sleep' }>
 
-/** Sleep; a time that is already over does not suspend the run. */
+/** Sleeps; a time that has already passed does not suspend the run. */
 export function executeSleep(on: Draft, step: SleepStep): void {
   const { duration, until } = step.config
   const time =

@@ -1,11 +1,11 @@
 /**
- * A step that waits for a signal or for a source event. A signal that comes early is stored; a step
- * consumes stored ones in the order of their arrival, each at most once, and leaves those that do
- * not match for a later step. A signal whose mapping fails was consumed all the same: a retry waits
- * for the next one instead of failing on this one forever.
+ * A step that waits for a signal or for a source event. An early signal is stored; a step consumes
+ * stored signals in the order of their arrival, each at most once, and leaves those that do not
+ * match for a later step. A signal whose mapping fails is still consumed: a retry waits for the
+ * next signal instead of failing on the same one forever.
  *
- * Source events are not kept: the matcher of the project is told of the wait first, and the wait is
- * open when it has answered. Whoever sees it open and publishes then is not missed.
+ * Source events are not stored: the matcher of the project must confirm the wait before it opens.
+ * An event that is published after the wait shows as open is not missed.
  */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { evaluate, ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
@@ -22,11 +22,11 @@ import { suspend } from '../engine/suspend.ts'
 import { sourceOf } from '../outbound/source-events.ts'
 import { dueOf } from './timeout.ts'
 
-/** The event step of the vocabulary. */
+/** An event step of a spec. */
 export type WaitStep = Extract<Step, { kind: 'wait_for_event' }>
 type EventWait = Extract<OpenWait, { kind: 'event' }>
 
-/** Wait for an event, or go on at once with a signal that came before. */
+/** Waits for an event, or continues at once with a stored signal. */
 export function executeWait(on: Draft, step: WaitStep): void {
   const key = current(on)?.key ?? ''
   const { event_type, match, source_id, condition } = step.config
@@ -60,7 +60,7 @@ export function executeWait(on: Draft, step: WaitStep): void {
   consume(on, early, step)
 }
 
-/** The matcher knows the wait of the current step: it is open now, and its time begins. */
+/** Opens the wait of the current step, which the matcher has confirmed; its timeout begins now. */
 export function openWait(on: Draft, { asked: _, ...wait }: EventWait): void {
   const step = current(on)?.step
   if (step) suspendFor(on, timedOf(on, step, wait))
@@ -92,8 +92,8 @@ function suspendFor(on: Draft, wait: EventWait): void {
 }
 
 /**
- * Give a stored signal to the first step that waits for it, if there is one. Returns whether it was
- * consumed.
+ * Delivers a stored signal to the first step that waits for it. @returns whether a step consumed
+ * it.
  */
 export function offer(on: Draft, signal: StoredSignal): boolean {
   const found = waitingAt(on.state, (wait) => wait.kind === 'event' && answers(wait, signal, on))
@@ -105,8 +105,8 @@ export function offer(on: Draft, signal: StoredSignal): boolean {
 }
 
 /**
- * Whether an open wait is for this event. The matcher has said which waits it fits, all others are
- * for events that came before them.
+ * Whether an open wait accepts this event. With `wait_ids` the matcher has selected the waits;
+ * without them the run matches the event itself.
  */
 export function isAwaited(wait: Wait | undefined, { wait_ids, ...event }: Delivered): boolean {
   if (wait?.kind !== 'event' || isAsked(wait)) return false
@@ -120,7 +120,7 @@ function holds(wait: EventWait, event: Parameters<typeof fits>[1]): boolean {
     return false
   }
 }
-/** Go on with the step that waits for an event. */
+/** Continues the step that waits for an event. */
 export function consumeEvent(on: Draft, { event, meta }: Delivered): void {
   const step = current(on)?.step
   if (step?.kind === 'wait_for_event') take(on, { event, meta }, step)
