@@ -26,7 +26,7 @@ export interface Cause extends Origin {
   readonly self: Address
   /** Index of the deciding actor's shard, for the ids of queues in the same shard. */
   readonly shard: number
-  /** Returns a new id in the slot of the deciding actor, and so in the same shard. */
+  /** Returns a new id, which belongs to the same shard as the deciding actor. */
   mint(prefix: Prefix): string
   /** Returns an unguessable text: 128 bits, as letters and digits. */
   secret(): string

@@ -36,7 +36,7 @@ export type Outcome =
   | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
 type Requeued = Extract<QueueEvent, { type: 'job.requeued' }>
 
-/** The reasons for which a job waits again, as stored in `job.requeued`. */
+/** The reasons why a job waits again, as stored in `job.requeued`. */
 export const reasons = {
   failure: 'failure',
   expired: 'lease_expired',

@@ -75,7 +75,7 @@ function roomOf(state: LoopState): Room {
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
-/** The reason for which one more run of a trigger would have to wait, or undefined. */
+/** The reason why one more run of a trigger would have to wait, or undefined. */
 function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
   if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit)
     return 'trigger_concurrency'

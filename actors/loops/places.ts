@@ -1,7 +1,7 @@
 /**
- * Slots in the organization (protocol/loops/places.ts), used when its operator has set a limit: a
- * run that the loop's own rules admit begins when it gets a slot. Until then the loop counts it as
- * active, so the rules of the loop hold regardless of the order of messages.
+ * Concurrency slots of the organization (protocol/loops/places.ts), used when its operator has set
+ * a limit: a run that the loop's own rules admit begins when it gets a slot. Until then the loop
+ * counts it as active, so the rules of the loop hold regardless of the order of messages.
  *
  * Invariant: a requested slot is returned once, when the run has ended; or it is declined and
  * requested again.

@@ -57,7 +57,7 @@ type Outcome =
   | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
   | Refusal
 
-/** The reason for which the loop accepts no runs now, or undefined. */
+/** The reason why the loop accepts no runs now, or undefined. */
 function closed(state: LoopState, at: number): Refusal | undefined {
   if (!isLiving(state))
     return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')

@@ -4,8 +4,8 @@
  * Invariants:
  * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
  *     waiting runs in order of arrival. A run is in at most one of them.
- * L2. The state does not grow with the number of ended runs: it stores only a count of them and the
- *     latest firings.
+ * L2. The state does not grow with the number of ended runs: it stores only the number of
+ *     consecutive failures, the spending of one day, and the latest firings.
  */
 import type { TriggerStanding } from '../../protocol/loops/rows.ts'
 import { timestamp } from '../../protocol/common.ts'

@@ -38,7 +38,7 @@ export interface Draft {
   state: RunState
   readonly events: RunEvent[]
   readonly tells: Tell[]
-  /** The reason for which the run resumes, as the payload of `run.resumed`. */
+  /** The reason why the run resumes, as the payload of `run.resumed`. */
   why: JsonObject
   /** Key of the current branch; undefined: the run itself. */
   at: string | undefined

@@ -85,7 +85,7 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * The reason for which a run does not continue now: an open wait, the delay before the next attempt
+ * The reason why a run does not continue now: an open wait, the delay before the next attempt
  * of a step, or a pause (`pause`). A run that pauses has filled its commit and stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
@@ -202,7 +202,10 @@ export interface Engine extends Place {
   readonly invoked?: { readonly timeout: number }
   /** Workflows that steps start as child runs, as they were when the root of these runs started. */
   readonly definitions?: Readonly<Record<string, Definition>>
-  /** Unix milliseconds at which branches that filled their commit continue. */
+  /**
+   * Unix milliseconds at which work continues that did not fit into its commit: branches or a
+   * cancellation.
+   */
   readonly more_at?: number
   /** The source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]

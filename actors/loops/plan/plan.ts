@@ -1,6 +1,6 @@
 /**
- * The slots of the organization: the single writer of the number of active runs of loops across all
- * its projects. Loops request slots only while the operator has set a limit.
+ * The concurrency slots of the organization: the single writer of the number of active runs of
+ * loops across all its projects. Loops request slots only while the operator has set a limit.
  *
  * Invariants:
  * P1. At most `limit` runs hold a slot, by the limit at the time when they got it; slots are

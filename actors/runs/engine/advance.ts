@@ -2,11 +2,10 @@
  * The engine: executes steps in the order of the spec until one waits or the run ends.
  *
  * Invariants:
- * E1. A call ends with a wait or with the run ended, never in between. With a wait the run is
- *     `suspended`, unless the wait is not confirmed yet or is a pause.
- * E2. Only this function decides whether a suspended run resumes: `run.resumed` is emitted when a
- *     step executes or the run ends, but not when a step only goes from a wait into its retry
- *     delay.
+ * E1. A call of `advance` ends with a wait or with the run ended, never in between. With a wait the
+ *     run is `suspended`, unless the wait is not confirmed yet or is a pause.
+ * E2. Only `advance` knows whether a suspended run continues: it emits `run.resumed` when a step
+ *     executes or the run ends, but not when a step only goes from a wait into its retry delay.
  * E3. One command emits a bounded number of events, because commits are bounded: a run that could
  *     continue pauses, and a timer that is due at once continues it.
  * E4. `if` is evaluated at every attempt, so an attempt after a failed `if` cannot bypass it.

@@ -32,7 +32,7 @@ import { outputs, expressionScope } from './expression-scope.ts'
 import type { Ending } from '../state.ts'
 import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
 
-/** The reason for which a step or a run failed. */
+/** The reason why a step or a run failed. */
 export interface RunFault {
   readonly error_type: string
   readonly error: string

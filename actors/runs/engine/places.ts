@@ -25,8 +25,8 @@ export function bodyOf(
 }
 
 /**
- * The run itself or a branch whose wait satisfies a condition: first the run itself, then branches
- * in the order in which they began.
+ * Returns the first sequence of steps whose wait satisfies a condition: the run itself, else a
+ * branch, in the order in which the branches began.
  */
 export function waitingAt(
   state: RunState,

@@ -30,7 +30,7 @@ function retained(state: RunState): number {
   return sum
 }
 
-/** The reason for which an output does not fit within the limit, or undefined if it fits. */
+/** The reason why an output does not fit within the limit, or undefined if it fits. */
 export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs

@@ -1,6 +1,6 @@
 /**
- * Messages between parent and child runs. A child executes its first step in a separate commit, so
- * the effects of one command stay bounded however deeply runs are nested.
+ * Messages between parent and child runs. A child begins, and a cancelled child stops, in a
+ * separate commit, so the effects of one command stay bounded however deeply runs are nested.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp } from '../../../protocol/common.ts'

@@ -109,7 +109,7 @@ export function askAgent(
   )
   tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
 }
-/** Looks the turn up again, because its session was deleted before the turn reached it. */
+/** Looks the turn up again, because its session ended before the turn reached it. */
 export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void {
   const job_id = on.cause.mint('job')
   emit(on, 'turn.asked', {
