@@ -1,12 +1,15 @@
 /**
- * One connection of a worker: text in, frames out. It knows the socket only as a `Pipe`.
+ * One connection of a worker: parses inbound text and sends frames. It accesses the socket only
+ * through `Pipe`.
  *
  * Invariants:
- * N1. A frame that cannot be read is answered and the connection stays; only a flood, silence before registration, or a
- *     registration that is refused closes it: clients register once on a socket, and would wait for ever.
- * N2. `worker.registered` is the first frame that is not an error: frames that come while a registration is decided wait for it.
- * N3. A socket that takes nothing for 10 s is dropped.
- * N4. A quiet worker is pinged twice in a takeover window, so that one that lives never looks lost.
+ * N1. An unreadable frame is answered with an error, and the connection stays open. Only a flood,
+ *     silence before registration, or a refused registration closes it: a client registers once per
+ *     socket and would otherwise wait forever.
+ * N2. `worker.registered` is the first frame that is not an error: frames that arrive during a
+ *     registration wait for it.
+ * N3. A socket that accepts no data for 10 s is dropped.
+ * N4. A quiet worker is pinged twice per takeover window, so that a live one never appears lost.
  */
 import type { Down, FrameError, Up } from '../../protocol/workers/socket.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
@@ -15,17 +18,19 @@ import { readFrame } from './frames.ts'
 import type { Task } from './timer-wheel.ts'
 import type { Session } from './session.ts'
 
-/** A socket. None of the functions is called after the socket said that it closed. */
+/** A socket. No method is called after the socket has reported that it closed. */
 export interface Pipe {
-  /** `buffered`: accepted, but not all of it is on its way yet; `lost`: not accepted, and never will be. */
+  /**
+   * `buffered`: accepted, but not yet written completely; `lost`: not accepted, and never will be.
+   */
   send(text: string): 'sent' | 'buffered' | 'lost'
   ping(): void
-  /** Close with a code and a reason, after what was sent. */
+  /** Closes with a code and a reason, after the data sent so far. */
   close(code: number, reason: string): void
-  /** End at once. */
+  /** Closes immediately. */
   drop(): void
 }
-/** A frame with its size in bytes. */
+/** A frame and its size in bytes. */
 export interface Incoming {
   readonly frame: Up
   readonly bytes: number
@@ -34,18 +39,18 @@ export interface Incoming {
 export class Connection {
   readonly grant: Grant
   session: Session | undefined
-  /** Whether a registration is being decided. */
+  /** Whether a registration is in progress. */
   registering = false
   /** Frames that wait for the registration. */
   readonly backlog: Incoming[] = []
-  /** Whether the worker was heard since this was last reset. */
+  /** Whether anything was received from the worker since this flag was last reset. */
   heard = true
   isClosed = false
   readonly #edge: Edge
   readonly #pipe: Pipe
   readonly #dispatch: (connection: Connection, incoming: Incoming) => void
   readonly #gone: () => void
-  /** Stop the timers that wait for a registration, and for the socket to take what was sent. */
+  /** Cancel the timers for a missing registration and for a socket that does not drain. */
   #register: (() => void) | undefined
   #drain: (() => void) | undefined
   readonly #pinging: Task = { due: () => this.#ping() }
@@ -71,14 +76,14 @@ export class Connection {
     )
     this.#next()
   }
-  /** The worker registered: from here on the connection is this session's. */
+  /** The worker registered: from now on the connection belongs to this session. */
   enter(session: Session): void {
     this.session = session
     this.#register?.()
     this.#register = undefined
   }
 
-  /** A message arrived. */
+  /** Handles an inbound message. */
   receive(text: string, bytes = Buffer.byteLength(text)): void {
     if (this.isClosed) return
     this.heard = true
@@ -97,22 +102,22 @@ export class Connection {
         this.close(closeCodes.malformed, 'registration refused')
     }
   }
-  /** A pong arrived. */
+  /** Handles a pong. */
   ponged(): void {
     this.heard = true
   }
-  /** Some of the buffer was written. @param left bytes that still wait. */
+  /** Part of the buffer was written. @param left bytes that still wait. */
   drained(left: number): void {
     this.#drain?.()
     this.#drain = undefined
     if (left > 0) this.#watch()
   }
 
-  /** Send a frame; whether the socket took it. */
+  /** Sends a frame. @returns whether the socket accepted it. */
   send(frame: Down): boolean {
     return this.write(JSON.stringify(frame))
   }
-  /** Send the text of a frame; whether the socket took it. */
+  /** Sends the text of a frame. @returns whether the socket accepted it. */
   write(text: string): boolean {
     if (this.isClosed) return false
     this.#edge.world.count.inc('frames_out')
@@ -121,7 +126,7 @@ export class Connection {
     if (sent === 'lost') this.#drop()
     return sent !== 'lost'
   }
-  /** Send an error frame. */
+  /** Sends an error frame. */
   fail(code: FrameError, message: string, message_id?: string): void {
     this.send({
       type: 'error',
@@ -129,13 +134,16 @@ export class Connection {
       error: { code, message },
     })
   }
-  /** Close the socket. Closing what is closed does nothing. */
+  /** Closes the socket; does nothing if it is closed already. */
   close(code: number, reason: string): void {
     if (this.isClosed) return
     this.ended()
     this.#pipe.close(code, reason)
   }
-  /** The socket is, or is about to be, closed: nothing is sent or received from here on. */
+  /**
+   * Marks the connection as ended, because the socket is closed or about to be: nothing is sent or
+   * received afterwards.
+   */
   ended(): void {
     if (this.isClosed) return
     this.isClosed = true
@@ -145,7 +153,7 @@ export class Connection {
     this.onEnd()
     this.#gone()
   }
-  /** What to do when the session of this connection ends with it; set at registration. */
+  /** Called when the connection ends; set at registration to end the session. */
   onEnd: () => void = () => {}
 
   #drop(): void {

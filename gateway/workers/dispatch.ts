@@ -1,4 +1,4 @@
-/** The table of inbound frames: what happens with each of them, by its type. */
+/** The handlers of inbound frames, by frame type. */
 import { closeCodes, type Up } from '../../protocol/workers/socket.ts'
 import { claim } from './jobs/claim.ts'
 import type { Connection, Incoming } from './connection.ts'
@@ -16,7 +16,10 @@ import { idle, type Session } from './session.ts'
 type Frame<T> = Extract<Up, { type: T }>
 type Registered = Exclude<Up['type'], 'worker.register' | 'keepalive'>
 
-/** Frames of a registered session. A promise that is returned is one that must not be lost silently. */
+/**
+ * Handlers of the frames that need a registered session. The rejection of a returned promise must
+ * not be lost.
+ */
 const arms: {
   readonly [T in Registered]: (
     edge: Edge,
@@ -33,7 +36,10 @@ const arms: {
   'worker.draining': (edge, session, { message_id }) => draining(edge, session, message_id),
 }
 
-/** Do what a frame asks. A keepalive is never answered: two ends that answer each other's would never stop. */
+/**
+ * Handles a frame. A keepalive is never answered: two peers that answer each other's keepalives
+ * would never stop.
+ */
 export function dispatch(edge: Edge, connection: Connection, incoming: Incoming): void {
   const { frame, bytes } = incoming
   if (frame.type === 'keepalive') return
@@ -59,7 +65,7 @@ export function dispatch(edge: Edge, connection: Connection, incoming: Incoming)
   else connection.fail('not_registered', 'send worker.register first', frame.message_id)
 }
 
-/** New capacity or filters, until the next frame that says otherwise. */
+/** Sets new capacity or filters, which apply until another frame changes them. */
 function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void {
   if (frame.queues || frame.action_names || frame.models) {
     session.wants = edge.wants(narrowed(session.wants.filters, frame))
@@ -71,7 +77,9 @@ function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void
   if (idle(session)) remind(edge, session)
 }
 
-/** A failure here is a bug: it is logged, and the worker starts again on a new connection. */
+/**
+ * A failure here is a bug: it is logged, and the connection closes so that the worker reconnects.
+ */
 function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
   done?.catch((error: unknown) => {
     edge.world.log.error({ err: error }, 'a frame of a worker could not be handled')

@@ -1,4 +1,7 @@
-/** Draining: the worker finishes what it holds and takes nothing more. Its leases and its connection stay. */
+/**
+ * Draining: the worker finishes the jobs it holds and gets no more. Its leases and its connection
+ * stay.
+ */
 import { dismiss } from './jobs/claim.ts'
 import { command, registryOf, type Edge } from './edge.ts'
 import { giveBack } from './jobs/held-leases.ts'
@@ -6,7 +9,10 @@ import { calm } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
 import type { Session } from './session.ts'
 
-/** Take no more work for this session: claims are answered with nothing, promised slots are dropped. Jobs that then arrive are refused. */
+/**
+ * Stops giving work to this session: open claims are answered without jobs, and reserved slots are
+ * freed. Jobs that arrive later are refused.
+ */
 export function drain(edge: Edge, session: Session): void {
   session.draining = true
   calm(session)
@@ -16,7 +22,7 @@ export function drain(edge: Edge, session: Session): void {
   settle(edge, session)
 }
 
-/** The worker says that it drains, asked or unasked. */
+/** Handles the worker's announcement that it drains, whether the server requested it or not. */
 export function draining(edge: Edge, session: Session, message_id: string | undefined): void {
   drain(edge, session)
   session.connection.send({

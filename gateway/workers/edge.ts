@@ -1,6 +1,6 @@
 /**
- * What the parts of the worker socket share: the connections and sessions of this gateway, the listeners for offers, and
- * the way to put a command to an actor on a worker's behalf.
+ * The shared state of the worker socket: connections and sessions of this gateway, listeners for
+ * offers, and the function that sends a command to an actor for a worker.
  */
 import type { Outcome, World } from '../ports.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
@@ -20,49 +20,71 @@ import type { Session } from './session.ts'
 import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import { hexOf } from '../http/hex.ts'
 
-/** For whom a connection acts, as its upgrade established, and how to ask whether that still holds. */
+/**
+ * The principal for which a connection acts, as established by its upgrade, and a function that
+ * checks whether it still has access.
+ */
 export interface Grant {
-  /** Project id, and the handle it was named by. */
+  /** The project id, and the handle that the request used. */
   readonly project: string
   readonly handle: string
   readonly principal: Principal
   readonly credential?: Credential
-  /** Connections with the same key are asked about together. */
+  /** Connections with the same key are rechecked together. */
   readonly key: string
-  /** The refusal that a new connection would get now, if any. */
+  /** Returns the refusal that a new connection would get now, if any. */
   recheck(): Promise<Refusal | undefined>
-  /** Whether the caller takes no new jobs for now although it may connect: an agent that is not active, or of which that is not known at the moment. Looked at again after each `recheck`. */
+  /**
+   * Whether the caller gets no new jobs at present although it may connect: an agent that is
+   * inactive, or whose status is unknown at the moment. Evaluated again after each `recheck`.
+   */
   readonly asleep?: () => boolean
 }
 
-/** Limits of one connection: frames per second on average and at once; milliseconds for the timers. */
+/**
+ * Limits of the worker socket. `frames_per_second` is the average rate of a connection and
+ * `frames_at_once` its burst; times are milliseconds.
+ */
 export const limits = {
   frames_per_second: 5000,
   frames_at_once: 20_000,
   /** A socket whose buffer does not drain for this long is closed. */
   drain: 10_000,
   ping: 25_000,
-  /** A promised slot is free again, or an undelivered job given back, after this long. */
+  /** A reserved slot is freed, or an undelivered job given back, after this time. */
   reservation: 5000,
-  /** How long an answer waits for jobs that were promised together with the ones it has. */
+  /** How long an answer waits for further reserved jobs, to send them with those it has. */
   batch: 5,
-  /** Between repetitions of `work.available`, and the least between two that nothing else caused. */
+  /**
+   * `remind`: interval between repetitions of `work.available`. `hint`: the least time from the
+   * last `work.available` to a reminder.
+   */
   remind: 5000,
   hint: 1000,
-  /** Between looks at whether credentials are still good. */
+  /** Interval between checks of whether credentials are still valid. */
   recheck: 5000,
-  /** How long a stop waits for reports under way. */
+  /** How long a stop waits for commands in progress. */
   stop: 3000,
-  /** Frames kept while a registration is decided, and claims held open. */
+  /**
+   * The maximum number of frames buffered during a registration, and of open claims of a session.
+   */
   backlog: 256,
   claims: 8,
-  /** Pairs of a queue and a capability whose order over shards is remembered, in a project. */
+  /**
+   * The maximum number of (queue, capability) pairs per project whose order over shards is kept.
+   */
   orders: 256,
 } as const
 
-/** Whether a job is work that the service does itself, so that no worker gets it; a refusal when that cannot be known now. */
+/**
+ * Returns whether the service does a job itself, so that no worker gets it; a refusal when that
+ * cannot be determined now.
+ */
 export type Serves = (project: string, job: JobHeader) => MaybePromise<Served | Refusal>
-/** Who does a job. `losses`: how many of its leases may be lost, where that is more than its header says. */
+/**
+ * Whether a worker or the service does a job. `losses`: how many of its leases may be lost, if more
+ * than its header allows.
+ */
 export interface Served {
   readonly byService: boolean
   readonly losses?: number
@@ -73,20 +95,20 @@ export interface Edge {
   readonly serves: Serves
   readonly connections: Set<Connection>
   readonly rounds: TimerWheel
-  /** Filters prepared for matching: workers of one kind ask for the same, and share them. */
+  /** Returns filters prepared for matching. Workers with equal filters share one object. */
   readonly wants: (filters: Filters) => Wants
-  /** By session id: the newest connection of each. */
+  /** The newest connection of each session, by session id. */
   readonly sessions: Map<string, Session>
   readonly markets: Map<string, OfferSubscription>
   readonly answers: Answers
-  /** What models say while their workers are here. */
+  /** Publishes the output of models while their workers are connected to this gateway. */
   readonly previews: Previews
-  /** Commands under way, which a stop waits for. */
+  /** Commands in progress, which a stop waits for. */
   readonly pending: Set<Promise<unknown>>
   stopping: boolean
 }
 
-/** The shared state of a gateway without connections. */
+/** Returns the initial state of a gateway, without connections. */
 export const openEdge = (world: World, serves: Serves): Edge => ({
   world,
   serves,
@@ -101,10 +123,14 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   stopping: false,
 })
 
-/** An unguessable text of lower-case hex digits. */
+/** Returns unguessable lower-case hex digits. @param bytes how many random bytes they encode. */
 export const secret = (world: World, bytes: number): string => hexOf(world.random(bytes))
 
-/** Put a command to an actor for a worker. A throwing world counts as a refusal, so that callers see one kind of failure. `id` is kept over retries. */
+/**
+ * Sends a command to an actor on behalf of a worker. An exception is logged and returned as an
+ * `internal` refusal, so that callers handle one kind of failure.
+ * @param id the command id; retries must pass the same one.
+ */
 export function command(
   edge: Edge,
   grant: Grant,
@@ -128,7 +154,7 @@ export function command(
   return track(edge, outcome)
 }
 
-/** Let a stop wait for this. */
+/** Makes a stop wait for this promise. */
 export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
   const settled: Promise<unknown> = promise.then(
     () => edge.pending.delete(settled),
@@ -138,7 +164,10 @@ export function track<T>(edge: Edge, promise: Promise<T>): Promise<T> {
   return promise
 }
 
-/** The queue that granted a lease, from the job's shard and the lease's token; undefined when either is not ours. */
+/**
+ * The queue that granted a lease, from the job's shard and the lease token; undefined when either
+ * is malformed.
+ */
 export function queueOf(
   edge: Edge,
   project: string,

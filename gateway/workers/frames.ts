@@ -1,6 +1,7 @@
 /**
- * Text in, frames out. Every inbound frame is checked against its schema before anything else sees it; what cannot be
- * read is named as a fault with the frame's `message_id`, so that the sender can match the answer.
+ * Parsing of inbound frames. Every frame is validated against its schema before any handler gets
+ * it. A fault carries the frame's `message_id`, so that the sender can match the error to its
+ * frame.
  */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -17,7 +18,9 @@ const partsOfReport = Object.entries(up['job.report'].properties).map(([name, sc
   fits: Compile(schema as TSchema),
 }))
 
-/** A frame, or why it is none; `type`: which one it was meant to be. */
+/**
+ * A frame, or the reason why a message is not one. `type`: the frame type that the message names.
+ */
 type Read =
   | { readonly frame: Up }
   | {
@@ -27,7 +30,10 @@ type Read =
       readonly message_id?: string
     }
 
-/** Read one message of a worker. A member that is null counts as absent: some clients write their unset fields so. */
+/**
+ * Parses one message of a worker. A member that is null counts as absent, because some clients send
+ * their unset fields as null.
+ */
 export function readFrame(text: string): Read {
   let value: unknown
   try {
@@ -64,8 +70,9 @@ const faultOf = (schema: unknown, value: unknown, name: string): string => {
 }
 
 /**
- * A report as far as it can be read. Workers send one again until it is acknowledged, so it never is a bad frame: what is
- * misshapen counts as left out, and where that says whether the job is done, the job has failed.
+ * Returns the readable part of a report. Workers resend a report until it is acknowledged, so a
+ * report is never a bad frame: malformed members count as absent. If one of them decides whether
+ * the job succeeded, the job has failed.
  */
 function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   const faults = new Map(
@@ -89,6 +96,6 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up
 }
 
-/** The text of a `jobs.claimed` frame, from jobs that are texts already. */
+/** The text of a `jobs.claimed` frame. @param jobs texts of the jobs, already in JSON. */
 export const claimedFrame = (message_id: string | undefined, jobs: readonly string[]): string =>
   `{"type":"jobs.claimed",${message_id === undefined ? '' : `"message_id":${JSON.stringify(message_id)},`}"jobs":[${jobs.join(',')}]}`

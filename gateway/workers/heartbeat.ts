@@ -1,4 +1,7 @@
-/** Signs of life of a job: heartbeats, whose answer carries a wish to cancel, and deltas, which are shown to whoever follows. */
+/**
+ * Proofs that a job is alive: heartbeats, whose answer may contain a cancel request, and deltas,
+ * which are also published to the followers of the session.
+ */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../http/validate.ts'
@@ -12,7 +15,10 @@ type Beat = {
 }
 type Frame<T> = Extract<Up, { type: T }>
 
-/** Renew a lease. A lost one is answered with a cancel, so that the worker stops; no answer when nobody could decide it. */
+/**
+ * Renews a lease. For a lost lease the answer is a cancel, so that the worker stops. No answer is
+ * sent when the queue could not be reached.
+ */
 export async function heartbeat(
   edge: Edge,
   session: Session,
@@ -32,7 +38,10 @@ export async function heartbeat(
   })
 }
 
-/** A piece of model output: shown to whoever follows the session; at most once a heartbeat cadence it is passed on as a sign of life; a lost lease is then said. */
+/**
+ * Handles a chunk of model output. It is published to the followers of the session and, at most
+ * once per heartbeat cadence, renews the lease. If the lease is lost, the worker gets an error.
+ */
 export async function delta(
   edge: Edge,
   session: Session,

@@ -1,6 +1,6 @@
 /**
- * All worker connections of a gateway: opening them, the mailbox of the engine, looking after credentials, and the stop.
- * Knows no sockets: `mount.ts` feeds it.
+ * All worker connections of a gateway: opening them, messages from the engine, rechecks of
+ * credentials, and the stop. The hub does not access sockets; `mount.ts` forwards their events.
  */
 import type { World } from '../ports.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
@@ -14,19 +14,25 @@ import { limits, openEdge, type Grant, type Serves } from './edge.ts'
 import { gained, settle } from './jobs/offers.ts'
 
 export interface Hub {
-  /** A socket was opened for this grant. */
+  /** Opens a connection for a new socket with this grant. */
   connect(grant: Grant, pipe: Pipe): Connection
-  /** A message of the engine. `ok: false`: not for this gateway. */
+  /** Handles a message of the engine. `ok: false`: this gateway cannot take the message. */
   receive(message: GatewayMessage): MaybePromise<{ ok: boolean }>
-  /** Look now whether the grants of all connections still hold. */
+  /** Checks now whether the grants of all connections are still valid. */
   recheck(): Promise<void>
-  /** Whether the hub is stopping: new sockets are to be turned away. */
+  /** Whether the hub is stopping: new sockets must be refused. */
   stopping(): boolean
-  /** Answer outstanding claims with nothing, let reports under way finish, close every connection. Resolves when all is said. */
+  /**
+   * Answers open claims without jobs, waits for reports in progress, and closes every connection.
+   * Resolves when all connections are closed.
+   */
   stop(): Promise<void>
 }
 
-/** Close code for the refusal that a connection would get now, and the reason unless it has one; other refusals say nothing about its right to be here. */
+/**
+ * The close code per refusal of a recheck, and the reason if the refusal contains no message. A
+ * refusal that is not listed does not affect the connection.
+ */
 const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string] } = {
   unauthorized: [closeCodes.invalid_actor, 'the credential is no longer valid'],
   permission_denied: [closeCodes.forbidden, 'the permission to work in this project is gone'],
@@ -34,10 +40,16 @@ const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string]
   not_found: [closeCodes.project_deleted, 'the project is gone'],
 }
 
-/** A hub without connections. It looks after credentials by itself until it is stopped. @param serves what no worker gets; nothing by default. */
+/**
+ * Returns a hub without connections. It rechecks credentials automatically until it is stopped.
+ * @param serves which jobs the service does itself; none by default.
+ */
 export function openHub(world: World, serves: Serves = () => ({ byService: false })): Hub {
   const edge = openEdge(world, serves)
-  /** Grants in use by their key, with how many connections have each: workers that share a credential share what is known of it. */
+  /**
+   * The grants in use by key, each with its number of connections: workers that use the same
+   * credential share one grant.
+   */
   const grants = new Map<string, { readonly grant: Grant; users: number }>()
   const share = (grant: Grant): Grant => {
     const used = grants.get(grant.key) ?? { grant, users: 0 }
@@ -67,7 +79,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
         if (verdict)
           for (const connection of group)
             expel(connection, verdict[0], refusal.message ?? verdict[1])
-        // An agent may have become active, or have ceased to be.
+        // The agent may have become active or inactive.
         else if (group[0]?.grant.asleep)
           for (const { session } of group) if (session) gained(edge, session)
       }),
@@ -130,7 +142,7 @@ function expel(connection: Connection, code: number, reason: string): void {
   connection.close(code, reason)
 }
 
-/** Resolves when nothing is under way any more, or when it has waited long enough. */
+/** Resolves when no command is in progress, or after `limits.stop`. */
 async function quiet(world: World, pending: ReadonlySet<Promise<unknown>>): Promise<void> {
   let cancel = () => {}
   const late = new Promise<void>((resolve) => {

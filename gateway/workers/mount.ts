@@ -1,11 +1,14 @@
 /**
- * The worker socket on uWebSockets.js: the only file of this folder that knows it.
+ * The worker socket on uWebSockets.js, the only file of this folder that uses the library.
  *
  * Invariants:
- * M1. A request is copied before anything waits; a response that was aborted is not touched again.
- * M2. An upgrade is not corked: uWS then looks at the old response once more, whose memory is the new socket's by now, and
- *     now and then closes it (1006).
- * M3. Server pings keep idle sockets alive and find dead ones: without any frame or pong for 120 s a socket ends.
+ * M1. A request is copied before the first asynchronous step, and an aborted response is never used
+ *     again.
+ * M2. An upgrade is not corked. In a cork, uWS accesses the old response once more after the
+ *     upgrade; its memory already belongs to the new socket, which uWS then sometimes closes (code
+ *     1006).
+ * M3. Server pings keep idle sockets alive and detect dead ones: a socket ends after 120 s without
+ *     any frame or pong.
  */
 import { STATUS_CODES } from 'node:http'
 import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
@@ -22,13 +25,16 @@ import { createUpgrade, type Answer } from './upgrade.ts'
 
 type Rejection = Extract<Answer, { status: number }>
 interface Data {
-  /** Until the socket is open. */
+  /** Present until the socket is open. */
   grant: Grant | undefined
   connection?: Connection
 }
 
 const PATH = '/v1/projects/:project/workers/socket'
-/** Seconds without any inbound frame or pong before a socket ends, and unsent bytes at which one is given up. */
+/**
+ * Seconds without any inbound frame or pong after which a socket ends, and the number of unsent
+ * bytes at which it is closed.
+ */
 const IDLE = 120
 const UNSENT = 16 * 1_048_576
 const stopping: Rejection = {
@@ -38,8 +44,9 @@ const stopping: Rejection = {
 }
 
 /**
- * Serve the worker socket. Takes over this gateway's mailbox: sessions' messages, and `forget`, which it passes to the
- * directory. `leave` refuses new sockets; `stop` answers outstanding claims with nothing and closes every socket as restarting.
+ * Serves the worker socket. It receives all messages to this gateway's mailbox: those for sessions,
+ * and `forget`, which it passes to the directory. `leave` refuses new sockets. `stop` answers open
+ * claims without jobs and closes every socket with the code for a restart.
  */
 export function mountWorkerSocket(
   app: TemplatedApp,

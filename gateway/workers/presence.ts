@@ -1,4 +1,7 @@
-/** The life of a session on this gateway: its periodic sign of life to the registry, and its end. */
+/**
+ * The lifetime of a session on this gateway: its periodic sign of life to the registry, and its
+ * end.
+ */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
@@ -11,7 +14,11 @@ import type { Session } from './session.ts'
 
 type Input = WorkerCommands['worker.seen']['input']
 
-/** Every heartbeat cadence: drop leases that ran out, and, if the worker was heard, say so; a session that is no longer the current one is closed. */
+/**
+ * Schedules the next beat, one heartbeat cadence from now. A beat removes expired leases and, if
+ * anything was received from the worker, sends a sign of life to the registry. The session is
+ * closed if it is no longer the current one.
+ */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)
   edge.rounds.add(edge.world.settings.timing.cadence * 1000, session.beating)
@@ -29,7 +36,7 @@ class Beat implements Task {
     const [edge, session] = [this.#edge, this.#session]
     const lapsed = expire(edge, session)
     beat(edge, session)
-    // Another gateway may have the session by now, and hear its worker.
+    // Another gateway may have taken over the session and receive the worker's heartbeats.
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
         (current) => current && !session.closed && lapse(edge, session, lapsed),
@@ -42,7 +49,10 @@ class Beat implements Task {
   }
 }
 
-/** Tell the registry what the session takes from now on: one word at a time, so that the last one counts; again with the next sign of life if it cannot be told. */
+/**
+ * Sends the session's new filters to the registry, one command at a time, so that the latest
+ * filters win. After a failure the next sign of life sends them again.
+ */
 export async function tell(edge: Edge, session: Session): Promise<void> {
   if (session.telling) return
   session.telling = true
@@ -55,13 +65,15 @@ export async function tell(edge: Edge, session: Session): Promise<void> {
   session.telling = false
 }
 
-/** Whether this is the connection that counts. Rejects when the registry does not answer. */
+/**
+ * Whether this connection is the session's current one. Rejects when the registry does not answer.
+ */
 async function isCurrent({ world }: Edge, session: Session): Promise<boolean> {
   const { id, generation } = session
   return (await world.ask(registryOf(session), 'current', { session: id, generation })) === true
 }
 
-/** Whether the registry has heard it. */
+/** Sends a sign of life to the registry. @returns whether the registry accepted it. */
 async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promise<boolean> {
   const { connection } = session
   const input: Input = {
@@ -77,7 +89,10 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
   return true
 }
 
-/** The connection ended. Jobs that were never handed over go back; leases stay, for the worker may come back with them. */
+/**
+ * Ends the session after its connection ended. Undelivered jobs are given back; leases stay,
+ * because the worker may reconnect with them.
+ */
 export function leave(edge: Edge, session: Session): void {
   if (session.closed) return
   session.closed = true

@@ -1,6 +1,7 @@
 /**
- * Registration: a connection becomes a worker session. Whether it may is decided by the registry entry of the instance;
- * the edge carries the question there, answers first of all with `worker.registered`, and counts what the session holds.
+ * Registration: a connection becomes a worker session. The registry entry of the instance decides
+ * whether it may. The edge sends the command to it, answers with `worker.registered` before any
+ * other frame, and counts the leases of the session.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
@@ -15,7 +16,10 @@ import { Session } from './session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 
-/** Take a `worker.register` frame. Resolves when the connection is registered or on its way to be closed. */
+/**
+ * Handles a `worker.register` frame. Resolves when the connection is registered or about to be
+ * closed.
+ */
 export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
   const { message_id } = frame
   if (connection.session || connection.registering)
@@ -142,7 +146,7 @@ function sessionOf(
   })
 }
 
-/** Make the session known here, in place of older connections of the same worker. */
+/** Stores the session on this gateway, in place of older connections of the same worker. */
 function enter(edge: Edge, session: Session, { replaced }: Entered): void {
   const older = [edge.sessions.get(session.id), replaced && edge.sessions.get(replaced.session)]
   edge.sessions.set(session.id, session)

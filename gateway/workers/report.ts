@@ -1,6 +1,7 @@
 /**
- * Terminal outcomes of jobs. A report is acknowledged when its queue has committed it, always, and never before: workers
- * that resend do so until they see the acknowledgement, and the others have only this one chance.
+ * Final outcomes of jobs. A report is always acknowledged when its queue has committed it, and
+ * never before: some workers resend a report until they get the acknowledgement, and the others
+ * send it only once.
  */
 import type { Outcome } from '../ports.ts'
 import type { Address } from '../../protocol/entry.ts'
@@ -16,10 +17,16 @@ import { hear, reported, type Session } from './session.ts'
 type Frame = Extract<Up, { type: 'job.report' }>
 type Result = 'accepted' | 'duplicate' | 'lease_lost'
 
-/** Milliseconds before a report that nobody could decide is tried again: doubled each time up to the last. */
+/**
+ * Milliseconds before a report without a decision is sent again: the first wait, doubled each time
+ * up to the last.
+ */
 const RETRY = { first: 1000, last: 10_000 } as const
 
-/** Take a `job.report` frame. @param bytes size of the frame, which bounds that of the result. */
+/**
+ * Handles a `job.report` frame.
+ * @param bytes size of the frame, which bounds that of the result.
+ */
 export async function report(
   edge: Edge,
   session: Session,
@@ -45,10 +52,13 @@ export async function report(
     acknowledge(session, job_id, id, index > 0 && result === 'accepted' ? 'duplicate' : result)
 }
 
-/** Longest texts of a failure that are kept, in characters; the rest is cut off. */
+/** Maximum lengths, in characters, of the error texts that are stored; longer texts are cut off. */
 const MAX_LENGTHS = { type: 256, message: 16_384 } as const
 
-/** The report as its queue takes it: a result belongs to a completed job only, and one that cannot be kept fails the job. */
+/**
+ * The report in the form that its queue accepts. Only a completed job has a result; a result that
+ * cannot be stored fails the job.
+ */
 function outcomeOf(
   { job_id, lease_token, status = 'completed', result, error_type, error_message }: Frame,
   bytes: number,
@@ -90,7 +100,10 @@ function outcomeOf(
   }
 }
 
-/** Put the report to its queue until it is decided. Given up, without a result, when the worker has gone and its lease has run out. */
+/**
+ * Sends the report to its queue until the queue decides it. Returns undefined when the session has
+ * closed and the lease has expired, or the gateway stops.
+ */
 async function settled(
   edge: Edge,
   session: Session,

@@ -1,4 +1,4 @@
-/** Which jobs are the service's own work, as this node's directory knows it now. */
+/** Which jobs the service does itself, according to this node's directory. */
 import {
   actionNamed,
   REPEATABLE_LOSSES,
@@ -9,7 +9,7 @@ import type { Directory } from '../directory.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Served, Serves } from './edge.ts'
 
-/** The action of this name; undefined: nobody defined one. */
+/** The action of this name; undefined when it is not defined. */
 export const knownAction = (
   directory: Directory,
   project: string,
@@ -26,7 +26,10 @@ export const knownAction = (
 const SERVICE: Served = { byService: true }
 const WORKERS: Served = { byService: false }
 const REPEATED: Served = { byService: false, losses: REPEATABLE_LOSSES }
-/** Actions that are HTTP endpoints, and whatever is for no worker to begin with. What is pinned to an environment is done there. */
+/**
+ * The service does HTTP actions itself, and jobs that are not meant for workers. Jobs pinned to an
+ * environment go to the workers there.
+ */
 export const servedBy =
   (directory: Directory): Serves =>
   (project, { kind, executor_kind, action_name, environment_id, workers_only }) => {

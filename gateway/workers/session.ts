@@ -1,12 +1,15 @@
 /**
- * A registered worker session on this gateway: what it can take, what it holds, what it waits for.
+ * A registered worker session on this gateway: the jobs it can take, its leases, and its open
+ * claims.
  *
  * Invariants:
- * S1. `held` are the leases of this session as far as the gateway knows; jobs in `ready` are among them.
- * S2. held + reserved, without what the worker has reported, never exceeds the concurrency limit through anything taken
- *     here: `room` is asked before a slot is reserved, and a job that arrives without a reservation is refused when no slot
- *     is free.
- * S3. A lease outlives the connection: closing a session gives back only jobs that were never written to the socket.
+ * S1. `held` contains the leases of this session as far as the gateway knows them, including those
+ *     of jobs in `ready`.
+ * S2. Taking a job here never makes held + reserved, without the reported jobs, exceed the
+ *     concurrency limit: `room` is checked before a slot is reserved, and a job that arrives
+ *     without a reservation is refused when no slot is free.
+ * S3. A lease outlives the connection: closing a session gives back only jobs that were never
+ *     written to the socket.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
@@ -14,41 +17,50 @@ import type { Connection } from './connection.ts'
 import { eligible, type Wants } from './jobs/eligible.ts'
 import type { Task } from './timer-wheel.ts'
 
-/** A lease counted against the session. `until`: when it stops counting without a sign of life; times in Unix ms. */
+/**
+ * A lease that counts against the session. `until`: when it stops counting unless a sign of life
+ * comes; times are Unix milliseconds.
+ */
 interface Held {
-  /** Absent when the lease was granted before this connection, so that its token is not known here. */
+  /**
+   * Absent when the lease was granted before this connection, so that the gateway does not know its
+   * token.
+   */
   readonly token?: string
   until: number
-  /** When this connection took the lease over, or last carried a sign of life of the job. */
+  /** When this connection took over the lease, or last received a sign of life of the job. */
   heard: number
-  /** Queue of a lease whose token is not known here. */
+  /** The queue of a lease whose token is unknown here. */
   readonly queue?: string
-  /** When a delta was last passed on as a sign of life. */
+  /** When a delta last renewed the lease. */
   beaten: number
-  /** The agent session whose generation it is. */
+  /** The agent session to which the generation belongs. */
   readonly session_id?: string
   readonly model?: string
 }
-/** A leased job that no claim has taken yet; `cancel` stops the timer that gives it back. */
+/** A leased job that no claim has received yet; `cancel` stops the timer that gives it back. */
 export interface Ready {
   readonly job: ClaimedJob
   readonly text: string
   readonly bytes: number
   readonly cancel: () => void
 }
-/** A claim that is held open; it is due when its poll time ends. */
+/** A claim that is held open; it is due at the end of its poll time. */
 export interface Claim extends Task {
   readonly message_id: string | undefined
   readonly wants: Wants
   slots: number
 }
-/** The claim that a worker is about to send, because it was told that slots are left or has just ended a job. `since`: Unix ms. */
+/**
+ * The claim that a worker is about to send, because its last answer left slots free or it has just
+ * ended a job. `since`: Unix milliseconds.
+ */
 interface Expected {
   readonly wants: Wants
   readonly slots: number
   readonly since: number
 }
-/** What a session is made of. */
+/** The fields from which a session is created. */
 interface Registered {
   readonly id: string
   readonly generation: number
@@ -58,11 +70,17 @@ interface Registered {
   readonly connection: Connection
   readonly concurrency: number
   readonly wants: Wants
-  /** Whether leases from before this connection have been counted; until then nothing is taken. */
+  /**
+   * Whether leases from before this connection have been counted; until then the session takes no
+   * jobs.
+   */
   readonly counted: boolean
   readonly draining: boolean
 }
-/** Most sessions hold nothing, and there may be tens of thousands: what only busy ones need is made when they need it. */
+/**
+ * A worker session. There may be tens of thousands of them, and most hold no job: collections that
+ * only a busy session needs are created on first use.
+ */
 export class Session {
   readonly id: string
   readonly generation: number
@@ -71,29 +89,35 @@ export class Session {
   readonly connection: Connection
   readonly concurrency: number
   wants: Wants
-  /** Jobs it may hold at once: the concurrency limit, or less after a `worker.ready` that said so. */
+  /**
+   * The maximum number of jobs that the session may hold: the concurrency limit, or less after a
+   * `worker.ready` with fewer slots.
+   */
   limit: number
   readonly ready: Ready[] = []
   readonly claims: Claim[] = []
-  /** The claim that is expected while none is outstanding, and whether the last one that was came promptly. */
+  /**
+   * The claim that is expected while none is open, and whether the last expected claim came
+   * promptly.
+   */
   next: Expected | undefined
   prompt = false
-  /** Which wants this session listens to offers for. */
+  /** The filters for which this session listens to offers. */
   listening: readonly Wants[] = []
   counted: boolean
   draining: boolean
   closed = false
-  /** What the registry knows that it takes, and whether it is being told. */
+  /** The filters that the registry has stored, and whether an update is in progress. */
   told: Wants
   telling = false
-  /** When it was last given a job, as the number of jobs that its project had been given by then. */
+  /** The value of the project's job counter when a job was last reserved for this session. */
   served = 0
-  /** When `work.available` was last sent, and how to stop the next repetition. */
+  /** When `work.available` was last sent, and the cancellation of its next repetition. */
   hinted = 0
   reminder: (() => void) | undefined
   /** Stops the timer that batches jobs into one answer. */
   flushing: (() => void) | undefined
-  /** Its periodic sign of life. */
+  /** The task that sends its periodic sign of life. */
   beating: Task | undefined
   #held: Map<string, Held> | undefined
   #reported: Set<string> | undefined
@@ -129,19 +153,28 @@ export class Session {
   get held(): Map<string, Held> {
     return (this.#held ??= new Map())
   }
-  /** Which of the held jobs the worker has reported: it has ended them, whatever becomes of the report. */
+  /**
+   * Held jobs that the worker has reported. The worker has ended them, even if the report is not
+   * yet decided.
+   */
   get reported(): Set<string> {
     return (this.#reported ??= new Set())
   }
-  /** Slots promised to offers, by job id; the function stops the timer that frees the slot again. */
+  /** Reserved slots by job id; the function stops the timer that frees the slot again. */
   get reserved(): Map<string, () => void> {
     return (this.#reserved ??= new Map())
   }
-  /** Reports on their way to their queues, by job and lease: the message ids that wait for the acknowledgement. */
+  /**
+   * Reports that their queues have not decided yet, by job and lease: the message ids that wait for
+   * the acknowledgement.
+   */
   get reports(): Map<string, (string | undefined)[]> {
     return (this.#reports ??= new Map())
   }
-  /** How many leases it holds, how many jobs its worker is busy with, and how many slots are promised: said without making anything. */
+  /**
+   * The numbers of leases, of jobs that keep the worker busy, and of reserved slots. Reading them
+   * creates no collections.
+   */
   get leases(): number {
     return this.#held?.size ?? 0
   }
@@ -153,28 +186,31 @@ export class Session {
   }
 }
 
-/** Milliseconds within which a claim that is expected comes from a worker that is near and goes on claiming. */
+/**
+ * The maximum milliseconds until an expected claim that counts as prompt: from a nearby worker that
+ * continues to claim.
+ */
 const PROMPT = 50
 
-/** Slots free by the gateway's own count. */
+/** The number of free slots by the gateway's own count. */
 export const free = (session: Session): number => session.limit - session.busy - session.promised
 
-/** Expect a claim for so many slots. */
+/** Records that a claim with this many slots is expected. */
 export function expect(session: Session, wants: Wants, slots: number, since: number): void {
   session.next = { wants, slots, since }
 }
-/** A claim came: whether it was prompt says what is to be thought of the next one that is expected. */
+/** Records that a claim came: if it was prompt, the next expected claim is trusted. */
 export function met(session: Session, now: number): void {
   if (session.next) session.prompt = now - session.next.since <= PROMPT
   session.next = undefined
 }
-/** The connection carried a sign of life of a job: it has not left its worker. */
+/** The connection received a sign of life of a job, so the worker still has it. */
 export function hear(session: Session, job_id: string, lease_token: string, now: number): void {
   const held = session.held.get(job_id)
   if (held && (held.token ?? lease_token) === lease_token) held.heard = now
 }
 
-/** The worker reported a job that it holds: its slot is free, and it claims again. */
+/** Records that the worker reported a job it holds: its slot is free, and a claim is expected. */
 export function reported(session: Session, job_id: string, lease_token: string, now: number): void {
   if (session.held.get(job_id)?.token !== lease_token || session.reported.has(job_id)) return
   session.reported.add(job_id)
@@ -182,7 +218,10 @@ export function reported(session: Session, job_id: string, lease_token: string, 
     expect(session, session.next?.wants ?? session.wants, (session.next?.slots ?? 0) + 1, now)
 }
 
-/** How many more jobs may be taken for the session now: what its latest claim asks for, or the next one may be trusted to, and never more than is free. */
+/**
+ * How many more jobs may be taken for the session now: the slots of its latest claim, or of the
+ * expected one if it is trusted, but never more than are free.
+ */
 export function room(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
@@ -190,19 +229,19 @@ export function room(session: Session, now: number): number {
   if (!claim || !takes(session)) return 0
   return Math.min(claim.slots - session.ready.length - session.promised, free(session))
 }
-/** Whether an outstanding claim, or the next one, is for such a job. */
+/** Whether an open claim, or else the expected one, matches such a job. */
 export const claims = ({ claims, next }: Session, job: JobHeader, queue: string): boolean =>
   claims.length > 0
     ? claims.some(({ wants }) => eligible(job, queue, wants))
     : next !== undefined && eligible(job, queue, next.wants)
 
-/** Whether the session takes work at all. */
+/** Whether the session takes any jobs at present. */
 export const takes = (session: Session): boolean =>
   session.counted &&
   !session.draining &&
   !session.closed &&
   session.connection.grant.asleep?.() !== true
 
-/** Whether the session should be told to claim: it has nothing outstanding and could take something. */
+/** Whether the worker should get the hint to claim: it has no open claim and could take a job. */
 export const idle = (session: Session): boolean =>
   takes(session) && session.claims.length === 0 && (free(session) > 0 || session.ready.length > 0)

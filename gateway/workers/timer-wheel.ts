@@ -1,19 +1,20 @@
 /**
- * What has to be done now and then for each of very many connections: all that is due about the same time is done by one
- * timer. A timer for each costs some 400 bytes (measured with Node 20), and each idle worker would need three.
+ * Periodic tasks for a very large number of connections: one timer runs all tasks that are due at
+ * about the same time. A separate timer per task costs some 400 bytes (measured with Node 20), and
+ * each idle worker would need three.
  *
- * Invariant: a task is done no earlier than asked for, and at most `STEP` later.
+ * Invariant: a task runs no earlier than requested, and at most `STEP_MS` later.
  */
 import type { World } from '../ports.ts'
 
-/** Milliseconds that are one round. */
+/** The length of one round in milliseconds. */
 const STEP_MS = 250
 
 interface Round {
   readonly tasks: Set<Task>
   readonly end: () => void
 }
-/** Something to be done later; it waits for one time only. `round` belongs to the wheel. */
+/** A task to run later; it is scheduled for one time only. The wheel owns `round`. */
 export interface Task {
   due(): void
   round?: Round | undefined
@@ -21,20 +22,20 @@ export interface Task {
 
 export class TimerWheel {
   readonly #world: Pick<World, 'now' | 'later'>
-  /** By the number of steps since 1970. */
+  /** Rounds by the number of steps since 1970. */
   readonly #rounds = new Map<number, Round>()
 
   constructor(world: Pick<World, 'now' | 'later'>) {
     this.#world = world
   }
-  /** Have a task done in so many milliseconds, instead of whenever it was to be done. */
+  /** Schedules a task in this many milliseconds, in place of any earlier schedule. */
   add(ms: number, task: Task): void {
     this.remove(task)
     const at = Math.ceil((this.#world.now() + ms) / STEP_MS)
     task.round = this.#rounds.get(at) ?? this.#open(at)
     task.round.tasks.add(task)
   }
-  /** It need not be done any more. */
+  /** Cancels a task. */
   remove(task: Task): void {
     const { round } = task
     task.round = undefined

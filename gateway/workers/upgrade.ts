@@ -1,6 +1,7 @@
 /**
- * Whether a socket may be opened, decided from plain data. 401, 403 and 404 end worker processes, so they are answered only
- * when they are certainly true; whatever may pass is 429 or 503 with a wait that differs from worker to worker.
+ * Decides from plain data whether a socket may be opened. The statuses 401, 403 and 404 make worker
+ * processes exit, so they are sent only when they are certain. Conditions that may pass get 429 or
+ * 503, with a wait that differs between workers.
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
@@ -13,17 +14,20 @@ import { parseAuthorization, parseCredential, type Presented } from '../auth/key
 import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 
-/** An upgrade request, copied. */
+/** A copy of an upgrade request. */
 interface Asked {
   /** The project's handle or id, decoded. */
   readonly project: string
   /** Headers; empty when absent. */
   readonly authorization: string
   readonly protocols: string
-  /** Address of the other end, as text. */
+  /** Address of the peer, as text. */
   readonly remote: string
 }
-/** Open the socket with this sub-protocol (none when empty), or answer with this status, body and seconds to wait. */
+/**
+ * Opens the socket with this sub-protocol (none when empty), or refuses it with this status, body
+ * and `Retry-After` in seconds.
+ */
 export type Answer =
   | { readonly grant: Grant; readonly protocol: string }
   | {
@@ -33,12 +37,12 @@ export type Answer =
     }
 type Upgrade = (asked: Asked) => Promise<Answer>
 
-/** Upgrades of one project per second on average, and at once. */
+/** Upgrades per project: average number per second, and burst. */
 const RATE = { second: 200, once: 500 } as const
-/** Longest wait, in seconds, that workers are sent away for. */
+/** Longest `Retry-After`, in seconds. */
 const SPREAD = 5
 
-/** The upgrade decision of a gateway. */
+/** Returns the function that decides upgrades for a gateway. */
 export function createUpgrade(
   world: World,
   directory: Directory,
@@ -120,7 +124,10 @@ async function grantOf(
   }
 }
 
-/** A worker without a credential from this machine acts for one configured principal, as long as that is not disabled. */
+/**
+ * The grant of a local worker without a credential: it acts for one configured principal, unless
+ * that principal is disabled.
+ */
 async function anonymousGrant(
   directory: Directory,
   principal: string,
@@ -149,7 +156,10 @@ async function anonymousGrant(
   )
 }
 
-/** A deleted project is said first: its keys are gone with it, but their holders have lost no right. */
+/**
+ * Reports a deleted project before checking the credential: the project's keys are deleted with it,
+ * so their holders get `not_found` instead of `unauthorized`.
+ */
 async function still(
   directory: Directory,
   project: string,
@@ -173,7 +183,7 @@ function bearerOf(offered: readonly string[]): Presented | undefined {
 const isLoopback = (remote: string): boolean =>
   /^(127\.|::1$|(0000:){7}0001$|(::|(0000:){5})ffff:(127\.|7f))/i.test(remote)
 
-/** Whether one more upgrade of a project fits its rate. */
+/** Returns a function that tells whether another upgrade of a project is within its rate. */
 function throttle(now: () => number): (project: string) => boolean {
   const buckets = new Map<string, { left: number; at: number }>()
   return (project) => {

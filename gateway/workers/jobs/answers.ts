@@ -1,6 +1,7 @@
 /**
- * Answers of claims, kept for a short window: a claim repeated under the same message id gets the same jobs again, also on
- * a new connection of the session. Only the latest few of each session are kept, because a worker has one claim out.
+ * A short-term cache of answers to claims: a claim repeated with the same message id gets the same
+ * jobs again, even on a new connection of the session. Only the latest few answers of a session are
+ * stored, because a worker has one open claim.
  */
 const WINDOW = 120_000
 const LATEST = 8
@@ -9,11 +10,11 @@ export interface Answers {
   /** The text sent for this claim within the window. */
   get(session: string, message_id: string): string | undefined
   put(session: string, message_id: string, text: string): void
-  /** Drop what is older than the window. */
+  /** Removes answers older than the window. */
   sweep(): void
 }
 
-/** An empty memory. @param now Unix milliseconds. */
+/** Returns an empty cache. @param now the current time in Unix milliseconds. */
 export function answers(now: () => number): Answers {
   const sessions = new Map<string, Map<string, { readonly at: number; readonly text: string }>>()
   return {

@@ -1,6 +1,7 @@
 /**
- * Messages of the engine for one worker session: a leased job to hand over, a job to stop, a drain, a newer connection.
- * A job is answered `ok` only when this gateway takes charge of it: it is then written to the socket, given back, or failed.
+ * Messages from the engine for one worker session: a leased job to deliver, a job to stop, a drain,
+ * or a newer connection. An assigned job is answered `ok` only when this gateway takes
+ * responsibility for it: it then writes the job to the socket, gives it back, or fails it.
  */
 import { timestamp } from '../../../protocol/common.ts'
 import {
@@ -22,7 +23,7 @@ import { free, takes, type Session } from '../session.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 
-/** The members a worker gets; strict clients refuse any other. */
+/** The members of a job that a worker gets; strict clients reject any other. */
 const members = [
   'id',
   'kind',
@@ -45,7 +46,10 @@ const members = [
   'heartbeat_cadence_seconds',
 ] as const satisfies readonly (keyof ClaimedJob)[]
 
-/** Take a message of the mailbox that concerns a session. `ok: false`: the session is not here, or cannot take the job. */
+/**
+ * Handles an engine message for a session. `ok: false`: the session is not connected here, or
+ * cannot take the job.
+ */
 export function receive(edge: Edge, message: Message): MaybePromise<{ ok: boolean }> {
   const session = edge.sessions.get(message.session)
   if (!session || session.closed || session.project !== message.project) return { ok: false }
@@ -104,7 +108,10 @@ function assign(edge: Edge, session: Session, job: ClaimedJob): boolean {
   return true
 }
 
-/** A generation with the files that its conversation refers to, as far as a frame can hold them. */
+/**
+ * Returns a generation with the files that its conversation refers to, as far as they fit in a
+ * frame.
+ */
 function withFiles(
   { world }: Edge,
   { project }: Session,
@@ -123,23 +130,26 @@ function withFiles(
     },
   )
 }
-/** Bytes of a spec that are left for what JSON adds to texts. */
+/** Bytes of a spec that are reserved for JSON escaping and syntax. */
 const MARGIN = 64 * 1024
 
-/** Whose generation a job is. */
+/** The session and the model of a generation; empty for other jobs. */
 const spoken = ({ kind, session_id, model }: ClaimedJob) =>
   kind === 'llm_generation' && session_id !== undefined
     ? { session_id, ...(model !== undefined && { model }) }
     : {}
 
-/** A job as the worker gets it. */
+/** A job in the form that the worker gets. */
 function shown(job: ClaimedJob): object {
   const given: Record<string, unknown> = {}
   for (const member of members) if (job[member] !== undefined) given[member] = job[member]
   return given
 }
 
-/** Stop a job: the worker is told, unless it never got the job. Afterwards every heartbeat of the job is answered with the cancel. */
+/**
+ * Stops a job. The worker gets `job.cancel`, unless the job was never delivered to it. Later
+ * heartbeats of the job are answered with the cancel.
+ */
 function cancel(
   edge: Edge,
   session: Session,
@@ -156,7 +166,7 @@ function cancel(
     })
 }
 
-/** End a job that the worker never saw. */
+/** Ends a job that was never delivered to the worker. */
 function finish(
   edge: Edge,
   session: Session,

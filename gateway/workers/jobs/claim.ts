@@ -1,11 +1,14 @@
 /**
- * Claims: a worker asks for jobs and waits. A claim is answered with the first jobs assigned to its session, and with
- * none at the end of the poll time; it is never left without an answer while the connection lives.
+ * Claims: a worker requests jobs and waits. A claim is answered with the first jobs assigned to its
+ * session, or without jobs at the end of the poll time. While the connection is open, every claim
+ * gets an answer.
  *
  * Invariants:
- * C1. One answer per claim, in one frame below the outbound limit; what does not fit waits for the next claim.
- * C2. An answer never has more jobs than the latest claim said it can run.
- * C3. After an answer that left slots free the worker is told to claim again, because many do not by themselves.
+ * C1. Each claim gets one answer, in one frame below the outbound limit. Jobs that do not fit wait
+ *     for the next claim.
+ * C2. An answer never has more jobs than the latest claim has slots.
+ * C3. After an answer that left slots free, the worker gets a hint to claim again, because many
+ *     workers do not do so unprompted.
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -17,7 +20,7 @@ import { withdraw } from './held-leases.ts'
 import { gained, settle } from './offers.ts'
 import { expect, met, type Claim, type Ready, type Session } from '../session.ts'
 
-/** Bytes of an answer besides its jobs, at most. */
+/** The maximum bytes of an answer in addition to its jobs. */
 const ENVELOPE = 1024
 
 interface Asked extends Filters {
@@ -25,7 +28,10 @@ interface Asked extends Filters {
   readonly available_slots?: number | undefined
 }
 
-/** Take a `jobs.claim` frame. A repeated message id gets the answer it got, or joins the claim that waits. */
+/**
+ * Handles a `jobs.claim` frame. A repeated message id gets the stored answer, or joins the open
+ * claim with that id.
+ */
 export function claim(edge: Edge, session: Session, frame: Asked): void {
   const { message_id } = frame
   const known = message_id === undefined ? undefined : edge.answers.get(session.id, message_id)
@@ -57,7 +63,10 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
   gained(edge, session)
 }
 
-/** A claim without an answer; an object without closures, because every idle worker has one. */
+/**
+ * A claim that is not yet answered. The class avoids closures, because every idle worker has such
+ * an object.
+ */
 class OpenClaim implements Claim {
   readonly message_id: string | undefined
   readonly wants: Wants
@@ -84,18 +93,21 @@ class OpenClaim implements Claim {
   }
 }
 
-/** A job became ready: answer now when nothing else is on its way to this session, else in a moment, together with it. */
+/**
+ * Handles a job that became ready. It is delivered at once if no other job is reserved for the
+ * session, otherwise after a short wait, together with the others.
+ */
 export function arrived(edge: Edge, session: Session): void {
   if (session.promised === 0) flush(edge, session)
   else session.flushing ??= edge.world.later(limits.batch, () => flush(edge, session))
 }
 
-/** Answer every outstanding claim with nothing: the worker or the gateway stops. */
+/** Answers every open claim without jobs, because the worker or the gateway stops. */
 export function dismiss(edge: Edge, session: Session): void {
   for (const made of [...session.claims]) answer(edge, session, made, [])
 }
 
-/** Hand ready jobs to outstanding claims, the oldest claim first. */
+/** Delivers ready jobs to open claims, oldest claim first. */
 function flush(edge: Edge, session: Session): void {
   session.flushing?.()
   session.flushing = undefined
@@ -115,7 +127,10 @@ function flush(edge: Edge, session: Session): void {
 
 const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue, made.wants)
 
-/** A write that fails has ended the connection, and with it the session: what is still ready then has been given back. */
+/**
+ * Answers a claim. A failed write has ended the connection and its session: the jobs that were
+ * still ready have then been given back.
+ */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
   edge.rounds.remove(made)
   const at = session.claims.indexOf(made)

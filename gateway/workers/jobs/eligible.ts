@@ -1,12 +1,13 @@
 /**
- * Which jobs a worker may take, and which offers it must therefore listen to. Listening may be wider than taking (a
- * subject cannot say everything a filter says); taking is always decided by `eligible`.
+ * Which jobs a worker may take, and which offers its gateway must therefore listen to. The
+ * subscriptions may be wider than the filters, because a subject cannot express every filter;
+ * `eligible` always decides.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { offerCapability } from '../../../protocol/subjects.ts'
 import type { Filters } from '../../../protocol/workers/socket.ts'
 
-/** A filter of offers; an absent member means any. */
+/** A filter of offers; an absent member matches any value. */
 export interface Interest {
   readonly queue?: string
   readonly capability?: string
@@ -26,12 +27,15 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
   readonly environment_id?: string
 }
 
-/** Subscriptions of one filter beyond which queues, then capabilities, are widened to any. */
+/**
+ * The maximum number of subscriptions per filter. Above it, first the queues and then the
+ * capabilities are widened to any.
+ */
 const MOST_INTERESTS = 256
 
 const pair = (provider = '', model = ''): string => `${provider}\u0000${model}`
 
-/** Prepare filters for matching. Empty lists mean the same as absent ones. */
+/** Prepares filters for matching. An empty list means the same as an absent one. */
 export function wantsOf(filters: Filters): Wants {
   const { queues = [], action_names = [], models = [] } = filters
   return {
@@ -45,10 +49,13 @@ export function wantsOf(filters: Filters): Wants {
   }
 }
 
-/** Different filters that are remembered. */
+/** The maximum number of different filters in the cache. */
 const REMEMBERED = 1000
 
-/** `wantsOf` that gives the same object for the same filters, as long as there are not too many different ones. */
+/**
+ * Returns a `wantsOf` that caches its results: equal filters get the same object, until the cache
+ * is full and is cleared.
+ */
 export function sharedWants(): (filters: Filters) => Wants {
   const known = new Map<string, Wants>()
   return (filters) => {
@@ -67,7 +74,7 @@ export function sharedWants(): (filters: Filters) => Wants {
   }
 }
 
-/** The filters of one claim: members it names replace the registered ones. */
+/** The filters of one claim: the lists it contains replace the registered ones. */
 export const narrowed = (registered: Filters, claim: Filters): Filters => ({
   ...registered,
   ...(claim.queues && { queues: claim.queues }),
@@ -76,9 +83,10 @@ export const narrowed = (registered: Filters, claim: Filters): Filters => ({
 })
 
 /**
- * Whether a job of this queue may go to a worker that wants this: only work for external workers; a pinned job only to
- * its environment; a model call only where its exact model is listed, whatever the queues; an action where it is listed,
- * or where neither actions nor models are.
+ * Whether a worker with these filters may take a job of this queue. Only work for external workers
+ * qualifies. A pinned job matches only its environment. A model call requires its exact model in
+ * the list and ignores queues. An action must be listed, or the worker lists neither actions nor
+ * models.
  */
 export function eligible(job: Matched, queue: string, wants: Wants): boolean {
   if (job.executor_kind !== 'customer_worker') return false

@@ -1,4 +1,7 @@
-/** The leases a session is known to hold: counting them, forgetting them, giving back what was never handed over. */
+/**
+ * The known leases of a session: counting them, removing them, and giving back jobs that were never
+ * delivered.
+ */
 import type { Address } from '../../../protocol/entry.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
@@ -6,20 +9,26 @@ import { command, queueNamed, queueOf, type Edge } from '../edge.ts'
 import { gained } from './offers.ts'
 import type { Session } from '../session.ts'
 
-/** A job whose lease showed no life, and its queue. */
+/** A job whose lease expired without a sign of life, and its queue. */
 interface Lapsed {
   readonly job_id: string
   readonly to: Address
 }
 
-/** A lease counts a little longer than it lasts, so that a late heartbeat finds it counted. Milliseconds. */
+/**
+ * Milliseconds for which a lease still counts after it expires, so that a late heartbeat finds it
+ * counted.
+ */
 const GRACE = 5000
 
-/** Until when a lease counts that was granted or renewed now. @param seconds its duration. */
+/** When a lease that is granted or renewed now stops counting. @param seconds its duration. */
 export const leaseUntil = (edge: Edge, seconds: number): number =>
   edge.world.now() + seconds * 1000 + GRACE
 
-/** A lease ended: its slot is free again. With a token, only if that is the lease that is held. */
+/**
+ * Removes a lease that ended, and frees its slot.
+ * @param token if present, only a lease with this token is removed.
+ */
 export function ended(edge: Edge, session: Session, job_id: string, token?: string): void {
   const held = session.held.get(job_id)
   if (!held || (token !== undefined && held.token !== undefined && held.token !== token)) return
@@ -30,7 +39,10 @@ export function ended(edge: Edge, session: Session, job_id: string, token?: stri
   gained(edge, session)
 }
 
-/** Stop counting leases that showed no life for longer than they last. Gives those of which the connection carried none. */
+/**
+ * Stops counting leases that expired without a sign of life. Returns those for which this
+ * connection received none during a full lease.
+ */
 export function expire(edge: Edge, session: Session): Lapsed[] {
   if (session.leases === 0) return []
   const now = edge.world.now()
@@ -46,7 +58,10 @@ export function expire(edge: Edge, session: Session): Lapsed[] {
   return lapsed
 }
 
-/** Tell the queues that leases showed no life: after a change of owners they know no better than a full duration. */
+/**
+ * Reports lapsed leases to their queues: after a change of owner, a queue can only assume that a
+ * lease still has its full duration.
+ */
 export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): void {
   for (const { to, job_id } of leases)
     void command(edge, session.connection.grant, to, 'queue.expire', {
@@ -55,7 +70,7 @@ export function lapse(edge: Edge, session: Session, leases: readonly Lapsed[]): 
     })
 }
 
-/** Give a job back that was never handed over: it waits again, and no attempt is used. */
+/** Gives back a job that was never delivered: it waits again, and no attempt is counted. */
 export function release(edge: Edge, session: Session, { id, lease_token }: ClaimedJob): void {
   ended(edge, session, id, lease_token)
   const newer = edge.sessions.get(session.id)
@@ -65,7 +80,7 @@ export function release(edge: Edge, session: Session, { id, lease_token }: Claim
     void command(edge, session.connection.grant, to, 'queue.release', { job_id: id, lease_token })
 }
 
-/** Give every job back that no claim has taken. */
+/** Gives back every job that no claim has received. */
 export function giveBack(edge: Edge, session: Session): void {
   for (const { job } of [...session.ready]) {
     withdraw(session, job.id)
@@ -73,7 +88,7 @@ export function giveBack(edge: Edge, session: Session): void {
   }
 }
 
-/** Take a job out of those that wait for a claim; undefined when it is not among them. */
+/** Removes a job from those that wait for a claim; undefined when it is not among them. */
 export function withdraw(session: Session, job_id: string): ClaimedJob | undefined {
   const at = session.ready.findIndex(({ job }) => job.id === job_id)
   const [item] = at < 0 ? [] : session.ready.splice(at, 1)

@@ -1,18 +1,22 @@
 /**
- * `work.available`: the server's wish that a worker claim. Workers claim only when a job ends or when told so, therefore
- * the hint follows every answer that left slots free, and is repeated while work waits for a worker that has not claimed.
+ * `work.available`: the server's hint that a worker should claim. Many workers claim only when a
+ * job ends or when they get this hint. It therefore follows every answer that left slots free, and
+ * is repeated while work waits for a worker without an open claim.
  */
 import { limits, type Edge } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
 
-/** Tell the worker to claim, now, if it could. */
+/** Sends the hint now, if the worker could claim. */
 export function hint(edge: Edge, session: Session): void {
   if (edge.stopping || !idle(session)) return
   session.hinted = edge.world.now()
   session.connection.send({ type: 'work.available' })
 }
 
-/** Work waits that this worker could claim: tell it, at most once a second, and again every 5 s until it claims. */
+/**
+ * Sends the hint because work is waiting that this worker could claim: at most once per second, and
+ * again every 5 s until it claims.
+ */
 export function remind(edge: Edge, session: Session): void {
   if (session.reminder) return
   const repeat = () => {
@@ -26,7 +30,7 @@ export function remind(edge: Edge, session: Session): void {
   else repeat()
 }
 
-/** The worker claimed, drains or is gone. */
+/** Stops the reminders, because the worker claimed, drains or disconnected. */
 export function calm(session: Session): void {
   session.reminder?.()
   session.reminder = undefined

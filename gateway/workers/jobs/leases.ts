@@ -1,10 +1,11 @@
 /**
- * The leases that a session has from before its connection.
+ * The leases that a session holds from before its current connection.
  *
  * Invariants:
- * L1. A resumed session is given nothing until its leases are counted.
- * L2. A job is given back only under the lease that its queue names now, and only when the worker said which leases it
- *     holds and did not name that one. The queue refuses where the worker has given a sign of life under the lease.
+ * L1. A resumed session gets no job until its leases are counted.
+ * L2. A job is given back only under the lease that its queue reports now, and only when the worker
+ *     listed its leases without that one. The queue refuses if the worker has given a sign of life
+ *     under the lease.
  */
 import type { Address } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -22,13 +23,13 @@ interface Part {
   readonly items: Lease[]
 }
 
-/** Milliseconds before a view that could not say which leases are held is asked again. */
+/** Milliseconds before a failed query of the view is repeated. */
 const AGAIN = 2000
 
 /**
- * Count the leases of a resumed session against its slots, give back those whose job the worker never received, and end those
- * of a session that this one replaced.
- * @param held tokens of the leases that the worker holds; undefined when it did not say.
+ * Counts the leases of a resumed session against its slots, gives back those whose job the worker
+ * never received, and ends those of a session that this one replaced.
+ * @param held tokens of the leases that the worker holds; undefined when it sent none.
  */
 export async function countLeases(
   edge: Edge,
@@ -46,7 +47,10 @@ export async function countLeases(
     lose(edge, session, replaced.session, await leasesOf(edge, session, replaced.session))
 }
 
-/** What the view says a session holds; after one heartbeat cadence without an answer, nothing. */
+/**
+ * The leases of a session according to the view; none if the view does not answer within one
+ * heartbeat cadence.
+ */
 async function leasesOf(edge: Edge, session: Session, id: string): Promise<readonly Lease[]> {
   const { world } = edge
   const end = world.now() + world.settings.timing.cadence * 1000
@@ -72,7 +76,10 @@ function keep(edge: Edge, session: Session, { job_id, queue, session_id }: Lease
   })
 }
 
-/** Ask the queues for the tokens, and compare them with what the worker holds. A queue that does not answer changes nothing. */
+/**
+ * Reads the lease tokens from the queues and compares them with those that the worker holds. If a
+ * queue does not answer, its leases stay counted.
+ */
 async function compare(
   edge: Edge,
   session: Session,

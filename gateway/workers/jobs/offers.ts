@@ -1,13 +1,15 @@
 /**
- * Listening to offers of work and taking from them. One listener per (project, queue, capability), with the sessions that
- * want it; whichever listener an offer comes through, all sessions are considered that listen to anything it can match.
+ * Listening to offers of work, and taking jobs from them. Each (project, queue, capability) has one
+ * listener, with the sessions interested in it. Whichever listener receives an offer, every session
+ * with a matching interest is considered.
  *
  * Invariants:
- * O1. A job is taken only for a session with room and an outstanding claim, or one that is about to come: between two
- *     claims of a busy worker nothing need wait. The slot is reserved before the answer.
- * O2. A session that does not claim is never given work, only told that there is some.
+ * O1. A job is taken only for a session with room and an open claim, or one whose next claim is
+ *     imminent: a busy worker need not wait between two claims. The slot is reserved before the
+ *     answer.
+ * O2. A session that does not claim never gets work, only the hint that there is some.
  * O3. Sessions are served in turn.
- * O4. An offer costs no look at sessions that do not listen to it, however many there are.
+ * O4. The cost of an offer does not depend on the number of sessions that do not listen to it.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability } from '../../../protocol/subjects.ts'
@@ -23,34 +25,37 @@ import { claims, free, room, takes, type Session } from '../session.ts'
 
 /** The sessions with free slots that listen to one interest. */
 interface Listened {
-  /** For each how many of its filters want this. */
+  /** Per session, the number of its filters that contain this interest. */
   readonly sessions: Map<Session, number>
-  /** Those with room, the longest unserved first. */
+  /** The sessions with room, the longest unserved first. */
   readonly claimants: Set<Session>
-  /** When the first of them got room, Unix milliseconds. */
+  /** When the first of the current claimants got room, in Unix milliseconds. */
   since: number
   readonly stop: () => void
 }
-/** A job and the session that it is promised to. */
+/** A job and the session for which it is reserved. */
 interface Promised {
   readonly job_id: string
   readonly session: Session
 }
-/** The sessions of one project on this gateway, and what they listen to. */
+/** The sessions of one project on this gateway, and their interests. */
 export interface OfferSubscription {
   readonly interests: Map<string, Listened>
-  /** Jobs given so far: when a session was served last is told by this number. */
+  /** The number of jobs reserved so far; it serves as the clock of `Session.served`. */
   served: number
-  /** Who a job was promised to. */
+  /** The session for which each job is reserved, by job id. */
   readonly promised: Map<string, Session>
-  /** Offers of several shards in one order, by queue and capability. */
+  /** The merged order of the offers of several shards, by queue and capability. */
   readonly orders: Map<string, Order<JobHeader, Promised>>
-  /** When demand was last announced, and whether it is to be announced again. */
+  /** When demand was last announced, and whether another announcement is scheduled. */
   announced: number
   again: boolean
 }
 
-/** Bring a session's listening in line with its state; to be called after every change of its slots, claims or filters. */
+/**
+ * Updates the listeners of a session to match its state. Must be called after every change of its
+ * slots, claims or filters.
+ */
 export function settle(edge: Edge, session: Session): void {
   const market = marketOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
@@ -78,7 +83,7 @@ function* listenedBy(market: OfferSubscription, session: Session): Generator<Lis
     }
   }
 }
-/** What an offer can be listened to by. Its jobs have one capability. */
+/** The interests that match an offer. All jobs of an offer have one capability. */
 function listenedFor(market: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
@@ -87,7 +92,10 @@ function listenedFor(market: OfferSubscription, { queue, jobs: [first] }: Offer)
   )
 }
 
-/** Whether a session already listens to what it wants; said without making anything, for sessions whose claims have no filters of their own. */
+/**
+ * Whether the listeners of a session are up to date. It allocates nothing, and covers only sessions
+ * whose claims have no filters of their own.
+ */
 const settled = ({ listening, wants, claims }: Session, listens: boolean): boolean =>
   listens
     ? listening.length === 1 &&
@@ -110,7 +118,7 @@ function listenTo(
   session.listening = wanted
 }
 
-/** Announce that the project gained slots: at once, and at most once in a few milliseconds. */
+/** Announces that the project gained slots, at once but at most once per `limits.batch`. */
 function demand(edge: Edge, project: string): void {
   const market = marketOf(edge, project)
   if (market.again) return
@@ -127,13 +135,19 @@ function demand(edge: Edge, project: string): void {
   }
 }
 
-/** A session has, or may have, gained slots or claims: listen accordingly, and announce it when it has room. */
+/**
+ * Handles a possible gain of slots or claims: updates the listeners, and announces demand if the
+ * session has room.
+ */
 export function gained(edge: Edge, session: Session): void {
   settle(edge, session)
   if (room(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
-/** Answer an offer. Its jobs have one capability, so they are all for workers or all for the service itself. */
+/**
+ * Answers an offer. Its jobs have one capability, so either workers or the service itself do all of
+ * them.
+ */
 function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   const [first] = offer.jobs
   if (!first) return undefined
@@ -145,7 +159,10 @@ function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
   })
 }
 
-/** Take jobs, each for a session. Nothing taken is said as `busy`, so that another gateway is asked. */
+/**
+ * Takes jobs, each for a session. If none is taken the answer is `busy`, so that the shard offers
+ * them to another gateway.
+ */
 function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
   const market = marketOf(edge, offer.project)
   const order = orderOf(edge, market, offer)
@@ -183,14 +200,14 @@ function orderOf(edge: Edge, market: OfferSubscription, offer: Offer): Order<Job
   market.orders.set(key, order)
   return order
 }
-/** Since when there have been sessions with room for an offer. */
+/** The earliest time since which sessions have had room for an offer, in Unix milliseconds. */
 const openSince = (market: OfferSubscription, offer: Offer): number =>
   Math.min(
     ...listenedFor(market, offer).flatMap(({ claimants, since }) =>
       claimants.size > 0 ? [since] : [],
     ),
   )
-/** Whether a session would take a job of an offer. */
+/** Whether a session has room for a job of an offer and would take it. */
 function hasRoom(
   { world }: Edge,
   market: OfferSubscription,
@@ -203,7 +220,10 @@ function hasRoom(
       if (room(session, now) > 0 && claims(session, job, offer.queue)) return true
   return false
 }
-/** Take a job for the session that it was promised to or, unless only that counts, for the one that has waited longest. */
+/**
+ * Takes a job for the session for which it is reserved. Without a reservation, takes it for the
+ * longest unserved session, unless `again` is set.
+ */
 function takeOne(
   edge: Edge,
   market: OfferSubscription,
@@ -218,7 +238,7 @@ function takeOne(
   reserve(edge, market, session, job.id)
   return { job_id: job.id, session }
 }
-/** Remind sessions that claim nothing of the work that is left. */
+/** Reminds sessions without open claims of the jobs that were not taken. */
 function remindIdle(
   edge: Edge,
   market: OfferSubscription,
@@ -235,7 +255,7 @@ function remindIdle(
   }
 }
 
-/** Free the slot that was reserved for a job; whether there was one. */
+/** Frees the slot reserved for a job. @returns whether there was one. */
 export function unreserve(edge: Edge, session: Session, job_id: string): boolean {
   const cancel = session.reserved.get(job_id)
   if (!cancel) return false
@@ -257,7 +277,7 @@ function reserve(edge: Edge, market: OfferSubscription, session: Session, job_id
   )
 }
 
-/** The session that has waited longest of those that may take a job. */
+/** The longest unserved session among those that may take a job. */
 function firstFor(
   { world }: Edge,
   market: OfferSubscription,

@@ -1,32 +1,45 @@
 /**
- * One order for the waiting work of several shards. Each shard offers the jobs of its own part of a queue, in their order; here
- * offers of one queue and one capability are merged before slots are given away.
+ * One order for the waiting work of several shards. Each shard offers the jobs of its part of a
+ * queue, in their order. This class merges the offers of one queue and one capability before slots
+ * are assigned.
  *
- * Order: higher priority first, then the fairness keys in turns (start-time fair queuing, Goyal et al. 1996), then oldest first.
+ * Order: higher priority first, then round-robin over the fairness keys (start-time fair queuing,
+ * Goyal et al. 1996), then oldest first.
  *
  * Invariants:
- * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards that are known to have work that comes before its own or,
- *     where nothing is known and workers have only now got room, for those that have not spoken yet.
- * R2. Jobs that differ in age by less than a tolerance do not wait for each other: 100 ms where few jobs are left, and 1 s where
- *     many are, because then slots that wait would cost throughput.
- * R3. What is known of other shards is a hint. It may delay an offer, and never takes anything out of one.
+ * R1. An offer is answered within `COLLECT_TIMEOUT_MS`. It waits only for shards known to have work
+ *     that precedes its own. If nothing is known of the shards and workers have only just got room,
+ *     it waits for the shards that have not yet sent an offer.
+ * R2. Jobs do not wait for each other if their ages differ by less than a tolerance: 100 ms when
+ *     few jobs are left, and 1 s when many are, because waiting slots would then cost throughput.
+ * R3. The knowledge of other shards is a hint. It may delay an offer, but never removes a job from
+ *     one.
  */
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { MaybePromise } from '../../maybe-promise.ts'
 
-/** Milliseconds that an offer waits at most: what a shard of a busy machine takes to hear of a free slot and to offer. */
+/**
+ * The maximum milliseconds that an offer waits: the time a shard on a busy machine needs to learn
+ * of a free slot and send an offer.
+ */
 export const COLLECT_TIMEOUT_MS = 50
-/** Milliseconds of age that do not matter between an offer and one that is not here, where few or many jobs are left. */
+/**
+ * Differences in age, in milliseconds, that do not delay an offer for a job of another shard, when
+ * few or many jobs are left.
+ */
 const TOLERANCE = { few: 100, many: 1000 } as const
-/** Jobs left that still are few. */
+/** The maximum number of remaining jobs that counts as few. */
 const FEW = 32
-/** Milliseconds for which it is known which shards have work, after all of them could speak. */
+/**
+ * Milliseconds for which the knowledge of which shards have work stays valid, once all of them had
+ * time to send an offer.
+ */
 const KNOWN = 2000
-/** Fairness keys whose turns are remembered. */
+/** The number of fairness keys above which those with past turns are removed. */
 const KEYS = 1024
 
 type Ranked = Pick<JobHeader, 'id' | 'priority' | 'fairness_key' | 'enqueued_at'>
-/** What became of an offer: what was taken of it, and the jobs that are left. */
+/** The result of an offer: the jobs taken from it, and the jobs that are left. */
 export interface Decided<J, T> {
   readonly taken: readonly T[]
   readonly left: readonly J[]
@@ -34,28 +47,37 @@ export interface Decided<J, T> {
 interface Parts<J, T> {
   /** Whether a worker has room for a job. */
   readonly fits: (job: J) => boolean
-  /** Take a job; undefined when no worker has room for it. @param again only if it was promised before. */
+  /**
+   * Takes a job; undefined when no worker has room for it.
+   * @param again takes it only if it is reserved already.
+   */
   readonly take: (job: J, again: boolean) => T | undefined
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   readonly now: () => number
   readonly later: (ms: number, run: () => void) => () => void
-  /** Shards that may have work. */
+  /** The number of shards that may have work. */
   readonly shards: number
-  /** Since when workers have had room for a job, Unix milliseconds: shards whose work they could not take may not know it yet. */
+  /**
+   * Since when workers have had room for a job, in Unix milliseconds: shards whose jobs could not
+   * be taken before may not know it yet.
+   */
   readonly since: (job: J) => number
 }
 interface OpenOffer<J, T> {
   readonly source: string | undefined
-  /** What has not been taken, in the shard's order. */
+  /** The jobs not yet taken, in the shard's order. */
   readonly jobs: J[]
-  /** Of these the first of each fairness key. */
+  /** Of these, the first of each fairness key. */
   readonly heads: J[]
   readonly taken: T[]
   readonly left: J[]
   answer: ((decided: Decided<J, T>) => void) | undefined
 }
 
-/** The jobs of an offer that may come next: the first of each fairness key, which is also the one of its highest priority. */
+/**
+ * The jobs of an offer that may come next: the first of each fairness key, which is also that key's
+ * job of highest priority.
+ */
 function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
   const heads: J[] = []
   for (const job of jobs)
@@ -66,19 +88,27 @@ function headsOf<J extends Ranked>(jobs: readonly J[]): J[] {
 /** The offers of one queue and one capability. */
 export class Order<J extends Ranked, T> {
   readonly #parts: Parts<J, T>
-  /** The first job of each fairness key that a shard had left when it spoke last, and the number of that answer. */
+  /**
+   * Per shard, the first remaining job of each fairness key and the number of remaining jobs, as of
+   * its last answered offer, and the number of that answer.
+   */
   readonly #heads = new Map<
     string,
     { readonly jobs: readonly J[]; readonly left: number; readonly answer: number }
   >()
   #answers = 0
   #open: OpenOffer<J, T>[] = []
-  /** By fairness key the turn after its last job, and the turn of the last job of all. */
+  /**
+   * Per fairness key, the turn that follows its last job; `#turn` is the turn of the job taken
+   * last.
+   */
   readonly #turns = new Map<string, number>()
   #turn = 0
-  /** When all shards could have spoken. */
+  /** When all shards last had time to send an offer. */
   #heard = Number.NEGATIVE_INFINITY
-  /** The wait of the open offers: since which answer, and how to end it. */
+  /**
+   * The wait of the open offers: the number of the last answer when it began, and its cancellation.
+   */
   #wait: { readonly since: number; readonly cancel: () => void } | undefined
 
   constructor(parts: Parts<J, T>) {
@@ -90,9 +120,11 @@ export class Order<J extends Ranked, T> {
   }
 
   /**
-   * Take jobs of a shard's offer. @param source undefined where the shard is not known: such an offer never waits.
+   * Takes jobs of a shard's offer.
+   * @param source undefined when the shard is unknown: such an offer never waits.
    * @param jobs in the shard's order.
-   * @param ahead the answer is needed at once: nothing is taken where the offer would have to wait.
+   * @param ahead the answer is needed at once: if the offer would have to wait, only jobs that are
+   * reserved already are taken.
    */
   offer(
     source: string | undefined,
@@ -118,7 +150,10 @@ export class Order<J extends Ranked, T> {
     })
   }
 
-  /** Take what comes first until nothing more can be taken; false when that has to wait. */
+  /**
+   * Takes the first job of the order until no more can be taken.
+   * @returns false when the open offers must wait.
+   */
   #decide(late: boolean): boolean {
     for (;;) {
       const first = this.#first(this.#open)
@@ -147,7 +182,10 @@ export class Order<J extends Ranked, T> {
     }
     return true
   }
-  /** All shards that have work could have spoken: those that did not have none any more. */
+  /**
+   * Ends the wait: every shard with work has had time to send an offer, so those that sent none
+   * have no work left.
+   */
   #expire(): void {
     const since = this.#wait?.since ?? 0
     this.#wait = undefined
@@ -174,7 +212,7 @@ export class Order<J extends Ranked, T> {
     return one
   }
 
-  /** The job of these offers that comes first. */
+  /** The first job of these offers in the order. */
   #first(
     open: readonly OpenOffer<J, T>[],
   ): { readonly one: OpenOffer<J, T>; readonly job: J } | undefined {
@@ -202,7 +240,10 @@ export class Order<J extends Ranked, T> {
     this.#heard = now
     return false
   }
-  /** Whether a job comes before another one. @param tolerance milliseconds of age that do not matter. */
+  /**
+   * Whether a job comes before another one.
+   * @param tolerance the difference in age, in milliseconds, that is ignored.
+   */
   #precedes(job: J, other: J, tolerance: number): boolean {
     if (job.priority !== other.priority) return job.priority > other.priority
     const [turn, others] = [this.#turnOf(job), this.#turnOf(other)]
