@@ -1,7 +1,8 @@
 /**
- * Who may approve the call of an action: every principal but agents that may execute it. Approvers are named by their roles,
- * so that a change of roles while a question is open counts at once; the answer itself is checked against the permissions of
- * the principal that gives it (actors/interactions/approval.ts).
+ * Who may approve a call of an action: every principal that may execute it, except agents.
+ * Approvers are named by role, so that a change of roles takes effect while an approval is pending.
+ * The answer itself is checked against the permissions of the principal that gives it
+ * (actors/interactions/approval.ts).
  */
 import { systemRoleId, systemRoleNames, systemRoles } from '../../protocol/access/schema.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -9,17 +10,22 @@ import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/acc
 import { allows, grantsOf } from '../../protocol/access/roles.ts'
 import type { Approver } from '../../protocol/sessions/turns/definition.ts'
 
-/** Targets that an interaction may have. */
+/** The maximum number of targets of an interaction. */
 const MAX_TARGETS = 100
 
-/** A role of the project: its target, what it grants, and which principals hold it. */
+/**
+ * A role of the project: its target, the permissions it grants, and the principals that hold it.
+ */
 interface HeldRole {
   readonly target: string
   readonly granted: ReadonlySet<string>
   readonly holders: ReadonlySet<string>
 }
 
-/** Roles with at least one active holder that is not an agent. An organization key holds its system role in every project. */
+/**
+ * The roles with at least one active holder that is not an agent. An organization key holds its
+ * system role in every project.
+ */
 function heldRoles(
   home: ProjectDirectory,
   organization: OrganizationDirectory,
@@ -53,7 +59,7 @@ function heldRoles(
 }
 
 /**
- * For actions by name, the roles whose holders may approve a call of it.
+ * Returns a function from an action's name to the roles whose holders may approve a call of it.
  * @param now Unix milliseconds: expired organization keys do not count.
  */
 export function approversIn(

@@ -1,6 +1,7 @@
 /**
- * Files of sessions at the edge. A file is looked at, announced to its session, stored, and only then acknowledged: what was
- * announced and never stored the session gives up, and has its bytes erased.
+ * Files of sessions at the edge. A file is inspected, reserved in its session, stored, and only
+ * then acknowledged. If the file of a reservation is never stored, the session gives up the
+ * reservation and has any bytes deleted.
  */
 import {
   fileName,
@@ -46,7 +47,7 @@ type Row = 'session.attach' | 'attachment.reserve'
 const command = (world: World, to: Address, name: Row, input: unknown, origin: Origin) =>
   world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
 
-/** The name of a file without the folders in front of it. */
+/** The name of a file without its directories. */
 const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
 async function upload(
   edge: Edge,
@@ -106,24 +107,28 @@ async function upload(
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
   if (!isRefusal(done)) return { done: done.reply as Attached }
-  // Nobody knows of it any more: the session ended meanwhile. With any other refusal it may have been taken.
+  // The session has ended meanwhile, so nothing refers to the file. After any other refusal the
+  // session may have accepted it.
   if (done.refused === 'not_found') await away(world, place)
   return done.refused === 'not_found' ? missing : done
 }
-/** The bytes are gone before the answer; should the gateway die in between, the session has them erased. */
+/**
+ * Deletes the bytes of a detached file before the answer. If the gateway fails before that, the
+ * session has them deleted.
+ */
 const erase: Prepare = (edge, call) => ({
   answer: () => away(edge.world, fileName(scopeId(edge, call), call.slots['artifact_id'] ?? '')),
 })
 const away = async ({ files }: World, place: string): Promise<void> => {
   for (const name of [place, textName(place)]) await files?.delete(name).catch(() => {})
 }
-/** By row name. */
+/** Preparations of attachment commands, by operation name. */
 export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
   'session.attach': upload,
   'session.detach': erase,
 }
 
-/** By row name. */
+/** Attachment queries, by operation name. */
 export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
   'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
     const to = sessionOf(context.project ?? '', session_id)
@@ -144,7 +149,7 @@ const placeOf = ({ created_at, id }: Artifact): Place => [created_at, id]
 const after = ({ created_at, id }: Artifact, [time, other]: Place): boolean =>
   created_at > time || (created_at === time && id > other)
 
-/** What browsers may show as it is; everything else is only to be kept. */
+/** MIME types that browsers may display; files of any other type are only for download. */
 const shown: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -154,7 +159,10 @@ const shown: ReadonlySet<string> = new Set([
   'text/markdown',
   'application/pdf',
 ])
-/** Send the bytes of a file, no faster than the client takes them. */
+/**
+ * Sends the bytes of a file. It first reserves memory for them, which is freed when the exchange
+ * closes.
+ */
 export async function sendFile(
   edge: Edge,
   call: Call,

@@ -1,6 +1,7 @@
 /**
- * What a turn runs with, looked up before its command is sent: the agent, and the definition that all layers together give.
- * Tools are resolved here and nowhere else: a session is handed a list of what is granted.
+ * The agent and the definition of a turn, resolved before the turn's command is sent. The
+ * definition merges all layers. Tools are resolved only here: a session receives the list of
+ * granted tools.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import {
@@ -22,7 +23,10 @@ import type { Caller } from '../auth/authenticate.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
 import { grantedTools, remembered } from './tools.ts'
 
-/** What turns of agents begin with, by agent. Agents, what they are given and what that is are configuration: as long as that is the one that is known (directory.ts, D2), so is this. */
+/**
+ * Cache of agent sources by agent id. They depend only on configuration, so they are valid as long
+ * as the directory's objects are current (directory.ts, D2).
+ */
 const sources = new WeakMap<
   ProjectDirectory,
   { readonly organization: OrganizationDirectory; readonly byAgent: Map<string, AgentSource> }
@@ -46,7 +50,10 @@ async function sourceOf(
   return source
 }
 
-/** The agent that a reference names, in use or not. @param field of the request that has the reference, for the refusal. */
+/**
+ * Finds the agent that a reference names, active or not.
+ * @param field the request field that contains the reference, for the refusal.
+ */
 export async function findAgent(
   { world, directory }: CapabilityReader,
   project: string,
@@ -71,10 +78,13 @@ export async function findAgent(
   const source = await sourceOf({ world, directory }, project, id)
   return isRefusal(source) ? source : source.agent
 }
-/** The agent, when it is in use. */
+/** Returns the agent if it is active, otherwise `agent_inactive`. */
 export const inUse = (agent: Agent): Agent | Refusal =>
   agent.status === 'active' ? agent : refuse('agent_inactive', { agent_id: agent.id })
-/** The agent that a reference names; `not_found` when there is none, `agent_inactive` when it is not in use. */
+/**
+ * Finds the agent that a reference names; `not_found` when there is none, `agent_inactive` when it
+ * is not active.
+ */
 export async function agentOf(
   asking: CapabilityReader,
   project: string,
@@ -84,17 +94,20 @@ export async function agentOf(
   return isRefusal(agent) ? agent : inUse(agent)
 }
 
-/** What a request says about the definition of its turn. */
+/** The part of a request that affects the definition of its turn. */
 export interface Wanted {
   readonly config?: InlineConfig
-  /** What the author of the config may do; absent without a config. */
+  /** The permissions of the author of the config; absent without a config. */
   readonly author?: Caller['permissions']
   readonly operation?: { readonly timeout_seconds?: number }
-  /** What the step of a run says. */
+  /** The settings of the run's step. */
   readonly step?: TurnWanted['step']
 }
 type Settings = Pick<Session, 'config' | 'thinking_effort' | 'compaction_policy'> | undefined
-/** What all layers together give, without what an agent's actions and memory add to it. */
+/**
+ * The definition that all layers together result in, before its tools and the agent's memory are
+ * resolved.
+ */
 async function effectiveIn(
   edge: CapabilityReader,
   project: string,
@@ -107,7 +120,7 @@ async function effectiveIn(
   if (isRefusal(source)) return source
   const effective =
     config === undefined ? session?.config : clearsConfig(config) ? undefined : config
-  // Toolkits and skills that a config names without saying what is in them.
+  // The config names toolkits or skills without giving their contents.
   const means =
     effective?.toolkits?.some(({ actions }) => actions === undefined) ||
     effective?.skills?.some(({ body }) => body === undefined)
@@ -134,7 +147,10 @@ async function effectiveIn(
   })
   return 'faults' in found ? refuseFields(...found.faults) : found
 }
-/** How a session compacts: by itself from so many tokens on, or not. A step of a run that names another model may have another threshold. */
+/**
+ * How a session compacts: automatically above a number of tokens, or not at all. A step of a run
+ * that names another model may have another threshold.
+ */
 export async function compactionOf(
   edge: CapabilityReader,
   project: string,
@@ -144,7 +160,10 @@ export async function compactionOf(
   const found = isRefusal(agent) ? agent : await effectiveIn(edge, project, agent, session, {})
   return isRefusal(found) ? found : found.compaction
 }
-/** The definition of a turn of an agent that is in use, in a session, which may be new. @param given the agent with what it has, when it is no agent of the project. */
+/**
+ * The definition of a turn of an active agent in a session, which may be new.
+ * @param given the agent and its source, if it is not an agent of the project.
+ */
 export async function define(
   edge: CapabilityReader,
   project: string,
@@ -196,7 +215,7 @@ export async function define(
     ...(config && { config: clearsConfig(config) ? null : config }),
   }
 }
-/** The tools that a step leaves: it takes away and never adds. */
+/** The tools that a step leaves: a step can only remove tools, never add any. */
 const allowed = (
   tools: readonly GrantedTool[],
   { tool_names, disable_tools }: TurnWanted['step'] = {},

@@ -1,6 +1,7 @@
 /**
- * Files that a conversation refers to, put into what a model is asked: texts as texts, everything else in base64. What the model
- * does not read, what is too much at once and what cannot be had is named in its place, so that the model knows of it.
+ * Inserts the files that a conversation refers to into a model request: text files as text, all
+ * others in base64. A file is replaced by a note if the model does not read its type, if it exceeds
+ * the limit, or if it is not available, so that the model knows of it.
  */
 import {
   fileName,
@@ -13,9 +14,11 @@ import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { Files } from '../ports.ts'
 
-/** How much of a conversation's files is put in. */
+/** Which of a conversation's files are inserted. */
 interface Showing {
-  /** Bytes that all files together may have as they are sent, in JSON; the latest come first. */
+  /**
+   * The maximum bytes of all files together, as they are sent in JSON; the latest files come first.
+   */
   readonly most: number
   /** Whether the model reads files of a type. */
   reads(mime_type: string): boolean
@@ -24,7 +27,7 @@ interface Showing {
 export const refersToFiles = (messages: readonly ModelMessage[]): boolean =>
   messages.some(({ content }) => content.some((block) => fileOf(block) !== undefined))
 
-/** Messages with their files. Throws when the store cannot be reached. */
+/** Returns the messages with their files. Throws when the store cannot be reached. */
 export async function withBytes(
   files: Pick<Files, 'get'> | undefined,
   project: string,
@@ -48,7 +51,9 @@ export async function withBytes(
 }
 
 const CROWDED = 'left out, because the files of the conversation are too many'
-/** A block with its bytes, and how many of what is sent they are. */
+/**
+ * Returns a block with its file or with a note, and how many bytes the file takes in the request.
+ */
 async function show(
   files: Pick<Files, 'get'> | undefined,
   name: string,

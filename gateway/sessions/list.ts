@@ -1,4 +1,7 @@
-/** What views are asked about sessions, and what they cannot know: what the filters of the list mean, and when a session compacts. */
+/**
+ * Session queries. They add what views do not know: the meaning of the list's filters, and the
+ * token threshold at which a session compacts.
+ */
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'
@@ -7,7 +10,7 @@ import { scopeId, type Call, type Edge } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
 type Question = Readonly<Record<string, unknown>>
-/** Ask for a page of sessions. */
+/** Queries a page of sessions. */
 export async function listSessions(
   edge: Edge,
   call: Call,
@@ -30,7 +33,8 @@ export async function listSessions(
     ? Object.entries(known.agents).find(([, { name }]) => name === agent_name)?.[0]
     : agent_id
   if (known && id === undefined) return { items: [] }
-  // A key means one session: those that runs made under it are asked for by their scope.
+  // A key refers to the agent's own session. Sessions that runs created under the same key need an
+  // explicit `scope`.
   const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
@@ -42,7 +46,10 @@ export async function listSessions(
   })
 }
 
-/** One session, with the threshold that its next turn would have. Without a definition nothing compacts. */
+/**
+ * Returns one session with the compaction threshold that its next turn would have. A session
+ * without a valid definition has none.
+ */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
   const session = (await edge.world.view(scopeId(edge, call), 'session.get', call.slots)) as
     | SessionDetail

@@ -1,4 +1,7 @@
-/** Rows of sessions: what is looked up before their commands are decided, and how their answers are completed. */
+/**
+ * Session operations: the lookups before their commands are decided, and the completion of their
+ * answers.
+ */
 import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
@@ -35,7 +38,7 @@ interface Said {
   readonly idempotency_key?: string
 }
 
-/** A turn as it is now. */
+/** Reads the current state of a turn. */
 const turnNow = (
   edge: Edge,
   call: Call,
@@ -46,7 +49,10 @@ const turnNow = (
     AgentTurn | Refusal
   >
 
-/** The acknowledgement of a turn: its boundary is sealed, what was said is said again, and a repeat shows the turn as it is now. */
+/**
+ * Completes the acknowledgement of a turn: it seals the resume cursor, repeats the content of the
+ * user message, and shows the turn's current state if the command was a repeat.
+ */
 async function acknowledged(
   edge: Edge,
   call: Call,
@@ -69,7 +75,7 @@ async function acknowledged(
   }
 }
 
-/** The session of a key, unless it is private and the caller may not read it. */
+/** Returns the located session, unless it is private and the caller may not read it. */
 async function readable(
   edge: Edge,
   call: Call,
@@ -84,13 +90,17 @@ async function readable(
   return refused ?? located
 }
 
-/** To delete a session needs the permission of its DELETE row, whichever row does it. */
+/** An update that deletes a session needs the permission of the DELETE operation. */
 const update = ({ world }: Edge, { body, caller }: Call): Prepared | Refusal =>
   (body['status'] === 'deleted'
     ? authorize(world.settings.brand, api['session.delete'].shape.permission, caller)
     : undefined) ?? {}
 
-/** What a command goes with whose turn has no definition: a repeat needs none, and whether it is one its session knows. A wrong config of its own is refused before that. */
+/**
+ * Returns the definition of a turn. For a command with an idempotency key, a refused definition is
+ * passed on as `unfit`, because a repeat needs no definition and only the session knows whether the
+ * command is one. A fault in the command's own config is refused here.
+ */
 function orRepeat(
   defined: Defined | Refusal,
   key: string | undefined,
@@ -167,14 +177,14 @@ async function create(edge: Edge, call: Call, { seed }: Identity): Promise<Prepa
     await locate(edge, scopeId(edge, call), agent, call.body as SessionSeed, undefined, seed),
   )
   if (isRefusal(located)) return located
-  // A session that there is begins nothing by being found.
+  // An existing session is only returned, so its agent need not be active.
   const usable = located.session ? agent : inUse(agent)
   return isRefusal(usable)
     ? usable
     : { id: located.id, ...(located.born && { born: true }), input: { place: located.place } }
 }
 
-/** The session of the path. */
+/** The session named in the path. */
 async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const id = call.slots['session_id'] ?? ''
   if (!isId(id, 'agent_session')) return missing
@@ -183,7 +193,7 @@ async function sessionOf(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { session, gone } = known
   return session && !gone ? session : missing
 }
-/** What a turn in it runs with. */
+/** The definition of a turn in this session. */
 async function definedIn(
   edge: Edge,
   call: Call,
@@ -193,7 +203,10 @@ async function definedIn(
   const agent = await findAgent(edge, scopeId(edge, call), { id: session.agent_id })
   return isRefusal(agent) ? agent : define(edge, scopeId(edge, call), agent, session, wanted)
 }
-/** Rows that may begin a turn in a session that there is. @param joins they may join the turn under way, which has its definition. */
+/**
+ * Prepares operations that may start a turn in an existing session.
+ * @param joins the command may join the turn in progress, which has its own definition.
+ */
 const turning =
   (more: (edge: Edge, call: Call) => Prepared, joins?: 'joins'): Prepare =>
   async (edge, call, { seed }) => {
@@ -209,7 +222,10 @@ const turning =
     const { input, ...rest } = more(edge, call)
     return { ...rest, input: { ...defined, ...input } }
   }
-/** What is appended may make a session compact, if its agent has a model for that; the answer waits for the summary. */
+/**
+ * Prepares an append. Appended messages may trigger a compaction if the session's agent has a
+ * model; the answer then waits for the summary.
+ */
 const append: Prepare = async (edge, call) => {
   const session = await sessionOf(edge, call)
   if (isRefusal(session)) return session
@@ -224,9 +240,12 @@ const append: Prepare = async (edge, call) => {
   }
 }
 
-/** Milliseconds between looks at a compaction. */
+/** Milliseconds between checks of a compaction. */
 const LOOK = 100
-/** Wait until no compaction is under way, which is at most its own deadline, and answer the session. */
+/**
+ * Waits until no compaction is in progress, at most until the compaction's own deadline, and
+ * returns the session.
+ */
 async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
   const { world } = edge
   const to = {
@@ -251,7 +270,7 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
   const turn = await turnNow(edge, call, ack.session.id, ack.turn.id)
   return isRefusal(turn) ? turn : { ...ack, turn }
 }
-/** A nudge that was delivered cannot be taken back. */
+/** Returns a cancelled nudge, or refuses because the nudge was delivered already. */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots
   const nudge = (await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
@@ -263,14 +282,14 @@ async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal
     : refuse('nudge_already_delivered', { nudge })
 }
 
-/** By row name. */
+/** Preparations of session commands, by operation name. */
 export const sessionPreparations: Readonly<Record<string, Prepare>> = {
   'agent.invoke': invoke,
   'session.create': create,
   'session.start_turn': turning((edge, call) => ({
     answer: (reply) => acknowledged(edge, call, (call.body as unknown as Said).content, reply),
   })),
-  // What is null was the metadata once: hashes that are stored stay good.
+  // Metadata used to be at the position of `null`; keeping it there keeps stored hashes valid.
   'session.nudge': turning(
     (edge, call) => ({
       input: { content_hash: edge.world.hash(JSON.stringify([call.body['content'], null])) },

@@ -1,4 +1,7 @@
-/** Whether a principal that does not call may read a private session: the last editor of a trigger or of a webhook. */
+/**
+ * Whether a principal other than the caller may read a private session, such as the last editor of
+ * a trigger or of a webhook.
+ */
 import { systemRoles } from '../../protocol/access/schema.ts'
 import {
   activePrincipal,
@@ -21,8 +24,8 @@ const isAdmin = (home: ProjectDirectory, { keys }: OrganizationDirectory, id: st
   )
 
 /**
- * Whether an active principal may read a session now. A session that does not exist can be read by none.
- * @returns a refusal when that is not known now.
+ * Whether an active principal may read a session now; false if the session does not exist.
+ * @returns a refusal when that cannot be determined now.
  */
 export async function mayRead(
   { world, directory }: { readonly world: Pick<World, 'view'>; readonly directory: Directory },

@@ -1,4 +1,7 @@
-/** What tools came to while their row is still open: no view stores it, so the session itself is asked. */
+/**
+ * Results of tool calls whose row is still streaming. No view stores them, so they are read from
+ * the session.
+ */
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
@@ -7,7 +10,11 @@ import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import type { World } from '../ports.ts'
 import { cameTo } from './transcript/notes.ts'
 
-/** The known results of the calls of rows that stream, as the older stream tells them; what cannot be had now is left out. @param rows asked for when the session has answered. */
+/**
+ * The known results of the tool calls of streaming rows, in the format of the older stream; none if
+ * the session does not answer.
+ * @param rows called again when the session has answered.
+ */
 export async function knownResults(
   world: Pick<World, 'ask' | 'now'>,
   project: string,

@@ -1,4 +1,7 @@
-/** An agent that calls with a key of its own may speak to itself, and end what it does, without the permission to invoke agents. */
+/**
+ * Self-access: an agent that uses its own key may send input to itself and cancel its own work
+ * without the permission to invoke agents.
+ */
 import { isRefusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Caller } from '../auth/authenticate.ts'
@@ -13,10 +16,10 @@ const rows: ReadonlySet<string> = new Set([
   'session.cancel_turn',
   'session.cancel',
 ])
-/** Whether a call may be one of an agent about itself. @param name of the row that is meant. */
+/** Whether an operation of this caller may be self-access. @param name the operation's name. */
 export const isSelfAccess = (name: string, { principal }: Caller): boolean =>
   principal.type === 'agent' && rows.has(name)
-/** Whether a call is about the agent that makes it. What is not known is not allowed. */
+/** Whether a call targets the agent that makes it; false if that cannot be determined. */
 export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
   const { id } = call.caller.principal
   const project = scopeId(edge, call)

@@ -1,4 +1,7 @@
-/** Which session a request is about: the one of its key, or the next one when that is gone. Every gateway comes to the same id. */
+/**
+ * Determines which session a request refers to: the session of its key, or its successor once that
+ * session is deleted or expired. Every gateway computes the same id.
+ */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -7,9 +10,9 @@ import type { Place, Standing } from '../../protocol/sessions/commands.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 
-/** Key of requests that name none. */
+/** The key of requests that contain none. */
 const DEFAULT_KEY = 'default'
-/** What is known of a session at its owner. */
+/** Reads a session's standing from its owner. */
 export const standingOf = (
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
@@ -20,12 +23,16 @@ export const standingOf = (
 export interface Located {
   readonly id: string
   readonly place: Place
-  /** The session as it is, when it lives. */
+  /** The current session, unless it is missing, deleted or expired. */
   readonly session?: Session
-  /** Nobody knows its id yet. */
+  /** The id is new: no other node knows it. */
   readonly born?: true
 }
-/** Find the place of a session. @param owned of a run: the loop or workflow below which the key is looked for, if it is not the agent. @param seed of a request that may come again: a new session is then the same one. */
+/**
+ * Finds the id and the place of a session.
+ * @param owned for a run: the loop or workflow that scopes the key, if the agent does not.
+ * @param seed of a request that may be repeated: each repeat gets the same new session.
+ */
 export async function locate(
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
@@ -56,7 +63,7 @@ export async function locate(
     const id = world.id('agent_session', seed)
     return { id, place: at(id, 0, id), ...(seed === undefined && { born: true }) }
   }
-  // A session that was made without a key has its own id for one.
+  // A session created without a key uses its own id as its key.
   if (scope_ref_id === undefined && isId(key, 'agent_session')) {
     const own = await standingOf(edge, project, key)
     if (isRefusal(own)) return own

@@ -1,6 +1,6 @@
 /**
- * What a turn is given besides its instructions: the tools that its toolkits name, out of the catalog as it is now, and what
- * its agent remembers. Nothing is granted here that no toolkit names.
+ * The tools and the memory of a turn: the tools that its toolkits select from the current catalog,
+ * and the entries of its agent's memory. Only toolkits grant tools.
  */
 import { resolveSelectors } from '../../protocol/agents/selectors.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -14,7 +14,10 @@ import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import type { World } from '../ports.ts'
 import { approversIn } from './approvers.ts'
 
-/** The tools that selectors grant. An exact name that the catalog does not know is an action of whichever workers list it. */
+/**
+ * The tools that selectors grant. An exact name that is missing from the catalog counts as an
+ * action of the workers that list it.
+ */
 export async function grantedTools(
   { world, directory }: CapabilityReader,
   project: string,
@@ -38,7 +41,7 @@ export async function grantedTools(
     ),
   ]
 }
-/** Destructive actions with the principals that may approve their calls. */
+/** Adds to destructive actions the principals that may approve their calls. */
 async function withApprovers(
   { world, directory }: CapabilityReader,
   project: string,
@@ -53,7 +56,7 @@ async function withApprovers(
     tool.annotations.destructive ? { ...tool, approvers: approversOf(tool.name) } : tool,
   )
 }
-/** Workers may come; what is switched off does not. */
+/** Whether an action may be granted: it is ready, or it needs a worker, which may connect later. */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
   readiness === 'ready' || endpoint_kind === 'worker'
 const toolOf = ({
@@ -76,10 +79,13 @@ const toolOf = ({
   ...(execution?.queue !== undefined && { queue: execution.queue }),
 })
 
-/** Entries that are read at one time, and at all: the pinned and most important come first. */
+/** Memory entries per page and in total; pinned and most important entries come first. */
 const PAGE = 200
 const MAX_ENTRIES = 2000
-/** What the model is told of its agent's memory, within the bytes of its context. */
+/**
+ * The agent's memory as text for the model, of at most `max_bytes`. A larger memory is cut in
+ * `index` mode and is a fault in `full` mode.
+ */
 export async function remembered(
   world: Pick<World, 'view'>,
   project: string,

@@ -1,4 +1,7 @@
-/** What a turn of a run needs looked up: the agent, its session, and what the turn runs with. The run opens it; nothing is written here. */
+/**
+ * The lookups for a turn of a run: the agent, its session, and the definition of the turn. The run
+ * opens the turn; nothing is written here.
+ */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -13,7 +16,7 @@ import { locate } from './session-id.ts'
 
 const REVIEWER =
   'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
-/** The service's own judge: it has no tools and remembers nothing. */
+/** The agent of the service's own judge, which has no tools and no memory. */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`
   const at = timestamp(0)
@@ -33,7 +36,7 @@ function reviewer({ world }: CapabilityReader): AgentSource {
   }
 }
 
-/** The agent of an id or a name. */
+/** Finds an agent by its id or its name. */
 async function named(
   asking: CapabilityReader,
   project: string,
@@ -44,7 +47,7 @@ async function named(
   return agentOf(asking, project, getOwn(known.agents, text) ? { id: text } : { name: text })
 }
 
-/** Where a turn takes place, and what it runs with. */
+/** Returns the session and the definition of a turn. */
 export async function turnFor(
   asking: CapabilityReader,
   project: string,
@@ -55,7 +58,7 @@ export async function turnFor(
   if (isRefusal(agent)) return agent
   const { scope, ref_id, name, title, visibility, compaction_policy } = session
   const channel = scope === 'agent' ? channelOfKey(name) : undefined
-  // What is said to an agent in a channel, it hears from nobody else.
+  // A run may use the session of a channel only if its starter may read the channel.
   const readable =
     channel === undefined
       ? undefined

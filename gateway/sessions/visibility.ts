@@ -1,6 +1,7 @@
 /**
- * Who may read a session. A session of a channel follows the channel; a private session is readable as
- * protocol/sessions/visibility.ts says; any other session is open to the project. For other callers the session does not exist.
+ * Who may read a session. A session of a channel has the readers of the channel; a private session
+ * is readable as described in protocol/sessions/visibility.ts; any other session is open to the
+ * project. For other callers the session does not exist.
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
@@ -10,12 +11,15 @@ import type { Directory } from '../directory.ts'
 import { namesOf } from '../auth/people.ts'
 import type { World } from '../ports.ts'
 
-/** A session, or a turn whose session nobody named. */
+/** A session by its id, or by the id of one of its turns or interactions. */
 export type SessionReference =
   | { readonly session_id: string }
   | { readonly turn_id: string }
   | { readonly interaction_id: string }
-/** The session that a path names: by its id, by a turn of it, or by a question that was asked in it. @param row its name. */
+/**
+ * The session that a path refers to, by its id, by one of its turns, or by a question asked in it.
+ * @param row the operation's name.
+ */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,
   row: string,
@@ -25,13 +29,22 @@ export const sessionReferenceOf = (
   return id !== undefined && row.startsWith('interaction.') ? { interaction_id: id } : undefined
 }
 
-/** Sessions remembered to be open to the project. They stay so: neither key nor visibility changes. */
+/**
+ * The maximum number of cached sessions that are open to the project. They stay open, because
+ * neither the key nor the visibility of a session changes.
+ */
 const REMEMBERED = 10_000
 
 export interface SessionVisibility {
-  /** `not_found` when the caller does not see the session. One that is not there is nobody's business here. */
+  /**
+   * Returns `not_found` if the caller may not read the session; undefined if the session does not
+   * exist, which is not checked here.
+   */
   check(project: string, of: SessionReference, caller: Caller): Promise<Refusal | undefined>
-  /** Be told when it may have changed who sees a session, until the returned function is called. */
+  /**
+   * Calls `changed` when the access of a caller to a session may have changed, until the returned
+   * function is called.
+   */
   onChange(
     project: string,
     session_id: string,
@@ -39,7 +52,7 @@ export interface SessionVisibility {
     changed: () => void,
   ): Promise<() => void>
 }
-/** Begin to look. */
+/** Returns the visibility check, with an empty cache. */
 export function openSessionVisibility({
   world,
   directory,
@@ -81,5 +94,5 @@ export function openSessionVisibility({
 }
 const missing = (resource: 'session' | 'interaction'): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
-/** Events of a channel that may change who reads it. */
+/** Events of a channel that may change who can read it. */
 const SIGHT: ReadonlySet<string> = new Set(['member.removed', 'channel.updated', 'channel.deleted'])

@@ -1,4 +1,7 @@
-/** What a session's followers are shown, before a stream spells it: the transcript as frames, or the older numbered events. */
+/**
+ * The changes that followers of a session are shown, independent of the stream format: transcript
+ * frames, or the older numbered events.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { SessionEvent, SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
@@ -7,7 +10,11 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 export type Change =
-  /** A stored frame as it was committed; `row`: the row that streams which it belongs to, as it is after it; `again`: it begins that row anew; `completes`: it ends a row of which so many blocks were shown by pieces; `began`: it is of a turn that had begun before. */
+  /**
+   * A stored frame as it was committed. `row`: the streaming row to which it belongs, in the state
+   * after it. `again`: it voids what that row has shown. `completes`: it ends a row of which this
+   * many blocks were shown in chunks. `began`: its turn had begun before.
+   */
   | {
       readonly kind: 'frame'
       readonly revision: number
@@ -18,60 +25,74 @@ export type Change =
       readonly completes?: number
       readonly began?: boolean
     }
-  /** Another stored event, of which no transcript knows; `row`: the message it speaks of. */
+  /** Another stored event, which is not part of the transcript; `row`: the message it refers to. */
   | {
       readonly kind: 'note'
       readonly event: SessionEvent
       readonly at: number
       readonly row?: TranscriptMessage
     }
-  /** A row that streams, whole: what it had before is void. `again`: pieces of it were shown before. */
+  /**
+   * A whole streaming row, which replaces everything shown of it before. `again`: chunks of it were
+   * shown before.
+   */
   | {
       readonly kind: 'row'
       readonly row: TranscriptMessage
       readonly again: boolean
       readonly at: number
     }
-  /** A piece of a row that streams. */
+  /** A chunk of a streaming row. */
   | { readonly kind: 'piece'; readonly preview: Preview; readonly appended?: Appended }
-/** What changed since a client's cursor, as it is now; `rows`: those that stream, with what they have shown so far; `begun`: turns of which the client was shown that they began. */
+/**
+ * The changes since a client's cursor, in their current state. `rows`: the streaming rows with
+ * their content so far. `begun`: the turns whose begin the client was already shown.
+ */
 export interface Caught {
   readonly page: TranscriptPage
   readonly rows: readonly TranscriptMessage[]
   readonly begun: ReadonlySet<string>
   readonly at: number
 }
-/** Why a stream is ended on purpose. */
+/** Why the server ends a stream. */
 export type End = 'idle' | 'rotate'
 
-/** One way to spell what happens. Texts are whole frames; an empty one shows nothing. */
+/**
+ * A stream format. The methods return the text of whole frames; an empty text means that nothing is
+ * sent.
+ */
 export interface Dialect {
   readonly name: 'v1' | 'v2'
   caught(caught: Caught): string
-  /** Everything up to a revision was given. */
+  /** Reports that everything up to a revision was sent. */
   ready(revision: number): string
   change(change: Change): string
   end(reason: End): string
-  /** Milliseconds for which a session without active turns is still followed. @param settled a turn was seen to end. */
+  /**
+   * Milliseconds for which a session without active turns is still followed.
+   * @param settled the client was shown the end of a turn.
+   */
   patience(settled: boolean): number
 }
 
-/** Whether a compaction is under way after an event; undefined: the event does not say. */
+/**
+ * Whether a compaction is in progress after an event; undefined if the event does not determine it.
+ */
 export const compacts = ({ type }: SessionEvent): boolean | undefined =>
   type === 'compaction.started' ||
   (type === 'compaction.created' || type === 'compaction.failed' ? false : undefined)
-/** Turns of a page that are under way and were not just queued. */
+/** The active turns of a page that are not queued. */
 export const begunOf = ({ active }: TranscriptPage): string[] =>
   active.filter(({ record }) => record.status !== 'queued').map(({ record }) => record.id)
-/** Whether a turn ends here. */
+/** Whether a change ends a turn. */
 export const endsTurn = (change: Change): boolean =>
   change.kind === 'frame' &&
   change.frame.type === 'turn.upsert' &&
   settledTurns.has(change.frame.status)
 
-/** Characters that some clients take for the end of a line, spelled so that none does. */
+/** Characters that some clients treat as line ends; they are escaped. */
 const LINES = /[\u0085\u2028\u2029]/g
-/** JSON on one line, whatever a reader takes for one. */
+/** Returns JSON on a single line, whichever line ends the client recognizes. */
 function oneLine(data: JsonObject): string {
   const json = JSON.stringify(data)
   return json.search(LINES) >= 0
@@ -81,6 +102,6 @@ function oneLine(data: JsonObject): string {
       )
     : json
 }
-/** One frame. */
+/** Returns the text of one frame. */
 export const spell = (event_type: string, data: JsonObject, id?: string | number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event_type}\ndata: ${oneLine({ event_type, ...data })}\n\n`

@@ -1,4 +1,7 @@
-/** The sessions that this gateway's clients follow: one follower, and one subscription, for each. */
+/**
+ * The sessions that clients of this gateway follow. All clients of a session share one follower and
+ * its subscriptions.
+ */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type {
   TranscriptPage,
@@ -18,20 +21,21 @@ interface Followed {
   close(): void
 }
 export interface FollowedSessions {
-  /** The follower of a session; it lives until everybody who asked for it has released it. */
+  /** Returns the follower of a session; it exists until every caller has released it. */
   hold(
     project: string,
     session_id: string,
   ): Pick<Followed, 'follower' | 'dialects'> & { release(): void }
-  /** End every client. */
+  /** Ends the streams of all clients. */
   stop(): void
 }
 
-/** Milliseconds between tries to get a page that is no older than its reader. */
+/** Milliseconds between attempts to get a page that is no older than its reader. */
 const BEHIND = [10, 50, 200, 500, 1000]
 /**
- * A page that is no older than its reader. "Committed by now" is what a view was told by the stream's leader, who may have been
- * replaced. A reader who stays ahead has a cursor from a time that was restored away, and is given what there is.
+ * Repeats a query until the page is no older than its reader. A view learns the last committed
+ * entry from the stream's leader, which may have been replaced since. A reader that stays ahead has
+ * a cursor from before the restore of a backup, and gets the page as it is.
  */
 export async function patient(
   ask: () => Promise<TranscriptPage | Refusal>,
@@ -44,7 +48,10 @@ export async function patient(
   }
   return ask()
 }
-/** Ask for a page of a transcript. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
+/**
+ * Queries a page of a transcript. `fresh`: the page must contain everything up to this cursor;
+ * absent: everything committed by now.
+ */
 export const askPage = (
   world: World,
   project: string,
@@ -59,7 +66,7 @@ export const askPage = (
     (ms) => new Promise((resolve) => world.later(ms, resolve)),
   )
 
-/** No sessions yet. */
+/** Returns an empty set of followed sessions. */
 export function openFollowedSessions(world: World): FollowedSessions {
   const followed = new Map<string, Followed>()
   const { age, idle } = world.settings.sessions

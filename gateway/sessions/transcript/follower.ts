@@ -1,16 +1,19 @@
 /**
- * One session for many clients: what changed after a cursor, every commit, and pieces of the model's text in between.
+ * Follows one session for many clients: the changes after a cursor, every commit, and chunks of the
+ * model's text in between.
  *
  * Invariants:
- * G1. All joined clients have been given everything up to `#head`, and what streams exactly as `#live` has it: so one text of a
- *     change does for all of them.
- * G2. A client joins in one step with a page that reaches exactly `#head`, in cursor and revision. A page behind the head is
- *     sent, and the next one asked for; a page ahead of it first moves the head for all clients.
- * G3. An entry whose `prev` lies beyond the head shows a gap: the view is asked for what changed since. What was heard of is
- *     asked for by its cursor, so nothing falls between.
- * G4. A client that does not read, or has had its stream for long, is ended with `rotate` and comes back with its cursor:
- *     nothing is buffered, nothing skipped.
- * G5. `idle` is said when the view, asked anew, knows of no active turn either.
+ * G1. Every joined client has received everything up to `#head`, and the streaming rows exactly as
+ *     in `#live`. So one text of a change serves all of them.
+ * G2. A client joins in one synchronous step, with a page that ends exactly at `#head`, in cursor
+ *     and revision. A page behind the head is sent, and the next page is queried. A page ahead of
+ *     the head first advances the head for all clients.
+ * G3. An entry whose `prev` lies beyond the head reveals a gap: the view is queried for the changes
+ *     since the head. The query names the highest cursor received, so no entry is skipped.
+ * G4. The stream of a client that does not read, or has been connected for long, ends with
+ *     `rotate`, and the client reconnects with its cursor. Nothing is buffered and nothing is
+ *     skipped.
+ * G5. `idle` is sent only after a new query of the view has found no active turn either.
  */
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -27,20 +30,23 @@ import { begunOf, compacts, endsTurn, type Change, type Dialect, type End } from
 import { LiveRows } from './live.ts'
 import { readiness } from '../../streams/readable.ts'
 
-/** What a follower needs to know of its session and the world. Milliseconds. */
+/** The functions of the session and the node that a follower needs. Times are milliseconds. */
 export interface Ports {
-  /** A page. `fresh`: it must contain everything up to this cursor; absent: everything committed by now. */
+  /**
+   * Queries a page. `fresh`: the page must contain everything up to this cursor; absent: everything
+   * committed by now.
+   */
   ask(
     question: Omit<TranscriptQuestion, 'session_id'>,
     fresh?: number,
   ): Promise<TranscriptPage | Refusal>
-  /** Everything that a row has shown so far, when somebody publishes it. */
+  /** Returns everything that a row has shown so far; undefined without a publisher. */
   shown(message_id: string): Promise<Previewed | undefined>
   now(): number
   later(ms: number, run: () => void): () => void
-  /** How long a stream lasts before its client is asked to come back. */
+  /** How long a stream lasts before its client must reconnect. */
   readonly age: number
-  /** Count a client that was too slow, and frames that were written. */
+  /** Count a client that was too slow, and the changes that were written. */
   slow(): void
   given(changes: number): void
 }
@@ -48,9 +54,9 @@ interface Client {
   readonly sink: Sink
   readonly dialect: Dialect
   settled: boolean
-  /** Turns of which it was shown, before it joined, that they began. */
+  /** The turns whose begin the client was shown before it joined. */
   readonly begun: Set<string>
-  /** Stops the wait for the end of an idle stream. */
+  /** Cancels the timer that ends an idle stream. */
   idle: (() => void) | undefined
 }
 interface Head {
@@ -58,22 +64,22 @@ interface Head {
   revision: number
 }
 
-/** Things on a page, and rows of a transcript that is opened without a cursor. */
+/** The maximum items on a page, and the maximum rows of a transcript opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
-/** Milliseconds between questions that fail: the last one repeats. */
+/** Milliseconds between failed queries; the last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 
 export class SessionFollower {
   readonly #ports: Ports
   readonly #live = new LiveRows()
-  /** Every client, and those that have joined. */
+  /** All clients, and the clients that have joined. */
   readonly #all = new Set<Client>()
   readonly #clients = new Set<Client>()
-  /** Rows whose publisher is being asked. */
+  /** Queries of everything that a row has shown, in progress, by row. */
   readonly #seeking = new Map<string, { again: boolean; done: Promise<void> }>()
   readonly #active = new Set<string>()
   #compacting = false
-  /** Those of them that have begun: everybody who has joined was shown that. */
+  /** The active turns that have begun, as every joined client was shown. */
   #begun = new Set<string>()
   #head: Head | undefined
   #heard = 0
@@ -87,11 +93,11 @@ export class SessionFollower {
   get clients(): number {
     return this.#clients.size
   }
-  /** Rows that stream, as far as they were shown. */
+  /** The streaming rows, with their content so far. */
   get rows(): readonly TranscriptMessage[] {
     return this.#live.rows()
   }
-  /** The first page of a client. */
+  /** Queries the first page of a client. */
   first(from: {
     readonly after?: number
     readonly after_sequence?: number
@@ -102,7 +108,7 @@ export class SessionFollower {
     })
   }
 
-  /** Give a client everything from its first page on. */
+  /** Sends a client everything from its first page on. */
   async join(sink: Sink, dialect: Dialect, first: TranscriptPage): Promise<void> {
     const client: Client = {
       sink,
@@ -160,10 +166,14 @@ export class SessionFollower {
     this.#clients.add(client)
     this.#settle()
   }
-  /** Move the head to a page, or the page's reader behind it; then know what its rows have shown. */
+  /**
+   * Advances the head to this page if the page is ahead of it, and then fetches what the streaming
+   * rows have shown.
+   */
   async #reach(page: TranscriptPage): Promise<void> {
     const head = this.#head
-    // The newest part says nothing of what lies between it and the head.
+    // A page of the newest part (`after` −1) does not contain the changes between the head and its
+    // beginning.
     if (
       !head ||
       (page.last > head.cursor && page.after >= 0 && page.after <= head.revision && !this.#pulling)
@@ -175,7 +185,7 @@ export class SessionFollower {
     await Promise.all([...this.#seeking.values()].map(({ done }) => done))
   }
 
-  /** A committed entry. */
+  /** Handles a committed entry. */
   hear(placed: Placed): void {
     const last = lastCursor(placed)
     this.#heard = Math.max(this.#heard, last)
@@ -221,7 +231,7 @@ export class SessionFollower {
     this.#tell(changes)
     this.#settle()
   }
-  /** Pieces of what models say. */
+  /** Handles chunks of model output. */
   preview(pieces: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
@@ -234,14 +244,17 @@ export class SessionFollower {
     }
     this.#tell(changes)
   }
-  /** Everything up to a cursor is committed: resolves when it was fetched. */
+  /**
+   * Handles the report that everything up to a cursor is committed. Resolves when the follower has
+   * fetched it.
+   */
   notice(cursor: number): Promise<void> {
     this.#heard = Math.max(this.#heard, cursor)
     return (this.#pulling ??= this.#pull().finally(() => {
       this.#pulling = undefined
     }))
   }
-  /** Entries may have been lost: ask whether there is anything new. */
+  /** Queries the view for news, because entries may have been lost. */
   async check(): Promise<void> {
     this.#doubt = true
     while (this.#behind()) await this.notice(0)
@@ -251,13 +264,13 @@ export class SessionFollower {
       this.#head !== undefined && !this.#closed && (this.#heard > this.#head.cursor || this.#doubt)
     )
   }
-  /** End every client; they come back with their cursors. */
+  /** Ends the streams of all clients, which then reconnect with their cursors. */
   stop(): void {
     this.#closed = true
     for (const client of [...this.#all]) this.#finish(client, 'rotate')
   }
 
-  /** Bring the head to what was heard of. */
+  /** Advances the head to the highest cursor received. */
   async #pull(): Promise<void> {
     for (let failures = 0; this.#head && this.#behind(); ) {
       const heard = this.#heard
@@ -279,7 +292,9 @@ export class SessionFollower {
     this.#seekAll()
     this.#settle()
   }
-  /** Take a page for the new head; who has joined is given what it has beyond. */
+  /**
+   * Applies a page as the new head, and sends joined clients what it contains beyond the old head.
+   */
   #adopt(page: TranscriptPage): void {
     const before = this.#head
     if (before && !page.more && page.last <= before.cursor) return
@@ -314,7 +329,10 @@ export class SessionFollower {
       else this.#catchUp(client, rest, page.more ? [] : this.#live.rows(), begun)
     }
   }
-  /** Ask for everything a row has shown. One question at a time; a hole that is noticed meanwhile asks once more, for the answer may be older. */
+  /**
+   * Queries everything that a row has shown, one query at a time. A gap noticed during a query
+   * causes another one, because the answer may be older than the gap.
+   */
   #seek(id: string): Promise<void> {
     const under = this.#seeking.get(id)
     if (under) {
@@ -343,7 +361,7 @@ export class SessionFollower {
     this.#active[over ? 'delete' : 'add'](id)
     if (status !== 'queued') this.#begun[over ? 'delete' : 'add'](id)
   }
-  /** Write changes to everybody who has joined: one text for each dialect. */
+  /** Writes changes to all joined clients, with one text per stream format. */
   #tell(changes: readonly Change[]): void {
     if (this.#clients.size === 0 || changes.length === 0) return
     const ended = changes.some(endsTurn)
@@ -372,7 +390,10 @@ export class SessionFollower {
     client.sink.end()
   }
 
-  /** Nothing is under way: clients are let go after their patience. Something is: they stay. */
+  /**
+   * Starts the idle timer of each client that has nothing to wait for, and stops the timers of the
+   * others.
+   */
   #settle(): void {
     for (const client of this.#clients) {
       if (this.#keeps(client)) {
@@ -385,7 +406,10 @@ export class SessionFollower {
         )
     }
   }
-  /** A client that waits for turns is shown the end of a compaction; one that saw its turn end waits for nothing. */
+  /**
+   * Whether a client has something to wait for: an active turn or, if the client has not yet seen a
+   * turn end, a compaction.
+   */
   #keeps = ({ settled }: Client) => this.#active.size > 0 || (this.#compacting && !settled)
   async #idle(client: Client): Promise<void> {
     await this.check()

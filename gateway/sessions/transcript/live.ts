@@ -1,6 +1,6 @@
 /**
- * The rows of a session that stream, as a follower knows them: what is stored of each, and what has been shown of those of
- * which nothing is stored yet. See previews.ts of the protocol for which pieces count.
+ * The streaming rows of a session in a follower: the stored content of each, and the shown content
+ * of rows without stored content. See previews.ts of the protocol for the chunks that count.
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { Changed } from '../../../protocol/sessions/transcript/pages.ts'
@@ -14,7 +14,10 @@ import {
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
-/** `shown`: the piece goes on what is there; `hole`: pieces before it are missing; `void`: it does not count. */
+/**
+ * `shown`: the chunk continues the known content; `hole`: chunks before it are missing; `void`: it
+ * does not count.
+ */
 interface Heard {
   readonly as: 'shown' | 'hole' | 'void'
   readonly appended?: Appended
@@ -22,25 +25,27 @@ interface Heard {
 }
 interface Live {
   row: TranscriptMessage
-  /** Of the `message.upsert` that began it. */
+  /** The revision of the `message.upsert` that began the row. */
   begun: number
 }
-/** What a stored frame did to the rows that stream. */
+/** The effect of a stored frame on the streaming rows. */
 interface Applied {
   readonly row?: TranscriptMessage
-  /** It begins a row anew, or stores blocks where pieces were shown: what was shown is void. */
+  /**
+   * The frame restarts a row, or stores blocks where chunks were shown: the shown content is void.
+   */
   readonly void?: boolean
-  /** It ends a row of which so many blocks were shown, piece by piece. */
+  /** The frame ends a row of which this many blocks were shown in chunks. */
   readonly completes?: number
 }
 
 export class LiveRows {
   readonly #rows = new Map<string, Live>()
   readonly #shown = new Map<string, Previewed>()
-  /** Rows whose publisher was asked, by id and beginning. */
+  /** Rows whose publisher was queried, by id and begin. */
   readonly #sought = new Set<string>()
 
-  /** Replace all rows by what a view has; what was shown of a row before it was begun anew is void. */
+  /** Replaces all rows by those of a view. Content shown before a row was restarted is void. */
   set(rows: readonly Changed<TranscriptMessage>[]): void {
     this.#rows.clear()
     for (const { revision, record } of rows)
@@ -51,7 +56,7 @@ export class LiveRows {
     for (const key of [...this.#sought]) if (!begun.has(key)) this.#sought.delete(key)
   }
 
-  /** Apply a stored frame. */
+  /** Applies a stored frame. */
   apply(frame: SessionFrame, revision: number): Applied {
     switch (frame.type) {
       case 'message.upsert': {
@@ -101,11 +106,11 @@ export class LiveRows {
     return { row: live.row, void: this.#shown.delete(id) }
   }
 
-  /** Rows as they are now, with what they have shown. */
+  /** The current rows, with the content they have shown. */
   rows(): TranscriptMessage[] {
     return [...this.#rows.keys()].map((id) => this.#composed(id))
   }
-  /** The row that streams which has this tool use. */
+  /** The streaming row that contains this tool use. */
   rowOf(tool_use: string): TranscriptMessage | undefined {
     for (const { row } of this.#rows.values())
       if (row.content.some((block) => block.type === 'tool_use' && block.id === tool_use))
@@ -116,13 +121,13 @@ export class LiveRows {
     const { row } = this.#rows.get(id) as Live
     return compose(row, this.#shown.get(id))
   }
-  /** A row of which nothing is stored but that it was begun. */
+  /** Returns a row if nothing is stored of it except its begin. */
   #open(id: string): Live | undefined {
     const live = this.#rows.get(id)
     return live?.row.content.length === 0 ? live : undefined
   }
 
-  /** A piece arrived. */
+  /** Handles a chunk. */
   hear(preview: Preview): Heard {
     const live = this.#open(preview.message_id)
     const shown = this.#shown.get(preview.message_id)
@@ -149,7 +154,10 @@ export class LiveRows {
       ...(shown && !same && shown.content.length > 0 && { reset: live.row }),
     }
   }
-  /** Everything that a row has shown arrived. The row as it is then, when that is more than was known; `again`: pieces were shown before. */
+  /**
+   * Applies everything that a row has shown. Returns the new row if that is more than was known;
+   * `again`: chunks were shown before.
+   */
   take(given: Previewed): { readonly row: TranscriptMessage; readonly again: boolean } | undefined {
     const live = this.#open(given.message_id)
     const shown = this.#shown.get(given.message_id)
@@ -165,7 +173,7 @@ export class LiveRows {
       again: shown !== undefined && shown.content.length > 0,
     }
   }
-  /** Rows that may have shown something before anybody here listened; each is named once. */
+  /** Rows that may have shown content before this follower listened; each row is returned once. */
   unsought(): string[] {
     return [...this.#rows].flatMap(([id, { begun }]) => {
       const key = `${id} ${begun}`
@@ -176,6 +184,6 @@ export class LiveRows {
   }
 }
 
-/** A row that streams with what it has shown, as long as nothing of it is stored. */
+/** A streaming row with its shown content, as long as it has no stored content. */
 export const compose = (row: TranscriptMessage, shown: Previewed | undefined): TranscriptMessage =>
   row.content.length === 0 && shown ? { ...row, content: [...shown.content] } : row

@@ -1,17 +1,24 @@
-/** What the older stream tells of stored events that are no frames: nudges, compactions, results of tools. */
+/**
+ * The older stream's events for stored events that are not transcript frames: nudges, compactions,
+ * and results of tools.
+ */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { KnownResult } from '../../../protocol/sessions/commands.ts'
 import type { SessionNudge, TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
-/** An event of the older stream; with an id it is a place to come back to. */
+/** An event of the older stream. A client can resume after an event with an id. */
 export interface Told {
   readonly type: string
   readonly data: JsonObject
   readonly id?: number
 }
 
-/** What is told of an event, if anything. @param at Unix milliseconds. @param row the message that it speaks of. */
+/**
+ * Returns the older stream's event for a stored event, if there is one.
+ * @param at Unix milliseconds.
+ * @param row the message that the event refers to.
+ */
 export function told(
   event: SessionEvent,
   at: number,
@@ -96,7 +103,7 @@ function nudge({
     data: { nudge_id, turn_id: turn.id, delivery, status },
   }
 }
-/** What a call came to. @param at Unix milliseconds. */
+/** The result of a tool call. @param at Unix milliseconds. */
 export function cameTo(
   { turn_id, tool_name, result: { tool_use_id, content = '', is_error = false } }: KnownResult,
   at: number,

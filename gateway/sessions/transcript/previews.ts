@@ -1,9 +1,13 @@
 /**
- * Publishing what models say while they say it, for whoever holds the generation: the gateway of its worker, or the executor.
- * Each generation has one publisher per attempt; it learns once which row it writes, numbers the pieces, and keeps the whole for
- * those who come later. Nothing here is stored, and nothing waits for it. Pieces of a session that come together are sent
- * together, except for the first, which people wait for: so a process that is late catches up in few messages and writes. What
- * a step of a run has asked for is sent to those who follow the run as well.
+ * Publishes model output while it is generated. The publisher is the process that runs the
+ * generation: the gateway of its worker, or the executor.
+ *
+ * Each attempt of a generation has one publisher. It queries once which row the generation writes,
+ * numbers the chunks, and retains the whole output for followers that join later. Nothing is
+ * stored, and nothing waits for the output. Chunks of a session that arrive together are sent
+ * together, except the first one, for which people wait: a process that lags catches up with few
+ * messages and writes. Output requested by a step of a run is also sent to the followers of the
+ * run.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
@@ -18,7 +22,8 @@ import {
 import type { World } from '../../ports.ts'
 
 /**
- * A generation under way. `attempt` tells a later attempt at the same job apart, such as its lease token.
+ * A generation in progress. `attempt` distinguishes attempts of the same job, for example by the
+ * lease token.
  */
 interface Generation {
   readonly project: string
@@ -29,18 +34,22 @@ interface Generation {
   readonly model?: string
 }
 export interface Previews {
-  /** Show a piece: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients of the older stream. @param sequence the worker's own count; what is not above the last one is dropped. */
+  /**
+   * Publishes a chunk: `{text}` or `{type: 'thinking', thinking}`; other shapes reach only clients
+   * of the older stream.
+   * @param sequence the worker's own counter; a chunk that does not exceed the last one is dropped.
+   */
   publish(generation: Generation, delta: JsonObject, sequence?: number): void
-  /** The attempt is over, however: what it showed is forgotten. */
+  /** The attempt has ended, with any outcome: its output is discarded. */
   end(job_id: string, attempt?: string): void
-  /** Forget everything. */
+  /** Discards everything. */
   stop(): void
 }
 type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 
-/** Milliseconds without a piece after which a generation is forgotten. */
+/** Milliseconds without a chunk after which a generation is discarded. */
 const SILENCE = 300_000
-/** Characters that a piece counts for besides its own. */
+/** Characters that a chunk counts in addition to its content. */
 const PIECE = 8
 interface Piece {
   readonly delta: JsonObject
@@ -49,30 +58,32 @@ interface Piece {
 }
 interface Publisher {
   readonly generation: Generation
-  /** Pieces that wait until it is known which row is written. */
+  /** Chunks that wait until it is known which row the generation writes. */
   readonly waiting: Piece[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
   run_id: string | undefined
   size: number
-  /** The worker's count of its last piece. */
+  /** The worker's counter of the last chunk. */
   last: number
-  /** When its last piece came. */
+  /** When the last chunk arrived. */
   touched: number
   unsubscribe: () => void
   forget: () => void
 }
 
-/** Characters of a piece, nearly: most are one text. */
+/** The approximate number of characters of a chunk; most chunks are a single text. */
 const sizeOf = ({ text, ...more }: JsonObject): number =>
   PIECE +
   (typeof text === 'string' ? text.length : 0) +
   (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
-/** No generations yet. */
+/** Returns a set of publishers, initially empty. */
 export function openPreviews(world: Ports): Previews {
   const publishers = new Map<string, Publisher>()
-  /** Pieces that are sent at the end of this turn, by project and session or run. */
+  /**
+   * Chunks that are sent at the end of this turn of the event loop, by project and session or run.
+   */
   let gathered = new Map<
     string,
     { readonly project: string; readonly followed: string; readonly pieces: Preview[] }
@@ -151,7 +162,8 @@ export function openPreviews(world: Ports): Previews {
     if (publisher.state !== 'asking') return
     if (answer === undefined || isRefusal(answer)) return drop(key)
     if (answer === null) {
-      // Nobody is shown this one: a compaction, or one that nobody waits for any more.
+      // No row shows this output: it belongs to a compaction, or to a generation that is no longer
+      // needed.
       publisher.state = 'mute'
       publisher.waiting.length = 0
       return
@@ -197,7 +209,7 @@ export function openPreviews(world: Ports): Previews {
         void begin(key, publisher)
       }
       publisher.touched = piece.at
-      // A piece that comes again, or late, was shown already or is missed for good.
+      // A repeated or late chunk was shown already or is lost.
       if (sequence !== undefined && sequence <= publisher.last) return
       publisher.last = sequence ?? publisher.last
       if (publisher.state === 'open') send(publisher, piece)

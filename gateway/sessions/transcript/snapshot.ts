@@ -1,4 +1,7 @@
-/** The transcript as pages, and what a turn shows right now: what views have, with what models are saying. */
+/**
+ * The transcript in pages, and the uncommitted content of a turn: the content of the views,
+ * combined with current model output.
+ */
 import type { LiveTurn } from '../../../protocol/sessions/transcript/rows.ts'
 import { settledStatuses } from '../../../protocol/interactions/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -24,7 +27,7 @@ import { compose } from './live.ts'
 import { knownResults } from '../results.ts'
 import { callsOf, preview } from './v1.ts'
 
-/** Rows that stream, with what they have shown so far. */
+/** Streaming rows, with the content they have shown so far. */
 const shown = (
   world: World,
   project: string,
@@ -42,7 +45,7 @@ const shown = (
 
 interface Wanted {
   readonly after?: number
-  /** The revision at which the pages end, fixed by the first of them. */
+  /** The revision at which the pages end; the first page determines it. */
   readonly until?: number
   readonly limit: number
 }
@@ -51,7 +54,7 @@ const pageBinding = (project: string, session_id: string) => ({
   route: 'session.transcript.page',
   filters: { session_id },
 })
-/** What is asked for: a token alone says everything, and wins over a cursor. */
+/** The requested page. A page token defines it completely, and takes precedence over a cursor. */
 function wanted(
   edge: Edge,
   { query }: Call,
@@ -67,7 +70,7 @@ function wanted(
     const opened = openCursor(edge.world, pageBinding(project, session_id), page_token)
     if (isRefusal(opened))
       return refuseFields({ field: 'page_token', message: 'is no page of this transcript' })
-    // A token of an earlier release has no cut.
+    // A token of an earlier release contains no end revision.
     const [after, of, until] = opened.position as [number, number, number?]
     return { after, limit: of, ...(until !== undefined && { until }) }
   }
@@ -76,7 +79,7 @@ function wanted(
   return isRefusal(opened) ? opened : { after: opened.revision, limit }
 }
 
-/** A page of the transcript. */
+/** Returns a page of the transcript. */
 export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapshot | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)
@@ -90,7 +93,8 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
   return {
     messages: [...page.messages.map(({ record }) => record), ...live],
     turns: turnsOf(page, live),
-    // A cursor of a page that is not the last covers the open questions up to it, too.
+    // The resume cursor of a page that is not the last also covers the open questions up to it, so
+    // the page includes them.
     interactions: page.more
       ? page.interactions.flatMap(({ record }) =>
           settledStatuses.has(record.status) ? [] : [record],
@@ -107,7 +111,10 @@ export async function snapshot(edge: Edge, call: Call): Promise<TranscriptSnapsh
     }),
   }
 }
-/** Turns that changed, with those that go on where they are wanted: without a cursor all, else those of rows that stream. */
+/**
+ * The turns that changed, and further active turns: all of them without a cursor, otherwise those
+ * of streaming rows.
+ */
 function turnsOf(
   { after, turns, active }: TranscriptPage,
   live: readonly TranscriptMessage[],
@@ -120,7 +127,7 @@ function turnsOf(
   return [...more, ...turns].map(({ record }) => transcriptTurn(record))
 }
 
-/** What a turn shows and has not committed, as events of the older stream. */
+/** The uncommitted content of a turn, as events of the older stream. */
 export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refusal> {
   const { world } = edge
   const project = scopeId(edge, call)

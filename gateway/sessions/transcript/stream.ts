@@ -1,4 +1,7 @@
-/** Streams of sessions: where a client begins, in either version, and the answer of a command that is a stream. */
+/**
+ * Streams of sessions in both formats: where a client's stream starts, and commands that are
+ * answered with a stream.
+ */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { scopeId, operationOf, type Call, type Edge } from '../../call.ts'
@@ -16,7 +19,10 @@ interface Start {
   readonly from: { readonly after?: number; readonly after_sequence?: number }
 }
 
-/** The place to begin: of the transcript the query wins over the header; of the older stream the larger number. */
+/**
+ * The position at which a stream starts. For the transcript, the query takes precedence over the
+ * header; for the older stream, the larger number applies.
+ */
 const starts: Readonly<
   Record<string, (edge: Edge, call: Call, session_id: string) => Start | Refusal>
 > = {
@@ -45,10 +51,10 @@ const starts: Readonly<
     }
   },
 }
-/** Whether a row is a stream of a session. */
+/** Whether an operation is a stream of a session. */
 export const isSessionStream = (name: string): boolean => Object.hasOwn(starts, name)
 
-/** Open the stream that a row asks for. */
+/** Opens the stream that an operation requests. */
 export async function runSessionStream(
   edge: Edge,
   sessions: FollowedSessions,
@@ -78,7 +84,8 @@ async function follow(
   }
   const guard = guardOf(edge, call, () => sink.end())
   const sink: Sink = openStream(edge.world, exchange, ': keepalive', () => void guard.look())
-  // A session that was found by its key is of no channel: such keys are refused.
+  // A session found by its key belongs to no channel, because requests with keys of channels are
+  // refused.
   const sight =
     sessionReferenceOf(call.slots, operationOf(call)) &&
     edge.sight.onChange(scopeId(edge, call), session_id, call.caller, () => void guard.look())
@@ -92,7 +99,10 @@ async function follow(
     .then(() => (version === 'v1' ? catchUp() : undefined))
   return undefined
 
-  /** Results that were known before the stream was opened; one that comes meanwhile may come twice. */
+  /**
+   * Sends results that were known before the stream was opened; a result that arrives meanwhile may
+   * be sent twice.
+   */
   async function catchUp(): Promise<void> {
     const results = await knownResults(edge.world, scopeId(edge, call), session_id, () =>
       sink.closed ? [] : follower.rows,
@@ -102,14 +112,20 @@ async function follow(
   }
 }
 
-/** Whether a command that starts a turn is to be answered with the turn itself. */
+/**
+ * Whether the caller wants a command that starts a turn to be answered with the stream of that
+ * turn.
+ */
 export const wantsStream = ({ row, incoming }: Call): boolean =>
   row.verb === 'command' &&
   row.shape.stream === 'accept' &&
   (incoming.header('accept') ?? '')
     .split(',')
     .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
-/** The answer of such a command as the older stream, from its input on. A refusal stays what it is. */
+/**
+ * Answers such a command with the older stream, starting at its input. A refusal is returned
+ * unchanged.
+ */
 export async function streamed(
   edge: Edge,
   sessions: FollowedSessions,

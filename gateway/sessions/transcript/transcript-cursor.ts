@@ -1,4 +1,7 @@
-/** Cursors of transcripts: a revision of a session, sealed to it. Equal revisions have equal texts. */
+/**
+ * Cursors of transcripts: a revision of a session, sealed for that session. Equal revisions have
+ * equal texts.
+ */
 import type { Refusal } from '../../../protocol/errors.ts'
 import { openCursor, sealCursor } from '../../http/cursor.ts'
 import type { World } from '../../ports.ts'
@@ -15,9 +18,7 @@ export const sealTranscriptCursor = (
   session_id: string,
   revision: number,
 ): string => sealCursor(world, binding(project, session_id), revision)
-/**
- * The revision of a cursor of this session, or the refusal of any other text.
- */
+/** The revision of a cursor of this session; any other text is refused. */
 export function openTranscriptCursor(
   world: Pick<World, 'seal'>,
   project: string,

@@ -1,7 +1,8 @@
 /**
- * The older stream: messages by number, and beside them best-effort events that are no cursors. A live row is shown as pieces,
- * and, when they could not be followed, as a preview of the whole. What the contract leaves open: `live_sequence` is null or
- * absent, because no gateway counts what others publish; nothing is dropped without `session.resync` or an end.
+ * The older stream: messages with numbers as cursors, and best-effort events without cursors. A
+ * streaming row is shown in chunks or, when chunks were missed, as a preview of the whole row.
+ * Where the contract leaves a choice: `live_sequence` is null or absent, because a gateway does not
+ * count the events of other publishers, and nothing is dropped without `session.resync` or an end.
  */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { rowIn } from '../../../protocol/sessions/events.ts'
@@ -11,7 +12,7 @@ import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/s
 import { spell, type Caught, type Change, type Dialect } from './change.ts'
 import { told } from './notes.ts'
 
-/** A row of the log as an event. @param summing of a summary. */
+/** A row of the transcript as an event. @param summing details of the compaction, for a summary. */
 function said(
   {
     id: message_id,
@@ -36,7 +37,7 @@ function said(
     return ['compaction.created', { ...summing, ...base, covers_through_sequence }]
   return [role === 'assistant' ? 'agent.message' : 'user.message', base]
 }
-/** What a status of a turn is called. */
+/** The event for a turn's status, if there is one. */
 function moved({
   id: turn_id,
   status,
@@ -63,7 +64,7 @@ function moved({
       return undefined
   }
 }
-/** A row that streams, whole. */
+/** A preview of a whole streaming row. */
 export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   id: row.id,
   session_id: row.session_id,
@@ -75,7 +76,7 @@ export const preview = (row: TranscriptMessage, at: number): JsonObject => ({
   metadata: { ...row.metadata, response_message_index: row.turn_index },
   emitted_at: timestamp(at),
 })
-/** The calls of a row that streams. */
+/** The tool calls of a streaming row. */
 export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): JsonObject[] =>
   content.flatMap((block) =>
     block.type === 'tool_use'
@@ -91,7 +92,11 @@ export const callsOf = ({ content, turn_id }: TranscriptMessage, at: number): Js
       : [],
   )
 
-/** @param idle milliseconds for which a session without active turns is followed, when none was seen to end. */
+/**
+ * The older stream's format.
+ * @param idle milliseconds for which a session without active turns is followed, if the client was
+ * not shown the end of a turn.
+ */
 export function numberedDialect(session_id: string, idle: number): Dialect {
   const event = (type: string, data: JsonObject, id?: number): string =>
     spell(type, { session_id, ...data }, id)
@@ -107,7 +112,7 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       : `${event('session.message.preview', preview(row, at))}${callsOf(row, at)
           .map((call) => event('tool.call', call))
           .join('')}`
-  /** A turn begins once, however often it goes on. */
+  /** The start of a turn is sent only once, even if the turn resumes. */
   const goesOn = (record: TurnUpsert, began: boolean): string =>
     began && record.status === 'running' ? '' : turn(record)
   const caught = ({ page: { messages, turns, active, more }, rows, begun, at }: Caught): string => {
@@ -137,7 +142,8 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
       case 'message.upsert': {
         if (given.status === 'streaming')
           return again && row ? event('session.message.preview', preview(row, at)) : ''
-        // The summary of a compaction is told with the event that follows it, which knows more.
+        // The summary of a compaction is sent with the event that follows it, which has more
+        // details.
         return given.role === 'compaction' ? '' : final(rowIn(given))
       }
       case 'turn.upsert': {

@@ -1,6 +1,7 @@
 /**
- * The transcript stream: upserts, blocks, pieces. An id stands on frames behind which everything up to its revision was given:
- * turns, questions and final rows as they happen, and the last of a batch; never on what streams.
+ * The transcript stream: upserts, blocks and chunks. A frame has an id only if everything up to its
+ * revision was sent before it: turns, questions and final rows as they happen, and the last frame
+ * of a batch. Streaming content never has one.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
@@ -8,20 +9,27 @@ import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { spell, type Caught, type Dialect } from './change.ts'
 
-/** How a frame is a place to come back to. */
+/** Whether a client can resume after a frame. */
 const isPlace = (frame: SessionFrame): boolean =>
   frame.type === 'turn.upsert' ||
   frame.type === 'interaction.upsert' ||
   (frame.type === 'message.upsert' && frame.status === 'final')
 
-/** @param seal makes the cursor of a revision. @param idle milliseconds for which an idle session is still followed. */
+/**
+ * The format of the transcript stream.
+ * @param seal returns the cursor of a revision.
+ * @param idle milliseconds for which an idle session is still followed.
+ */
 export function transcriptDialect(
   session_id: string,
   seal: (revision: number) => string,
   idle: number,
 ): Dialect {
   const row = (message: TranscriptMessage): string => spell('message.upsert', message as JsonObject)
-  /** Turns that go on, rows by number, turns that ended, questions; the last of them is a place. */
+  /**
+   * The frames of a page: active turns, rows by number, ended turns, and questions. The last of
+   * them has an id.
+   */
   const caught = ({ page, rows }: Caught): string => {
     const { after, through, messages, turns, interactions, active, pending } = page
     const goingOn = active.filter(({ revision }) => revision > after)
@@ -53,7 +61,7 @@ export function transcriptDialect(
           const { frame } = change
           const { type, ...data } =
             frame.type === 'message.upsert' ? { type: frame.type, ...rowIn(frame) } : frame
-          // A whole block supersedes the pieces of it that were sent.
+          // A whole block replaces the chunks of it that were sent.
           const blocks =
             frame.type === 'message.upsert'
               ? frame.content.slice(0, change.completes ?? 0).map((block, content_index) =>
