@@ -1,10 +1,11 @@
 /**
- * The stream of one channel: pages from the view, live entries from the channel's owner; one subscription per channel and
- * gateway, whatever the number of clients.
+ * The stream of one channel: pages from the view, and live entries from the channel's owner. A
+ * gateway has one subscription per channel, for any number of clients.
  *
- * Invariant: nobody is given an event that was committed after they lost sight of the channel. Who may see it is part of
- * the very sequence that is followed, so every stream keeps that knowledge from its own frames, beginning with what the
- * view said as of a cursor, and ends itself at the event that takes the sight away.
+ * Invariant: no client receives an event that was committed after the client lost access to the
+ * channel. The followed sequence itself contains the events that change access. So every stream
+ * derives access from its own frames, starting with the view's answer as of a cursor, and ends at
+ * the event that revokes access.
  */
 import {
   channelEventRecord,
@@ -25,9 +26,9 @@ import type { World } from '../ports.ts'
 import type { Sink } from '../http/respond.ts'
 import { frame } from './sse.ts'
 
-/** Events asked for at once. */
+/** Events per query. */
 const PAGE = 100
-/** Events that are shown as the view tells them, because the entry has only what changed. */
+/** Events that are read from the view, because their entry contains only the changes. */
 const told: ReadonlySet<string> = new Set(['message.updated', 'channel.updated'])
 
 const itemOf = (record: ChannelEventRecord): Item => ({
@@ -35,7 +36,7 @@ const itemOf = (record: ChannelEventRecord): Item => ({
   frame: frame(record.event_type, record, record.sequence),
 })
 
-/** What an entry of a channel shows that carries all there is to show. */
+/** The items of an entry whose events contain everything to show. */
 function itemsOf({ cursor, entry }: Placed): Item[] {
   const at = timestamp(entry.origin.at)
   return (entry.events as readonly ChannelEvent[]).flatMap((event, index) => {
@@ -64,7 +65,9 @@ function itemsOf({ cursor, entry }: Placed): Item[] {
   })
 }
 
-/** The events of a channel; asking refuses `not_found` when the project has no such channel. */
+/**
+ * The events of a channel; a query refuses with `not_found` when the project has no such channel.
+ */
 export function channelSource(world: World, project: string, id: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
     const page = (await world.view(
@@ -110,7 +113,7 @@ export function channelSource(world: World, project: string, id: string): Source
 }
 
 type Access = Exclude<ViewQuestions['channel_access']['reply'], Refusal>
-/** Whether the caller may follow the channel of the path, as of now. */
+/** The caller's current access to the channel of the path, or a refusal. */
 export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
   (await edge.world.view(scopeId(edge, call), 'channel_access', {
     id: call.slots['id'] ?? '',
@@ -119,7 +122,10 @@ export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal
 
 const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
 
-/** A sink that ends itself at the event by which its client loses sight of the channel. That event is the last it is given. */
+/**
+ * Returns a sink that ends itself at the event that revokes its client's access to the channel.
+ * That event is the last one written.
+ */
 export function watched(sink: Sink, me: string, access: Access): Sink {
   let { private: closed, member } = access
   const learn = (text: string): void => {
@@ -152,7 +158,10 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
   }
 }
 
-/** Most pieces have nothing but messages, and are passed on as they are. */
+/**
+ * Whether a chunk may contain an event that changes access. Most chunks contain only messages and
+ * are written unchanged.
+ */
 const mayChangeSight = (piece: string | Uint8Array): boolean =>
   SIGNS.some((sign) =>
     typeof piece === 'string'
@@ -160,6 +169,9 @@ const mayChangeSight = (piece: string | Uint8Array): boolean =>
       : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).includes(sign),
   )
 const SIGNS = ['\nevent: member.', '\nevent: channel.'] as const
-/** The frames of a piece, each with the empty line that ends it: there is none within a frame. */
+/**
+ * The frames of a chunk, each with its final empty line; no frame contains an empty line before
+ * that.
+ */
 const framesOf = (piece: string | Uint8Array): string[] =>
   (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split(/(?<=\n\n)/)

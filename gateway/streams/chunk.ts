@@ -1,10 +1,11 @@
 /**
- * Items on their way to many clients: joined into pieces, made once for all of them, because each write is a call to the system.
- * A piece stays small beside what a client may leave unread, so that a slow one is noticed between two.
+ * Joins items into chunks, which are built once for all clients, because each write is a system
+ * call. A chunk is small compared with the limit of a client's unread data, so that a slow client
+ * is detected between two chunks.
  */
 import { WHOLE } from '../http/respond.ts'
 
-/** Something to show: its cursor and its bytes. */
+/** An item of a sequence: its cursor and its bytes. */
 export interface Item {
   readonly cursor: number
   readonly frame: string
@@ -12,12 +13,15 @@ export interface Item {
 /** Items that are written together. */
 export interface Chunk {
   readonly items: readonly Item[]
-  /** Cursors of the first and the last of them. */
+  /** Cursors of the first and the last item. */
   readonly first: number
   readonly last: number
   readonly content: string | Uint8Array
 }
-/** Characters of a piece after which the next one begins: with most last items it is still written at once. */
+/**
+ * Characters after which a chunk ends. The margin below `WHOLE` lets a chunk with most last items
+ * still be written in one piece.
+ */
 const SIZE = WHOLE - 1000
 
 const chunkOf = (items: readonly Item[], encoded: boolean): Chunk => {
@@ -31,7 +35,10 @@ const chunkOf = (items: readonly Item[], encoded: boolean): Chunk => {
   }
 }
 
-/** Join items. @param encoded into bytes, which pays when many clients get them. */
+/**
+ * Joins items into chunks.
+ * @param encoded whether to encode them as bytes, which pays off for many clients.
+ */
 export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
   const pieces: Chunk[] = []
   let from = 0
@@ -46,7 +53,7 @@ export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
   return pieces
 }
 
-/** What of a piece lies behind a cursor. */
+/** The part of a chunk after a cursor. */
 export const chunkAfter = ({ items }: Chunk, after: number): Chunk =>
   chunkOf(
     items.filter(({ cursor }) => cursor > after),

@@ -1,6 +1,7 @@
 /**
- * The project-wide stream of run events as a sequence to follow. What happens to any run or queue of the project is only a
- * sign that there is something new: the frames come from the view, which gives them their order.
+ * The project-wide stream of run events as a sequence to follow. Commits of any run or queue of the
+ * project only signal that there is something new. The frames come from the view, which determines
+ * their order.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
@@ -10,10 +11,10 @@ import type { World } from '../ports.ts'
 import { frameOf } from './sse.ts'
 import type { Source } from './followers.ts'
 
-/** Frames of a page; and of one for followers that have fallen behind. */
+/** Frames per page: usually, and for followers that lag behind. */
 const PAGE = { usual: 200, long: 2000 } as const
 
-/** Frames of one event share its cursor: they are shown together or not at all. */
+/** The frames of one event share its cursor and form one item, so that they are never split. */
 function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
   const items: Item[] = []
   for (const { seq, type, json } of events) {
@@ -32,7 +33,8 @@ export function feedSource(world: World, project: string): Source {
   return {
     key: `feed ${project}`,
     comment: ':keepalive',
-    // Whatever is new is given as soon as the view has it: to wait for all that was heard of would be to lag twice as far.
+    // The query requires only the next position, so that new events are returned as soon as the
+    // view has them. Waiting for everything announced would double the lag.
     ask: async (after, fresh, behind) => {
       const page = await ask(
         after,
@@ -57,7 +59,8 @@ export function feedSource(world: World, project: string): Source {
         ? page
         : { items: [], last: page.last, ended: false, oldest: 0, more: false }
     },
-    // One question is asked at a time, and what is heard of meanwhile becomes the next one: under load, many signs share it.
+    // The follower runs one query at a time. Signals that arrive meanwhile cause one more query, so
+    // under load many signals share a query.
     subscribe: (follower: Follower) => world.moved(project, (cursor) => follower.notice(cursor)),
   }
 }

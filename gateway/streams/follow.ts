@@ -1,17 +1,21 @@
 /**
- * Following one sequence of committed events for many clients: each is first given what the view has, then goes on live.
+ * Follows one sequence of committed events for many clients: each client first receives what the
+ * view has, and then live entries.
  *
  * Invariants:
- * F1. Every client gets every item after its cursor once, in order: `sent` is the last position it was given, and an item at
- *     or below it is never written again.
- * F2. All of `#live` have been given everything up to `#head`. An entry whose `prev` lies beyond `#head` shows a gap: the view
- *     is asked for what lies between, once for all of them.
- * F3. A client joins `#live` only when the view's answer reaches everything heard of when it was asked. The subscription to
- *     live entries is older than the question, so nothing falls between.
- *     A page counts only up to its own end: what "committed by now" is, a view may have asked of a leader that was replaced
- *     meanwhile. What was heard of and is not in a page is asked for by its cursor.
- * F4. A view that does not reach the present in time gives what it has: who follows is told late, but told.
- * F5. A client that does not read is taken out of `#live` and goes on by replay when it has drained: nothing is buffered here.
+ * F1. Every client gets every item after its cursor once, in order: `sent` is the last position
+ *     sent to it, and an item at or below `sent` is never written again.
+ * F2. All clients in `#live` have received everything up to `#head`. An entry whose `prev` lies
+ *     beyond `#head` reveals a gap: the view is queried for the missing part, once for all of them.
+ * F3. A client joins `#live` only when the view's answer covers every cursor received before the
+ *     query. The subscription to live entries starts before the query, so no entry is skipped. A
+ *     page counts only up to its own end, because a view may have learned "committed by now" from a
+ *     leader that was replaced meanwhile. Cursors received but not covered by a page are queried
+ *     explicitly.
+ * F4. A view that does not become current in time returns what it has: followers get events late
+ *     rather than never.
+ * F5. A client that does not read is removed from `#live`, and continues by replay when its socket
+ *     has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { chunkFrames, chunkAfter, type Item, type Chunk } from './chunk.ts'
@@ -21,27 +25,33 @@ import { resetFrame } from './sse.ts'
 /** A part of the sequence after a cursor. */
 export interface Page {
   readonly items: readonly Item[]
-  /** Without `more`: a position that was reached, whatever cursor was asked for; it never lies in the future. */
+  /**
+   * Without `more`: the position that the page reaches, whatever cursor was requested; it never
+   * lies in the future.
+   */
   readonly last: number
   readonly more: boolean
-  /** Nothing will ever follow the last item. */
+  /** No item will ever follow the last one. */
   readonly ended: boolean
-  /** Cursors below are no longer kept; 0 when all are. */
+  /** Items below this cursor are no longer stored; 0 when all are stored. */
   readonly oldest: number
-  /** It goes beyond the cursor that was asked for, but perhaps not as far as `fresh`. */
+  /** The page extends beyond the requested cursor, but perhaps not up to `fresh`. */
   readonly partial?: boolean
-  /** Who gave it did not get as far as it was asked to in time. */
+  /** The view did not reach the required position in time. */
   readonly late?: boolean | undefined
 }
-/** Milliseconds for which those who follow would rather wait for the present than have what there is. */
+/**
+ * Milliseconds that a query waits for the view to become current before it accepts what the view
+ * has.
+ */
 export const WITHIN = 1000
 /**
- * Where pages come from. `fresh`: the answer must contain everything up to this cursor; absent: everything committed by now.
- * `behind`: the page before had more after it, so a longer one is welcome: else what a question takes would limit how much
- * can be followed.
+ * The source of pages. `fresh`: the page must contain everything up to this cursor; absent:
+ * everything committed by now. `behind`: the previous page had more after it, so a longer page is
+ * preferred. Otherwise the duration of a query would limit the throughput of the stream.
  */
 export type Ask = (after: number, fresh?: number, behind?: boolean) => Promise<Page | Refusal>
-/** The first page of a client and what had been heard of when it was asked. */
+/** The first page of a client, and the highest cursor received before it was queried. */
 export interface Opening {
   readonly page: Page
   readonly heard: number
@@ -51,10 +61,10 @@ interface Client {
   readonly sink: Sink
   sent: number
   waiting: boolean
-  /** What it was given last had more after it. */
+  /** Whether more items follow those sent last. */
   more: boolean
 }
-/** Pauses between questions that fail, in milliseconds: the last one repeats. */
+/** Milliseconds between failed queries; the last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 
 export class Follower {
@@ -69,7 +79,11 @@ export class Follower {
   #doubt = false
   #pulling = false
 
-  /** @param pause runs something later. @param fallback counts a client that was too slow. @param given counts items written. */
+  /**
+   * @param pause runs something later.
+   * @param fallback counts a client that was too slow.
+   * @param given counts items written.
+   */
   constructor(
     ask: Ask,
     pause: (ms: number, run: () => void) => () => void,
@@ -86,14 +100,17 @@ export class Follower {
     return this.#clients.size
   }
 
-  /** Ask for the first page of a client: by default what follows its cursor. */
+  /** Queries the first page of a client; by default, the page after its cursor. */
   async open(after: number, ask = () => this.#ask(after)): Promise<Opening | Refusal> {
     const heard = this.#heard
     const page = await ask()
     return isRefusal(page) ? page : { page, heard }
   }
 
-  /** Add a client; its sink ends when the sequence does. `opening` comes from `open`: what follows `after`. */
+  /**
+   * Adds a client; its sink ends when the sequence does.
+   * @param opening the page after `after`, from `open`.
+   */
   join(sink: Sink, after: number, opening: Opening): void {
     const client: Client = { sink, sent: after, waiting: false, more: false }
     this.#clients.add(client)
@@ -107,7 +124,11 @@ export class Follower {
     else void this.#replay(client, opening)
   }
 
-  /** A committed entry: `last` its last cursor, `prev` that of the entry before it. */
+  /**
+   * Handles a committed entry.
+   * @param prev the last cursor of the entry before it.
+   * @param last its own last cursor.
+   */
   hear(prev: number, last: number, items: () => readonly Item[], ended: boolean): void {
     this.#heard = Math.max(this.#heard, last)
     if (this.#live.size === 0 || this.#pulling || last <= this.#head) return
@@ -117,34 +138,43 @@ export class Follower {
     if (ended) this.#end(this.#live)
   }
 
-  /** Everything up to a cursor is committed: fetch it. */
+  /** Handles the report that everything up to a cursor is committed: fetches the new items. */
   notice(cursor: number): void {
     this.#heard = Math.max(this.#heard, cursor)
     if (!this.#pulling) void this.#pull()
   }
 
-  /** Something that is no part of the sequence: whoever is in step and reads is shown it, and nobody later. */
+  /**
+   * Writes content that is not part of the sequence to the live clients that read; it is never
+   * repeated.
+   */
   show(content: string): void {
     for (const { sink } of this.#live) if (!sink.full) sink.write(content)
   }
 
-  /** Live entries may have been lost: ask whether there is anything new. */
+  /** Queries the view for news, because live entries may have been lost. */
   check(): void {
     this.#doubt = true
     if (!this.#pulling) void this.#pull()
   }
 
-  /** End all clients; they come back with their cursors. @param farewell the last frame of each. */
+  /**
+   * Ends all clients, which then reconnect with their cursors.
+   * @param farewell returns the last frame of a client.
+   */
   stop(farewell: () => string): void {
     for (const { sink } of this.#clients) sink.write(farewell())
     this.#end(this.#clients)
   }
 
-  /** Bring the live clients to what was heard of. */
+  /** Advances the live clients to the highest cursor received. */
   async #pull(): Promise<void> {
     this.#pulling = true
     let failures = 0
-    /** The page before had more after it: the next one takes what a view has that knows of it; only the last has to reach the present. */
+    /**
+     * The previous page had more after it. The next query accepts any view that has reached that
+     * page; only the last page must be current.
+     */
     let passing = false
     while (this.#live.size > 0 && (this.#heard > this.#head || this.#doubt || passing)) {
       const heard = this.#heard
@@ -173,11 +203,17 @@ export class Follower {
     this.#pulling = false
   }
 
-  /** Give a client what the view has after its cursor, until it is in step with the live ones, waits for its socket, or ends. */
+  /**
+   * Sends a client what the view has after its cursor, until the client has caught up with the live
+   * ones, waits for its socket, or ends.
+   */
   async #replay(client: Client, opening?: Opening): Promise<void> {
     let given = opening
     let behind = false
-    /** Not what `client.more` says: a client that comes back from its socket begins with a short page, as it may not take more. */
+    /**
+     * Whether to query a long page. In contrast to `client.more` it is false after the client had
+     * to drain, because such a client may not accept more than a short page.
+     */
     let long = false
     for (let failures = 0; !client.sink.closed; ) {
       if (client.sink.full) return void (client.waiting = true)
@@ -198,7 +234,8 @@ export class Follower {
         client.sent = page.oldest - 1
       }
       if (!this.#give(client, chunkFrames(page.items, false))) client.more = true
-      // What came was complete as of what the client had, not as of now: another page follows that has to be.
+      // A page queried while `passing` is complete for the client's position, but not current. A
+      // current page must follow it.
       if (client.more || passing || page.late) continue
       if (page.ended) return this.#end([client])
       const reached = Math.max(
@@ -216,7 +253,7 @@ export class Follower {
     }
   }
 
-  /** A page, or undefined when it could not be had now. A sequence that is gone has ended. */
+  /** Queries a page; undefined if that fails. A sequence that was deleted has ended. */
   async #page(after: number, fresh: number | undefined, long: boolean): Promise<Page | undefined> {
     const page = await this.#ask(after, fresh, long).catch(() => undefined)
     if (page === undefined || !isRefusal(page)) return page
@@ -236,7 +273,7 @@ export class Follower {
     }
   }
 
-  /** Write what the client lacks; false when it must drain first. */
+  /** Writes the chunks that the client lacks. @returns false when the client must drain first. */
   #give(client: Client, pieces: readonly Chunk[]): boolean {
     for (const piece of pieces) {
       if (piece.last <= client.sent) continue

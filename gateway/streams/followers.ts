@@ -1,4 +1,7 @@
-/** What this gateway's clients follow: one follower, and so one subscription, for each run or project they look at. */
+/**
+ * The sequences that clients of this gateway follow. Each sequence has one follower, and so one
+ * subscription.
+ */
 import type { Refusal } from '../../protocol/errors.ts'
 import { Follower, type Ask, type Page } from './follow.ts'
 import type { World } from '../ports.ts'
@@ -11,28 +14,37 @@ export interface Source {
   /** The comment that keeps a quiet stream alive. */
   readonly comment: string
   readonly ask: Ask
-  /** The empty page at the newest position, for clients that want only what comes; without it they begin at the start. */
+  /**
+   * Queries the empty page at the newest position, for clients that want only new items. Without
+   * this function, clients start at the beginning.
+   */
   newest?(): Promise<Page | Refusal>
-  /** Hand what happens to the follower, until the returned function is called. */
+  /** Passes new items to the follower, until the returned function is called. */
   subscribe(follower: Follower): () => void
 }
 
-/** A follower in use, and how to say that it is not used any more. */
+/** A follower in use, and the function that releases it. */
 interface Hold {
   readonly follower: Follower
   release(): void
 }
 export interface Followers {
-  /** The follower of a source; it lives until everybody who asked for it has released it. */
+  /** Returns the follower of a source; it exists until every caller has released it. */
   hold(source: Source): Hold
-  /** End every client. */
+  /** Ends the streams of all clients. */
   stop(): void
 }
 
-/** Milliseconds after which clients of a gateway that stops are asked to return: not all at once. */
+/**
+ * Milliseconds after which clients of a stopping gateway should reconnect, spread so that they do
+ * not all return at once.
+ */
 const RETURN = { least: 100, spread: 1900 } as const
 
-/** No followers yet. Each of them looks now and then whether live entries were lost. */
+/**
+ * Returns an empty set of followers. Each follower periodically checks whether live entries were
+ * lost.
+ */
 export function openFollowers(world: World): Followers {
   const followed = new Map<
     string,

@@ -1,7 +1,7 @@
-/** Writing no faster than a client reads. */
+/** Backpressure: writing no faster than a client reads. */
 import type { Sink } from '../http/respond.ts'
 
-/** Waits until a sink can be written to, or is closed. */
+/** Returns a function that waits until a sink can be written to, or is closed. */
 export function readiness(sink: Sink): () => Promise<void> {
   let wake = () => {}
   sink.onDrain(() => wake())

@@ -1,38 +1,43 @@
 /**
- * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the head of a stream, and
- * what keeps a quiet one alive.
+ * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the
+ * start of a stream, and its keepalive.
  */
 import { wholeOf } from '../../protocol/common.ts'
 import type { World } from '../ports.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 
-/** One frame of data that is JSON on one line already; without an id the frame is no place to resume from. */
+/**
+ * A frame whose data is JSON on one line already. Without an id, a client cannot resume after the
+ * frame.
+ */
 export const frameOf = (event: string, json: string, id?: number): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`
-/** One frame. */
+/** A frame with any data. */
 export const frame = (event: string, data: unknown, id?: number): string =>
   frameOf(event, JSON.stringify(data), id)
 
-/** A cursor from a query or from `Last-Event-ID`, or undefined when the text is none. */
+/** The cursor of a query or of `Last-Event-ID`; undefined when the text is not a cursor. */
 export const cursorOfText = (text: string): number | undefined =>
   text.startsWith('-') ? undefined : wholeOf(text)
 
-/** Asks the client to wait so many milliseconds before it connects again; no event of its own. */
+/** Asks the client to wait this many milliseconds before it reconnects; it is not an event. */
 export const retryFrame = (ms: number): string => `retry: ${Math.round(ms)}\n\n`
 
 /**
- * Says where a stream begins whose client named no cursor: a comment, and an id without an event. Clients that follow the standard
- * (section 9.2.6, "event stream interpretation") resume from that id when the connection breaks before the first event.
+ * Reports the start position of a stream whose client sent no cursor: a comment, and an id without
+ * an event. Clients that follow the standard (section 9.2.6, "event stream interpretation") resume
+ * from that id when the connection breaks before the first event.
  */
 export const beginFrame = (cursor: number): string => `: begins after ${cursor}\nid: ${cursor}\n\n`
 
-/** The frame that says that entries between two cursors are no longer kept. */
+/** The frame which reports that entries between two cursors are no longer stored. */
 export const resetFrame = (requested: number, resumed_from: number): string =>
   frame('stream.reset', { reason: 'cursor_too_old', requested, resumed_from })
 
 /**
- * Begin a stream of events on an exchange. @param comment what goes out every `settings.keepalive` milliseconds, and first.
- * @param onBeat runs with every keepalive.
+ * Opens a stream of events on an exchange.
+ * @param comment sent first, and then every `settings.keepalive` milliseconds.
+ * @param onBeat called at every keepalive.
  */
 export function openStream(
   world: World,
@@ -41,7 +46,8 @@ export function openStream(
   onBeat: () => void,
 ): Sink {
   const beat = `${comment}\n\n`
-  // A connection that carried a stream is not used again: a gateway that ends its streams wants their clients elsewhere.
+  // The connection of a stream is not reused: when a gateway ends its streams, their clients should
+  // connect elsewhere.
   const sink = exchange.stream(
     {
       Connection: 'close',

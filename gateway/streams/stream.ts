@@ -1,4 +1,7 @@
-/** Rows that are held open as Server-Sent Events: where a client begins, and what ends its stream. */
+/**
+ * Operations that are answered with Server-Sent Events: where a client's stream starts, and when it
+ * ends.
+ */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -12,17 +15,20 @@ import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import type { Followers, Source } from './followers.ts'
 import { aloud, timelineSource } from './timeline.ts'
 
-/** What a stream row follows, and its query parameter that is the cursor. */
+/** The sequence that a stream operation follows, and the name of its cursor parameter. */
 interface Followed {
   readonly cursor: string
   source(edge: Edge, call: Call): Source | Refusal
-  /** How the caller's stream is watched over, besides its permission; refused when the caller may not have it. */
+  /**
+   * Checks the caller's access, in addition to its permission, and returns a wrapper that watches
+   * the access of its stream.
+   */
   admit?(edge: Edge, call: Call): Promise<((sink: Sink) => Sink) | Refusal>
 }
 const followed: Readonly<Record<string, Followed>> = {
   'run.events': {
     cursor: 'after_sequence',
-    // Clients that use the project's paths know no previews.
+    // Clients of the compatibility operations do not support previews.
     source: (edge, call) =>
       isId(call.slots['id'] ?? '', 'run')
         ? timelineSource(
@@ -50,7 +56,10 @@ const followed: Readonly<Record<string, Followed>> = {
   },
 }
 
-/** The place to begin: the larger of the query's cursor and `Last-Event-ID`; undefined when neither is given. */
+/**
+ * The start position: the larger of the query's cursor and `Last-Event-ID`; undefined when neither
+ * is given.
+ */
 function startOf({ query, incoming }: Call, parameter: string): number | undefined | Refusal {
   const text = incoming.header('last-event-id')
   const header = text === undefined ? undefined : cursorOfText(text)
@@ -65,11 +74,14 @@ function startOf({ query, incoming }: Call, parameter: string): number | undefin
   return given.length === 0 ? undefined : Math.max(...given)
 }
 
-/** Whether a stream row is asked for a page of JSON instead. */
+/** Whether a stream operation is requested as a page of JSON instead. */
 export const wantsPage = ({ row, incoming }: Call): boolean =>
   row.shape.stream === 'accept' && !/\btext\/event-stream\b/i.test(incoming.header('accept') ?? '')
 
-/** Answer a stream row: as JSON where it allows that and the client did not ask for events, else by opening the stream, which gives `undefined`. */
+/**
+ * Answers a stream operation: with JSON if the operation allows that and the client did not request
+ * events, otherwise by opening the stream; the result is then undefined.
+ */
 export async function runStream(
   edge: Edge,
   followers: Followers,

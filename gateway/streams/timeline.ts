@@ -1,6 +1,6 @@
 /**
- * The timeline of one run as a sequence to follow: pages from the view, live entries from the run's owner. One subscription per
- * run and gateway, whatever the number of clients.
+ * The timeline of one run as a sequence to follow: pages from the view, and live entries from the
+ * run's owner. A gateway has one subscription per run and format, for any number of clients.
  */
 import { timelineRecord, timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
@@ -15,25 +15,28 @@ import type { World } from '../ports.ts'
 import { frame } from './sse.ts'
 import type { Source } from './followers.ts'
 
-/** Events asked for at once. */
+/** Events per query. */
 const PAGE = 100
 const terminal: ReadonlySet<string> = new Set(['run.completed', 'run.failed', 'run.cancelled'])
-/** What makes a run that had ended go on. */
+/** The event by which an ended run continues. */
 const revived = 'run.resumed'
 
-/** How events are written down for those who follow. */
+/** A format of the events. */
 interface Spelling {
-  /** Followers of one run who read the same spelling share what was read. */
+  /** Followers of one run that use the same format share its items. */
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
-  /** What models say meanwhile, for those who are shown it. */
+  /** The frame of a chunk of model output, for clients that are shown such output. */
   readonly preview?: (piece: Preview) => string
 }
 const framed: Spelling = {
   name: 'run',
   spell: (record) => frame(record.event_type, record, record.sequence),
 }
-/** With what models say for the run, as they say it: no cursor, and never told again. */
+/**
+ * The format with model output for the run. Output is sent once, as it is generated, and has no
+ * cursor.
+ */
 export const aloud: Spelling = {
   ...framed,
   name: 'run aloud',
@@ -52,7 +55,7 @@ export const aloud: Spelling = {
     }),
 }
 
-/** What an entry of a run shows on its timeline. */
+/** The items that an entry adds to the timeline of a run. */
 function itemsOf({ cursor, entry }: Placed, itemOf: (record: RunEventRecord) => Item): Item[] {
   const at = timestamp(entry.origin.at)
   return entry.events.flatMap((event, index) =>
@@ -68,14 +71,14 @@ const endsWith = ({ entry }: Placed): boolean => {
   return last !== undefined && terminal.has(last.type)
 }
 
-/** The timeline of a run; asking refuses `not_found` when the project has no such run. */
+/** The timeline of a run; a query refuses with `not_found` when the project has no such run. */
 export function timelineSource(
   world: World,
   project: string,
   run: string,
   { name, spell, preview } = framed,
 ): Source {
-  /** Begins to hear models, once: most runs ask none. */
+  /** Subscribes to model output, at most once, and only when needed: most runs use no models. */
   let listen = (): void => {}
   const itemOf = (record: RunEventRecord): Item => {
     if (record.event_type === 'turn.opened') listen()
@@ -85,7 +88,7 @@ export function timelineSource(
     key: `${name} ${project} ${run}`,
     comment: ': keepalive',
     ask: async (after, fresh) => {
-      // Who comes back may have been told before that a turn was opened.
+      // The client may have been shown the opening of a turn before it reconnected.
       if (after > 0) listen()
       const page = (await world.view(
         project,
