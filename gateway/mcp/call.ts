@@ -1,9 +1,12 @@
 /**
- * A call of a tool: put to the row that does it, as if it had been asked without the protocol, and answered with what came of it.
+ * A call of a tool: the operation of the tool handles it, as in a request without the protocol, and
+ * its result is the answer.
  *
  * Invariants:
- * C1. The row's own permission, checks and limits hold; nothing can be done here that the row would refuse.
- * C2. A request id repeats no call, because clients use ids again. A call with a key is made once: a repeat waits for the same run.
+ * C1. The operation's own permission, checks and limits apply; a call can do nothing that the
+ *     operation would refuse.
+ * C2. The request id does not identify repeats, because clients reuse ids. A call with an
+ *     idempotency key runs once: a repeat waits for the same run.
  */
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import type { WorkflowRun } from '../../protocol/runs/schema.ts'
@@ -28,10 +31,10 @@ import { followCall, type Waiting } from './follow.ts'
 import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'
 import { denied, offeredAs, offeredIn, type Offered } from './tools.ts'
 
-/** Milliseconds that a client is kept waiting which takes no stream. */
+/** The maximum milliseconds that a client without a stream waits for its answer. */
 const CALL_TIMEOUT_MS = 120_000
 
-/** The request of a row that a call comes to. */
+/** Translates a call into the request of an operation. */
 const relayed = (
   call: Call,
   row: string,
@@ -52,7 +55,7 @@ const relayed = (
   )
 }
 
-/** Call a tool. Gives the answer, or undefined when it comes as a stream. */
+/** Calls a tool. Returns the answer, or undefined when the answer is a stream. */
 export async function callTool(
   edge: Edge,
   call: Call,
@@ -112,7 +115,7 @@ export async function callTool(
   )
 }
 
-/** Go on waiting for a call whose stream broke. */
+/** Resumes waiting for a call whose stream broke. */
 export async function resumeCall(
   edge: Edge,
   call: Call,
@@ -125,7 +128,7 @@ export async function resumeCall(
   })
   const all = await offeredIn(edge.world, scopeId(edge, call))
   if (isRefusal(all) || !row) return isRefusal(all) ? all : undefined
-  // What is not offered any more still has its result.
+  // A tool that is no longer offered can still have a result.
   const offered = offeredAs(all, waiting.name)
   return (
     denied(edge.world, call.caller, waiting) ??
@@ -139,7 +142,7 @@ const takesStream = ({ incoming }: Call): boolean =>
     .split(',')
     .some((part) => part.split(';')[0]?.trim().toLowerCase() === 'text/event-stream')
 
-/** Start the run of a call; a repeat under a key finds the one that was started. */
+/** Starts the run of a call; a repeat with the same key finds the existing run. */
 async function begin(
   edge: Edge,
   row: Call,

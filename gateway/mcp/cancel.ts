@@ -1,6 +1,7 @@
 /**
- * Taking a call back. A call is known by its request id only within the client's session, so a run carries both, hashed, as its
- * external id: whichever gateway hears of the cancellation finds it, and nothing is kept here.
+ * Cancellation of calls. A request id identifies a call only within the client's session. Therefore
+ * the external id of a run is a hash of both: any gateway that receives the cancellation finds the
+ * run by it, and gateways store nothing.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
@@ -9,10 +10,13 @@ import { authorize } from '../auth/authorize.ts'
 import { scopeId, rows, type Call, type Edge } from '../call.ts'
 import { runCommand } from '../command.ts'
 
-/** Milliseconds between looks for a run whose start may be under way on another gateway. */
+/** Milliseconds before each lookup of a run, which another gateway may be starting at that time. */
 const LOOKS = [0, 250, 1000]
 
-/** The external id of the run of a call; undefined when the client has no session, and so cannot take calls back. */
+/**
+ * The external id of the run of a call; undefined when the client has no session, and so cannot
+ * cancel calls.
+ */
 export function labelOf(
   { world }: Edge,
   { caller, incoming, project }: Call,
@@ -24,7 +28,10 @@ export function labelOf(
     : `mcp:${world.hash(JSON.stringify([project?.id, caller.principal.id, session, id])).slice(0, 32)}`
 }
 
-/** Cancel the run of a call, as far as the caller may cancel runs. What has ended, or was never asked, is none. */
+/**
+ * Cancels the run of a call, if the caller may cancel runs. A call whose run has ended or does not
+ * exist is ignored.
+ */
 export async function cancelCall(
   edge: Edge,
   call: Call,

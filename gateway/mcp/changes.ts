@@ -1,6 +1,7 @@
 /**
- * The stream of a client that only listens: it hears when the tools that it may call have changed. The ids of its frames stand
- * for the tools it knows, so that one who comes back hears of what changed meanwhile.
+ * The stream of a client that only listens. It notifies the client when the tools that it may call
+ * have changed. A frame's id identifies the tools that the client knows, so a client that
+ * reconnects learns of changes it missed.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { notice } from '../../protocol/mcp/messages.ts'
@@ -13,7 +14,7 @@ import { openStream } from '../streams/sse.ts'
 import { bindingOf, frameOf, placeFrame, reads } from './follow.ts'
 import { denied, offeredIn } from './tools.ts'
 
-/** What the tools of a caller come to. */
+/** A hash of the tools that a caller may call. */
 async function digestOf(
   { world }: Edge,
   project: string,
@@ -31,13 +32,17 @@ async function digestOf(
         .slice(0, 32)
 }
 
-/** Whether the id of a frame stands for known tools, and for which. */
+/** The hash of the known tools that a frame's id contains; undefined for any other id. */
 export function knownTools(edge: Edge, call: Call, frame_id: string): string | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'tools'), frame_id)
   return isRefusal(opened) ? undefined : String(opened.position)
 }
 
-/** Open it. @param before the tools that the client knows, when it was here before. @param open streams that end with the gateway. */
+/**
+ * Opens the stream.
+ * @param before the hash of the tools that the client knows, if it was connected before.
+ * @param open the streams that end when the gateway stops.
+ */
 export async function listen(
   edge: Edge,
   call: Call,

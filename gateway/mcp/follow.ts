@@ -1,12 +1,13 @@
 /**
- * A call that waits for its run, as a stream: progress while it goes on, the result at its end.
+ * A call that waits for its run, as a stream: progress during the run, and the result at its end.
  *
  * Invariants:
- * M1. Nothing about a call is kept: whatever is needed to go on is sealed into the ids of its frames, so a client whose stream
- *     broke comes back to any gateway with the last one and gets the rest.
- * M2. A stream ends with the result, or without one when the gateway stops or the caller may not see it any more. A client
- *     that goes away ends its waiting, never the run.
- * M3. The number that progress carries grows with every event of the run, also over streams.
+ * M1. The gateway stores nothing about a call. Everything needed to resume is sealed into the ids
+ *     of its frames, so a client whose stream broke can send the last id to any gateway and get the
+ *     rest.
+ * M2. A stream ends with the result or an error, or without either when the gateway stops or the
+ *     caller loses access. A client that disconnects ends its stream, but never the run.
+ * M3. The progress number grows with every event of the run, also across streams.
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
@@ -19,44 +20,48 @@ import { timelineSource } from '../streams/timeline.ts'
 import { progressSpelling, reader } from './progress.ts'
 import { resultOf, type Promised } from './result.ts'
 
-/** A call under way: what was asked under which id, its run, and how far its client has been told of it. */
+/** A call in progress: its request id, its run, and the progress that its client has seen. */
 export interface Waiting {
-  /** The tool's name in the catalog, and the row that does it. */
+  /** The tool's name in the catalog, and its operation. */
   readonly name: string
   readonly row: string
   readonly run_id: string
   readonly id: RpcId
   readonly token?: RpcId
-  /** Events told of, and the cursor of the last one. */
+  /** The number of events seen, and the cursor of the last one. */
   readonly seen: number
   readonly at: number
 }
 
-/** Least milliseconds between two tellings of progress. */
+/** The minimum milliseconds between two progress notifications. */
 const PAUSE = 200
 
-/** One frame of a stream of this protocol. */
+/** A frame with a message of the protocol. */
 export const frameOf = (message: object, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`
-/** A frame that only gives a place to come back to. */
+/** A frame without a message, which only sets the id from which the client can resume. */
 export const placeFrame = (id: string): string => `id: ${id}\ndata: \n\n`
-/** Whether the client reads frames without data. */
+/** Whether the client supports frames without data. */
 export const reads = ({ incoming }: Call): boolean =>
   (incoming.header('mcp-protocol-version') ?? '') >= PRIMED
-/** What ids of frames belong to: the caller in the project. */
+/** The binding of frame ids: to the caller and the project. */
 export const bindingOf = (edge: Edge, call: Call, what: 'call' | 'tools'): Binding => ({
   project: scopeId(edge, call),
   route: `mcp.${what}`,
   filters: { principal: call.caller.principal.id },
 })
 
-/** The call that the id of a frame stands for; undefined when it stands for none of this caller. */
+/** The call that a frame's id contains; undefined unless it is a call of this caller. */
 export function waitingOf(edge: Edge, call: Call, frame_id: string): Waiting | undefined {
   const opened = openCursor(edge.world, bindingOf(edge, call, 'call'), frame_id)
   return isRefusal(opened) ? undefined : (opened.position as Waiting)
 }
 
-/** Follow the run of a call. @param call of the row that does the tool, for its permission. @param first the client has nothing yet. */
+/**
+ * Follows the run of a call.
+ * @param call of the tool's operation, for its permission.
+ * @param first whether the client has received nothing yet.
+ */
 export async function followCall(
   edge: Edge,
   call: Call,
@@ -106,7 +111,10 @@ export async function followCall(
   return undefined
 }
 
-/** Tell a client of the events of its run: not of each one when there are many, but of the last one in the end. */
+/**
+ * Sends the events of a run to its client as progress notifications. If events come faster than
+ * `PAUSE`, only the latest one is sent after the pause.
+ */
 function tell(edge: Edge, call: Call, out: Sink, { token, ...waiting }: Waiting) {
   const { world } = edge
   let { seen, at } = waiting

@@ -1,8 +1,10 @@
 /**
- * The Model Context Protocol at the edge, over its streamable HTTP transport. Boundary: which message asks for what.
+ * The Model Context Protocol at the edge, over its streamable HTTP transport. This file dispatches
+ * the messages to their handlers.
  *
- * A session is a name that the client is given and repeats: no gateway keeps one, every message can go to another gateway, and
- * a client without a session lacks nothing but taking calls back.
+ * A session is a name that the client receives and repeats. No gateway stores it, and every message
+ * can go to another gateway. A client without a session cannot cancel calls, but lacks nothing
+ * else.
  */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import {
@@ -33,16 +35,19 @@ type Given = Answer | Refusal | undefined
 type Replied = McpAnswer | Refusal | undefined
 
 interface Mcp {
-  /** Answer a message, or open the stream that is asked for. */
+  /** Answers a message, or opens the requested stream. */
   run(call: Call, exchange: Exchange): Promise<Given>
-  /** End the streams of those who only listen; calls end with the followers of their runs. */
+  /**
+   * Ends the streams of clients that only listen; the streams of calls end with the followers of
+   * their runs.
+   */
   stop(): void
 }
 
-/** Whether a row speaks the protocol. */
+/** Whether an operation is an MCP endpoint. */
 export const isMcp = (name: string): boolean => name === 'mcp.send' || name === 'mcp.listen'
 
-/** Open the protocol of a gateway. */
+/** Returns the MCP handler of a gateway. */
 export function openMcp(edge: Edge): Mcp {
   const open = new Set<Sink>()
   return {
@@ -57,7 +62,10 @@ export function openMcp(edge: Edge): Mcp {
   }
 }
 
-/** Refuses pages of browsers from elsewhere, which a name that points here would lead to this service, and versions that are not spoken. */
+/**
+ * Refuses browser pages of foreign origins, which could otherwise reach this service by DNS
+ * rebinding, and unsupported protocol versions.
+ */
 function admit(
   {
     world: {
@@ -89,7 +97,10 @@ function admit(
   })
 }
 
-/** A stream: what was broken off goes on, else the client hears of changes. */
+/**
+ * Opens a stream: it resumes the one that the client names, or otherwise notifies the client of
+ * changes.
+ */
 async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>): Promise<Given> {
   const frame_id = call.incoming.header('last-event-id')
   if (frame_id === undefined) return listen(edge, call, exchange, undefined, open)
@@ -105,7 +116,7 @@ async function hear(edge: Edge, call: Call, exchange: Exchange, open: Set<Sink>)
     : listen(edge, call, exchange, known, open)
 }
 
-/** A message: requests are answered, everything else is accepted. */
+/** Handles a message: requests are answered, all other messages are accepted. */
 async function answer(edge: Edge, call: Call, exchange: Exchange): Promise<Given> {
   const { id, method, params = {} } = call.body as McpMessage
   if (method === undefined || id === undefined) {
@@ -173,7 +184,7 @@ async function replyTo(
   }
 }
 
-/** The tools that the caller may call, by name, a page at a time. */
+/** The tools that the caller may call, by name, one page at a time. */
 async function listTools(
   edge: Edge,
   call: Call,

@@ -1,14 +1,17 @@
-/** The timeline of a run as progress: one line for each event, and what of it is worth telling. */
+/**
+ * The timeline of a run as progress: one line per event, and the message for those events that
+ * clients are shown.
+ */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Sink } from '../http/respond.ts'
 
-/** What a line says: the cursor of an event, and what is told of it. */
+/** The content of a line: the cursor of an event, and its message if it has one. */
 interface Line {
   readonly c: number
   readonly m?: string
 }
 
-/** Events that are told; all of them count. */
+/** Events with a message. All other events only count as progress. */
 const told: ReadonlySet<string> = new Set([
   'run.started',
   'run.resumed',
@@ -23,26 +26,31 @@ const told: ReadonlySet<string> = new Set([
   'check.passed',
   'check.failed',
 ])
-/** What is told of an event: `step completed: review`. */
+/** The message of an event, such as `step completed: review`. */
 const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
   `${event_type.replace('.', ' ')}${step_key === undefined ? '' : `: ${step_key}`}`
 
-/** How the timeline is written down for calls. */
+/** The format of the timeline for calls. */
 export const progressSpelling = {
   name: 'mcp',
   spell: (record: RunEventRecord): string =>
     `${JSON.stringify({ c: record.sequence, ...(told.has(record.event_type) && { m: messageOf(record) }) } satisfies Line)}\n`,
 }
 
-/** What is done with what is read. */
+/** The handlers of what is read. */
 interface Reading {
   event(cursor: number, message: string | undefined): void
-  /** The gateway asks to be left, with so many milliseconds until the return. */
+  /**
+   * The gateway stops; the frame contains the milliseconds after which the client should reconnect.
+   */
   farewell(frame: string): void
   /** Nothing follows: the run has ended, or the gateway stops. */
   over(): void
 }
-/** A reader of that spelling, in the form of a client of a follower: never slow, because it writes nothing itself. */
+/**
+ * A reader of that format, in the form of a follower's client. It is never slow, because it writes
+ * nothing itself.
+ */
 export function reader({ event, farewell, over }: Reading): Sink {
   const closers: (() => void)[] = []
   let closed = false

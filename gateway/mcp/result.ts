@@ -1,4 +1,7 @@
-/** What a call came to, in the words of the protocol: for the model as text, for programs as data, and whose run it was. */
+/**
+ * The result of a call in the form of the protocol: text for the model, data for programs, and the
+ * id of the run.
+ */
 import type { JsonObject } from '../../protocol/common.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
@@ -9,7 +12,7 @@ import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 
 const text = (content: string): McpResult['content'] => [{ type: 'text', text: content }]
-/** Something that came out well. */
+/** A successful result. */
 export const good = (output: JsonObject, meta?: JsonObject): McpResult => ({
   content: text(JSON.stringify(output)),
   structuredContent: output,
@@ -21,7 +24,10 @@ const failed = (why: string, meta?: JsonObject): McpResult => ({
   ...(meta && { _meta: meta }),
 })
 
-/** A refusal that the model can do something about; others are answers of the request itself. */
+/**
+ * Returns a refusal as a failed result if the model can react to it; any other refusal is returned
+ * unchanged and answers the request itself.
+ */
 export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusal {
   if (
     errors[refusal.refused].status >= 500 ||
@@ -42,12 +48,15 @@ export function refusedCall(refusal: Refusal, brand: string): McpResult | Refusa
 }
 
 type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | 'error_message'>
-/** A call whose result is not waited for any longer: not what was promised, so no success. */
+/**
+ * The result of a call that is no longer waited for. It counts as failed, because it lacks the
+ * output that the tool promises.
+ */
 export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
   failed(`The run ${run_id} goes on. Look at it later with ${look}.`, {
     [`${brand}/run_id`]: run_id,
   })
-/** How a run is going, for the tool that looks at one. */
+/** The state of a run, for the tool that reads it. */
 export const shownRun = ({
   id,
   status,
@@ -62,12 +71,16 @@ export const shownRun = ({
   ...(error_message !== undefined && { error_message }),
 })
 
-/** What of a tool matters for its results: the row that does it, and what it promises. */
+/** The properties of a tool that determine its results: its operation and its output schema. */
 export interface Promised {
   readonly row: string
   readonly outputSchema?: McpTool['outputSchema'] | undefined
 }
-/** The result of the run of a call, for a caller that is still admitted; undefined while the run goes on. @param call of the row that does the tool. */
+/**
+ * The result of the run of a call, if the caller still has access; undefined while the run is in
+ * progress.
+ * @param call of the tool's operation.
+ */
 export const resultOf = async (
   edge: Edge,
   call: Call,
@@ -92,7 +105,7 @@ async function readResult(
       `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'it does not say why'}`,
       { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) },
     )
-  // An output may have a member `refused`: it is never asked whether it is a refusal.
+  // An output may have a member named `refused`, so it must not be tested for being a refusal.
   const call =
     row === 'action.invoke'
       ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as
@@ -102,7 +115,8 @@ async function readResult(
       : { output: run.result }
   if (!call || isRefusal(call)) return call ?? refuse('not_found')
   const { output = {} } = call
-  // Clients refuse data that is not what the tool promised, so they are told before.
+  // Clients reject data that does not match the tool's schema, so a mismatch is reported as a
+  // failure.
   const faults = outputSchema ? valueFaults(outputSchema, output, 'output', 'its schema') : []
   return faults.length > 0
     ? failed(

@@ -1,6 +1,7 @@
 /**
- * Which tools a caller has: every entry of the catalog that it may call, each done by the row that would do it without the
- * protocol, with that row's permission. Boundary: says what there is and what a call means; performs nothing.
+ * The tools of a caller: every catalog entry that it may call. Each tool maps to the operation that
+ * would do the work without the protocol, with the permission of that operation. This file only
+ * describes tools and calls; it executes none.
  */
 import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -16,26 +17,31 @@ import type { World } from '../ports.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings' | 'hash'>
 
-/** A tool, and what a call of it is. */
+/** A tool, and the operation that a call of it executes. */
 export interface Offered {
   readonly tool: McpTool
   /** Its name in the catalog. */
   readonly name: string
-  /** The row that does it. */
+  /** Its operation. */
   readonly row: RowName
-  /** A call takes as long as the run that it starts; others are answered at once. */
+  /**
+   * Whether a call lasts until the run that it starts has ended; other calls are answered at once.
+   */
   readonly lasts: boolean
-  /** Path slots and body of the row. */
+  /** Returns the path slots and the body of the operation's request. */
   ask(input: JsonObject): Pick<Call, 'slots' | 'body'>
 }
 
-/** Seconds that one attempt of an action may take: the most that the row allows. */
+/** Seconds for one attempt of an action: the maximum that the operation allows. */
 const ACTION_TIMEOUT_S = 120
 /** Names that every client passes on to its model: at most 64 letters, digits, `_` and `-`. */
 const SAFE = /^[A-Za-z0-9_-]{1,64}$/
 const mangled = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 
-/** Names as clients see them. A safe one stays; of several that would come to be equal, each carries a mark of its own. */
+/**
+ * Names as clients see them. A safe name is unchanged. Any other name has its unsafe characters
+ * replaced, and gets the suffix of a hash if it is too long or would equal another one.
+ */
 export function shownNames(
   names: readonly string[],
   hash: (text: string) => string,
@@ -52,7 +58,9 @@ export function shownNames(
   )
 }
 
-/** What a call of an entry is; undefined: only agents call it. */
+/**
+ * The operation that an entry's calls execute; undefined for an entry that only agents can call.
+ */
 function meaningOf(
   { name, endpoint_kind }: CatalogEntry,
   brand: string,
@@ -88,12 +96,18 @@ function meaningOf(
     : undefined
 }
 
-/** A schema of an object; whatever else was given stands for no rule, because arguments always are one. */
+/**
+ * Returns a schema of type `object`. A schema of another type is replaced by one without rules,
+ * because arguments are always an object.
+ */
 const objectOf = (schema: JsonObject | undefined): McpTool['inputSchema'] =>
   schema && (schema['type'] === undefined || schema['type'] === 'object')
     ? { ...schema, type: 'object' }
     : { type: 'object' }
-/** What the service does itself is idempotent for one job, which a call is not. */
+/**
+ * Describes an entry as a tool. A builtin is idempotent only within one job and each call is a new
+ * one, so it has no `idempotentHint`.
+ */
 function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
   const {
     title,
@@ -119,11 +133,11 @@ function toolOf(entry: CatalogEntry, name: string, brand: string): McpTool {
     _meta: { [`${brand}/name`]: entry.name },
   }
 }
-/** Workers may come; what is switched off does not. */
+/** Whether an entry can be called: it is ready, or it needs a worker, which may connect later. */
 const usable = ({ readiness, endpoint_kind }: CatalogEntry): boolean =>
   readiness === 'ready' || endpoint_kind === 'worker'
 
-/** Everything that a project offers, by name, whoever asks. */
+/** All tools of a project, by name, for any caller. */
 export async function offeredIn(
   world: Asking,
   project: string,
@@ -148,7 +162,7 @@ export async function offeredIn(
       : []
   })
 }
-/** Why a caller may not call a tool; undefined when it may. */
+/** The refusal for a caller that may not call a tool; undefined when it may. */
 export const denied = (
   { settings }: Pick<World, 'settings'>,
   caller: Caller,
@@ -160,6 +174,6 @@ export const denied = (
     authorize(settings.brand, permission, caller, row === 'action.invoke' ? name : undefined)
   )
 }
-/** The tool of a name, as it is shown or as the catalog has it. */
+/** Finds a tool by the name that clients see or by its name in the catalog. */
 export const offeredAs = (offered: readonly Offered[], name: string): Offered | undefined =>
   offered.find(({ tool }) => tool.name === name) ?? offered.find((one) => one.name === name)
