@@ -1,13 +1,14 @@
 /**
- * What a shard accepts from the bus. The NATS servers permit only nodes that act for users, and shards, to send here
- * (docs/adr/0001-nats-credentials.md); what they send must be well-formed and meant for this shard, because a decision about an
- * actor of another shard would give that actor two histories.
+ * Checks the messages that a shard receives from the bus. NATS permits only shards, and nodes that
+ * act for users, to send to a shard (docs/adr/0001-nats-credentials.md). A message must be
+ * well-formed and addressed to this shard: a decision about an actor of another shard would give
+ * that actor two histories.
  */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { partitionOf, shardOf } from '../../protocol/subjects.ts'
 import type { ShardMessage } from './deps.ts'
 
-/** Where a shard lies, and how many there are. */
+/** The partition and number of a shard, and how many partitions and shards exist. */
 export interface ShardPlace {
   readonly partition: number
   readonly shard: number
@@ -18,7 +19,10 @@ type Unknown = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Unknown => typeof value === 'object' && value !== null
 
-/** Whether an actor lives in this shard: its slot belongs to the shard, and its project to the partition. */
+/**
+ * Whether an actor belongs to this shard: its slot maps to the shard, and its project to the
+ * partition.
+ */
 const livesHere = (
   { project, kind, id }: Unknown,
   { partition, shard, partitions, shards }: ShardPlace,
@@ -29,7 +33,7 @@ const livesHere = (
   shardOf(kind, id, shards) === shard &&
   partitionOf(project, partitions) === partition
 
-/** Whether a command says who sent it, when, and by which credential. */
+/** Whether a command contains its time and the principal that sent it. */
 const hasOrigin = ({ origin }: Unknown): boolean =>
   isObject(origin) &&
   typeof origin['at'] === 'number' &&
@@ -44,7 +48,9 @@ const isCommand = (value: unknown, place: ShardPlace): boolean =>
   hasOrigin(value) &&
   livesHere(value, place)
 
-/** Whether a message is a well-formed command, list of commands or read for actors of this shard. */
+/**
+ * Whether a message is a well-formed command, list of commands or read for actors of this shard.
+ */
 export function isForShard(message: unknown, place: ShardPlace): message is ShardMessage {
   if (!isObject(message)) return false
   switch (message['type']) {
@@ -66,7 +72,7 @@ export function isForShard(message: unknown, place: ShardPlace): message is Shar
   }
 }
 
-/** The actors that a refused message names, for the log. */
+/** Up to three addresses from a rejected message, for the log. */
 export function namedBy(message: unknown): readonly Partial<Address>[] {
   if (!isObject(message)) return []
   return [message['command'], message['to'], message['commands']]

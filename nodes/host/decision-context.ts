@@ -1,12 +1,15 @@
-/** The cause of one decision. One is made for every command and tell, so it costs next to nothing until it is asked for something. */
+/**
+ * The `Cause` of one decision. One is created for every command and tell, so creating it is cheap;
+ * ids and secrets are generated on demand.
+ */
 import type { Cause } from '../../actors/actor.ts'
 import type { Address, Credential, Origin, Principal } from '../../protocol/entry.ts'
 import { makeId, slotOf, type Prefix } from '../../protocol/ids.ts'
 import type { Random } from './ports.ts'
 
-/** Letters and digits that are hard to confuse: 5 bits each. */
+/** Letters and digits that are hard to confuse. Each encodes 5 bits. */
 const SECRET = 'abcdefghijkmnpqrstuvwxyz23456789'
-/** Characters of a secret. */
+/** Length of a secret in characters. */
 const LENGTH = 20
 
 export class DecisionContext implements Cause {
@@ -21,7 +24,11 @@ export class DecisionContext implements Cause {
   declare readonly user_agent?: string
   readonly #random: Random
 
-  /** @param self the deciding actor. @param id of the command. @param shard number of the shard that decides. */
+  /**
+   * @param self the deciding actor.
+   * @param id id of the command.
+   * @param shard number of the deciding shard.
+   */
   constructor(self: Address, id: string, origin: Origin, shard: number, random: Random) {
     this.id = id
     this.self = self

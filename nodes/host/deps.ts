@@ -1,4 +1,4 @@
-/** What every part of the shard host is given. */
+/** Dependencies that every part of the shard host receives. */
 import type { AnyActor } from '../../actors/actor.ts'
 import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
@@ -8,7 +8,7 @@ import type { Quarantine } from './quarantine.ts'
 import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
 import type { Recent } from './memory/recent.ts'
 
-/** The world of the shard host. */
+/** Settings, ports and callbacks of the shard host. */
 export interface HostDeps {
   readonly node: string
   readonly kinds: Readonly<Record<Kind, AnyActor>>
@@ -23,41 +23,49 @@ export interface HostDeps {
   readonly random: Random
   readonly log: Log
   readonly measure: Measure
-  /** Tell people outside the service about a record; false: try again. Absent: nobody is told. */
+  /**
+   * Notifies people outside the service about a record. False: the caller retries. Absent: no
+   * notifications are sent.
+   */
   notify?(notice: Notice): Promise<boolean>
-  /** Told when this release cannot read what is stored: the node must not go on. */
+  /** Called when this release cannot read stored data: the node must stop. */
   doomed?(error: Error): void
-  /** Actors of this node that are left alone for a while; absent: none is. */
+  /** Actors of this node that are temporarily not woken. Absent: all actors are woken. */
   readonly quarantine?: Quarantine
-  /** Why nothing may be appended to the journal of a partition now; absent or undefined: it may. */
+  /**
+   * Returns why appends to the journal of a partition are refused. Absent or undefined: appends are
+   * allowed.
+   */
   stopped?(partition: number): WriteStop | undefined
-  /** Told that a partition's journal lacks entries, and how that shows. */
+  /** Called when entries are missing from a partition's journal. `reason` is the evidence. */
   damaged?(partition: number, reason: string): void
-  /** Where views of this process find what was committed. */
+  /** The newest envelopes, for the views of this process. */
   readonly recent?: Recent
-  /** Whether this node's own lease is fresh: only then may it answer reads. */
+  /** Whether this node's own lease is fresh. Only then may the node answer reads. */
   fresh(): boolean
 }
-/** Why changes are refused: the code that clients are answered with, and a sentence for the operator. */
+/** Why writes are refused: the error code that clients receive, and a sentence for the operator. */
 export interface WriteStop {
   readonly code: Extract<Code, 'storage_full' | 'journal_damaged'>
   readonly reason: string
 }
-/** Something that people should hear of. `id` is the same however often it is told. */
+/** A notification for people. `id` is the same in every repeat. */
 export interface Notice {
   readonly id: string
   readonly about: 'requested' | 'changes_requested' | 'submitted'
   readonly of: Address
   readonly record: unknown
 }
-/** Numbers the host reports. */
+/** Metrics that the host reports. */
 interface Measure {
   commit(seconds: number, commands: number): void
   command(kind: string, outcome: string): void
-  /** Jobs were offered to gateways. */
+  /** Records the number of jobs in an offer to a gateway, and the number that it took. */
   offer(offered: number, taken: number): void
 }
-/** Answer of a shard: the reply with its cursor's commit, a refusal, or that somebody else owns the shard. */
+/**
+ * Answer of a shard: a reply, a refusal, or `not_owner` when this node does not serve the shard.
+ */
 export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }
 export const notOwner: ShardAnswer = { not_owner: true }
 

@@ -1,6 +1,7 @@
 /**
- * The shards this node owns: takes those it should have and nobody holds, gives up in an orderly way those that another
- * live node should have. One record per shard, changed by compare-and-set only.
+ * The shards that this node owns. It takes over the shards that are assigned to it and that no live
+ * node holds. It releases, in an orderly way, the shards that are assigned to another live node.
+ * Each shard has one ownership record, changed only by compare-and-set.
  */
 import { Quarantine } from './quarantine.ts'
 import { NewerRelease } from './memory/codec.ts'
@@ -18,7 +19,10 @@ interface Recorded {
   readonly revision: number
 }
 
-/** Numbers of one shard. `checkpoint_age` in seconds; jobs of the queues that are in memory, which those with work are. */
+/**
+ * Gauges of one shard. `checkpoint_age` is in seconds. The job counts cover the queues in memory,
+ * which normally include all queues with work.
+ */
 export interface ShardGauges {
   readonly name: string
   readonly letters: number
@@ -43,14 +47,14 @@ export class Host {
     this.#membership = membership
     membership.serve(() => [...this.#shards.keys()])
   }
-  /** Names of the shards this node owns and serves. */
+  /** Names of the shards that this node owns and serves. */
   owned(): string[] {
     return [...this.#shards].filter(([, shard]) => shard.open).map(([name]) => name)
   }
 
   /**
-   * The last acknowledged sequence of a partition, while this node owns all of its shards and its lease is fresh: then nobody
-   * else can have written. Undefined otherwise.
+   * The last acknowledged sequence of a partition, while this node owns all of its shards and its
+   * lease is fresh. Then no other node can have written. Undefined otherwise.
    */
   end(partition: number): number | undefined {
     if (!this.#membership.fresh()) return undefined
@@ -63,7 +67,7 @@ export class Host {
     return last
   }
 
-  /** What the shards hold now: cheap enough to ask for with every look at the metrics. */
+  /** Gauges of the served shards, cheap enough to compute whenever the metrics are read. */
   gauges(): ShardGauges[] {
     return [...this.#shards]
       .filter(([, shard]) => shard.open)
@@ -88,7 +92,9 @@ export class Host {
       })
   }
 
-  /** Compare what is with what should be, shard by shard. Called after every round of the membership. */
+  /**
+   * Compares actual with assigned ownership, shard by shard. Called after every membership round.
+   */
   async round(): Promise<void> {
     if (this.#stopped) return
     const nodes = this.#membership.members('shards')
@@ -109,10 +115,12 @@ export class Host {
         this.#lose(name, 'the record names another owner')
       else if (mine && !should && this.#membership.fresh())
         void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
-      // The servers have lost what they had in memory, and with it perhaps the newest snapshots: begin again from what is there.
+      // The NATS servers lost their in-memory data, and perhaps the newest snapshots with it. The
+      // shard is taken over again from what is still stored.
       else if (mine && !entry) this.#lose(name, 'the record of ownership is gone')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
-        // A take-over or a release that failed half-way: nobody else takes a shard that a live node seems to own.
+        // A takeover or a release failed halfway. The record is cleared, because other nodes never
+        // take a shard that a live node seems to own.
         void this.#exclusively(name, async () => {
           await this.#record(name, entry.owner.epoch, entry.revision, '')
         })
@@ -121,18 +129,21 @@ export class Host {
       }
     }
   }
-  /** Whether nobody who lives holds a shard. @param entry its record, if it was not forgotten. */
+  /**
+   * Whether no live node holds a shard.
+   * @param entry its ownership record, if the registry has one.
+   */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {
     if (!entry) return !this.#membership.served(name)
     const { node } = entry.owner
     return node === this.#deps.node || node === '' || !live.has(node)
   }
-  /** Give everything up in an orderly way. */
+  /** Releases all shards in an orderly way. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([...this.#shards.keys()].map((name) => this.#release(name)))
   }
-  /** Forget everything at once, as a crash would. */
+  /** Drops all shards at once, as a crash would. */
   crash(): void {
     this.#stopped = true
     for (const shard of this.#shards.values()) shard.drop()
@@ -200,7 +211,7 @@ export class Host {
     shard?.drop()
     if (this.#shards.get(name) === shard) this.#shards.delete(name)
   }
-  /** Give a shard up in an orderly way, once. */
+  /** Releases a shard in an orderly way. Concurrent calls share one release. */
   #release(name: string, revision?: number): Promise<void> {
     const leaving =
       this.#leaving.get(name) ??

@@ -1,4 +1,7 @@
-/** What waits in a shard's mailbox: a command, a read, or something to run when no append is in flight. */
+/**
+ * A message in a shard's mailbox: a command, a read (`ask`), or a task to run while no append is in
+ * flight.
+ */
 import type { Address, Command } from '../../protocol/entry.ts'
 import { notOwner, type ShardAnswer } from './deps.ts'
 
@@ -17,9 +20,9 @@ export type MailboxMessage =
     }
   | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
 
-/** Tell whoever waits that the shard is not served here any more. */
+/** Rejects a message because this node no longer serves the shard. */
 export const reject = (letter: MailboxMessage): void =>
   letter.type === 'task' ? letter.fail() : letter.answer(notOwner)
-/** The actor that a letter is for. */
+/** The actor that a message is addressed to. */
 export const actorOf = (letter: Exclude<MailboxMessage, { type: 'task' }>): Address =>
   letter.type === 'ask' ? letter.to : letter.command

@@ -1,23 +1,24 @@
 /**
- * What waits for a shard's loop. Messages are decided in the order in which they came, but one whose actor is still being read
- * is passed by others: it would hold up all of them, for as long as a storage that is busy electing a leader takes.
+ * The queue of messages for a shard's loop. Messages are decided in arrival order. However, a
+ * message whose actor is still being read is overtaken by messages to other actors; otherwise one
+ * slow read, for example during a leader election of the storage, would delay all of them.
  *
  * Invariants:
  * M1. Messages to one actor keep their order.
- * M2. A task runs when everything that came before it was taken.
+ * M2. A task runs after every message that arrived before it was taken from the queue.
  */
 import { cellKey } from './memory/actor-instance.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
 import { actorOf, reject, type MailboxMessage } from './mailbox-message.ts'
 
-/** Messages of one batch, and how many are looked at to find them. */
+/** Maximum number of messages in one batch, and of messages examined to fill it. */
 const MAX_BATCH = 256
 const LOOK = 1024
 
 export class Mailbox {
   readonly #cells: ActorCache
   #letters: MailboxMessage[] = []
-  /** Whether what was ready last is what came first. */
+  /** Whether the messages that `ready` returned last are the head of the queue. */
   #first = true
 
   constructor(cells: ActorCache) {
@@ -26,12 +27,18 @@ export class Mailbox {
   get length(): number {
     return this.#letters.length
   }
-  /** @param busy others are being committed: what the letter needs is read meanwhile. */
+  /**
+   * Adds a message.
+   * @param busy whether the shard's loop is running: the message's actor is then read meanwhile.
+   */
   post(letter: MailboxMessage, busy: boolean): void {
     this.#letters.push(letter)
     if (busy && letter.type !== 'task') this.#cells.ready(letter)
   }
-  /** What can be decided now, in order; what the others need is being read. Throws when that is impossible. */
+  /**
+   * Returns the messages that can be decided now, in order, and starts reading the actors of the
+   * others. Throws when an actor cannot be read.
+   */
   ready(): readonly MailboxMessage[] {
     this.#cells.check()
     const some: MailboxMessage[] = []
@@ -39,7 +46,7 @@ export class Mailbox {
     for (let i = 0; i < this.#letters.length && i < LOOK && some.length < MAX_BATCH; i++) {
       const letter = this.#letters[i] as MailboxMessage
       if (letter.type === 'task') {
-        // One that has to wait for what was passed is passed as well.
+        // A task must not overtake the messages before it.
         if (passed.size === 0) some.push(letter)
         continue
       }
@@ -50,7 +57,7 @@ export class Mailbox {
     this.#first = passed.size === 0
     return some
   }
-  /** Take the first of those that were ready. */
+  /** Removes the first `count` of the messages that `ready` returned. */
   take(ready: readonly MailboxMessage[], count: number): void {
     if (this.#first)
       this.#letters = count === this.#letters.length ? [] : this.#letters.slice(count)
@@ -59,7 +66,7 @@ export class Mailbox {
       this.#letters = this.#letters.filter((letter) => !taken.has(letter))
     }
   }
-  /** Turn everything away. */
+  /** Rejects all messages. */
   close(): void {
     for (const letter of this.#letters.splice(0)) reject(letter)
   }

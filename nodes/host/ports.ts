@@ -1,21 +1,26 @@
 /**
- * What the shard host needs of the world. `nodes/nats/` implements these ports over NATS, `test/support/memory.ts` in memory with
- * faults; the host itself never sees a clock, a socket or a random source.
+ * The ports through which the shard host uses storage, messaging, time and randomness.
+ * `nodes/nats/` implements them over NATS, `test/support/memory.ts` in memory with injected faults. The
+ * host itself never accesses a clock, a socket or a random source.
  */
 
 /**
- * Outcome of an append: its stream sequence; another owner wrote (`conflict`); the storage takes nothing (`refused`, and
- * nothing was stored); or nobody knows (`unknown`).
+ * Outcome of an append: its stream sequence; `conflict` when another owner wrote first; `refused`
+ * when the storage accepts no writes and stored nothing; `unknown` when the outcome cannot be
+ * determined.
  */
 export type Appended = { readonly sequence: number } | 'conflict' | 'refused' | 'unknown'
-/** A stored envelope: its stream sequence, the message id it was appended with, its bytes. */
+/** A stored envelope: its stream sequence, the message id of its append, and its bytes. */
 export interface Stored {
   readonly sequence: number
   readonly message_id: string
   readonly data: Uint8Array
 }
 
-/** First kept and last sequence of a stream; `missing`: how many sequences between them have no entry, 0 when absent. */
+/**
+ * First retained and last sequence of a stream. `missing` is the number of sequences between them
+ * that have no entry; absent means 0.
+ */
 export interface JournalPosition {
   readonly first: number
   readonly last: number
@@ -24,7 +29,9 @@ export interface JournalPosition {
 
 /** The journal: one stream per partition, one subject per shard. */
 export interface Journal {
-  /** Append if the last message of the shard's subject has sequence `expected` (0: there is none). */
+  /**
+   * Append if the last message of the shard's subject has sequence `expected` (0: there is none).
+   */
   append(
     partition: number,
     shard: number,
@@ -32,15 +39,22 @@ export interface Journal {
     expected: number,
     message_id: string,
   ): Promise<Appended>
-  /** The shard's last envelope as the stream's leader knows it. Throws when the leader cannot be asked. */
+  /**
+   * The shard's last envelope according to the stream's leader. Throws when the leader does not
+   * answer.
+   */
   last(partition: number, shard: number): Promise<Stored | undefined>
-  /** The shard's envelopes with a sequence ≥ `from`, in order, up to the last one at the time of the call. */
+  /**
+   * The shard's envelopes with a sequence ≥ `from`, in order, up to the last one at the time of the
+   * call.
+   */
   read(partition: number, shard: number, from: number): AsyncIterable<Stored>
-  /** What the partition's stream holds, as its leader knows it. */
+  /** The first and last sequence of the partition's stream, according to its leader. */
   position(partition: number): Promise<JournalPosition>
   /**
-   * Hand every envelope of the partition with a sequence ≥ `from` to `on`, in order, without end, in batches of what has
-   * arrived; the next batch waits for the promise. Recovers by itself from lost consumers. Returns a function that stops.
+   * Passes every envelope of the partition with a sequence ≥ `from` to `on`, in order, without end.
+   * A batch contains the envelopes that have arrived; the next batch waits for the promise of `on`.
+   * Recovers automatically from lost consumers. Returns a function that stops it.
    */
   follow(
     partition: number,
@@ -49,15 +63,19 @@ export interface Journal {
   ): () => Promise<void>
 }
 
-/** Snapshots and checkpoints of a partition: a cache that may be lost as a whole. Reads come from the stream's leader. */
+/**
+ * Snapshots and checkpoints of a partition: a cache that may be lost as a whole. Reads come from
+ * the stream's leader.
+ */
 export interface Snapshots {
   get(
     partition: number,
     key: string,
   ): Promise<{ readonly data: Uint8Array; readonly revision: number } | undefined>
   /**
-   * Create (`revision` 0) or replace exactly this revision; without one, whatever is there. Gives the new revision, or
-   * undefined when the key has another one. Throws when nobody knows.
+   * Creates the key (`revision` 0) or replaces exactly this revision; without `revision`,
+   * overwrites any value. Returns the new revision, or undefined when the key has another one.
+   * Throws when the outcome is unknown.
    */
   put(
     partition: number,
@@ -68,10 +86,13 @@ export interface Snapshots {
   delete(partition: number, key: string): Promise<void>
 }
 
-/** A small consistent map with compare-and-set, for leases and installation constants. */
+/** A small consistent key-value map with compare-and-set, for leases and installation constants. */
 export interface Registry {
   get(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>
-  /** Create (`revision` 0) or replace exactly this revision. Gives the new revision, or undefined when somebody else was first. */
+  /**
+   * Creates the key (`revision` 0) or replaces exactly this revision. Returns the new revision, or
+   * undefined when another writer was first.
+   */
   put(key: string, value: string, revision: number): Promise<number | undefined>
   delete(key: string): Promise<void>
   /** All entries whose key starts with the prefix. */
@@ -82,42 +103,48 @@ export interface Registry {
 
 /** Why a request got no answer. */
 export type NoAnswer = 'no_responders' | 'timeout'
-/** Core messaging: at most once. */
+/** Core NATS messaging: at-most-once delivery. */
 export interface Bus {
-  /** Ask whoever listens; with a listener in this process the call is direct. */
+  /** Sends a request to a subscriber. A subscriber in this process is called directly. */
   request(
     subject: string,
     message: unknown,
     timeout: number,
   ): Promise<{ readonly answer: unknown } | NoAnswer>
-  /** The answer of a listener of this process that knows it at once; undefined when there is none. What it would answer later is not waited for. */
+  /**
+   * The answer of a subscriber in this process that answers synchronously; undefined if there is
+   * none. Asynchronous answers are not awaited.
+   */
   here(subject: string, message: unknown): unknown
-  /** @param text the message as JSON, for where that is already known. */
+  /** @param text returns the message as JSON, for callers that already have it. */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
-  /** Listen; with `group`, one listener of the group gets each message. The handler's result answers a request. Returns a function that stops. */
+  /**
+   * Subscribes to a subject; with `group`, one subscriber of the group receives each message. The
+   * handler's result answers a request. Returns a function that unsubscribes.
+   */
   subscribe(
     subject: string,
     handler: (message: unknown, subject: string) => unknown,
     group?: string,
   ): () => void
-  /** Resolves when all that was published or subscribed so far has reached the server. */
+  /** Resolves when the server has received everything published or subscribed so far. */
   flush(): Promise<void>
 }
 
-/** Values too large for an entry. */
+/** Storage for values that are too large for an entry. */
 export interface Blobs {
   put(name: string, data: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
-  /** Remove a value; unknown names are no error. */
+  /** Deletes a value. An unknown name is not an error. */
   delete(name: string): Promise<void>
 }
 
 export interface Clock {
-  /** Unix milliseconds, for people. */
+  /** Wall-clock time in Unix milliseconds. */
   now(): number
-  /** Milliseconds that only grow, for judging leases. */
+  /** Monotonic time in milliseconds, for judging leases. */
   elapsed(): number
-  /** Run something later; the returned function cancels it. */
+  /** Calls `run` after `ms` milliseconds. The returned function cancels the call. */
   later(ms: number, run: () => void): () => void
 }
 export interface Random {

@@ -1,11 +1,14 @@
 /**
- * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and answers everybody.
+ * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and
+ * answers all of them.
  *
  * Invariants:
  * S1. Nothing is answered, published or performed before the append is acknowledged.
- * S2. Exactly one append is in flight; while it is, the mailbox fills: that is the group commit.
- * S3. An append succeeds only if no other owner has written since (compare-and-set on the subject's last sequence);
- *     otherwise everything in memory is dropped and this node stops owning the shard.
+ * S2. At most one append is in flight. Messages that arrive meanwhile wait in the mailbox for the
+ *     next batch (group commit).
+ * S3. An append succeeds only if no other owner has written since (compare-and-set on the subject's
+ *     last sequence). Otherwise everything in memory is dropped and this node stops owning the
+ *     shard.
  * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
  */
 import { cursorOf, placed, type Address, type Command } from '../../protocol/entry.ts'
@@ -39,17 +42,17 @@ export class Shard {
   readonly offers: Offers
   readonly keeper: Checkpointer
   readonly gate: WriteGate
-  /** Whether the record of ownership still names this owner. */
+  /** Whether the ownership record still names this node. */
   readonly held: () => Promise<boolean>
-  /** Sequence of the last envelope of the shard's subject, and the epoch this owner writes. */
+  /** Sequence of the last envelope of the shard's subject, and the epoch that this owner writes. */
   sequence = 0
   epoch = 0
   readonly #mailbox: Mailbox
-  /** What goes before the mailbox. */
+  /** Tasks that run before the messages of the mailbox. */
   readonly #ahead: MailboxMessage[] = []
-  /** Ends the wait for something that can be done. */
+  /** Wakes the loop when a message may have become ready. */
   #news: () => void = () => {}
-  /** Commands that wait for their answer. */
+  /** The pending answer of every command that waits for one. */
   readonly #asked = new Map<string, Promise<ShardAnswer>>()
   #pumping = false
   #open = false
@@ -61,7 +64,7 @@ export class Shard {
 
   /**
    * @param lost called when another owner was found or the shard's memory can no longer be trusted.
-   * @param held asks whether the record of ownership is still the one under which the shard was taken over.
+   * @param held whether the ownership record still names this node.
    */
   constructor(
     deps: HostDeps,
@@ -97,7 +100,11 @@ export class Shard {
   get letters(): number {
     return this.#mailbox.length
   }
-  /** Take over: fence older owners, replay, then listen. Without a fence, only reads are answered (`gate`). @param epoch higher than any epoch this shard was owned under. */
+  /**
+   * Takes over the shard: fences older owners, replays, then subscribes. Without a fence, only
+   * reads are answered (`gate`).
+   * @param epoch higher than any epoch under which this shard was owned.
+   */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(this, epoch)
     this.#open = true
@@ -123,9 +130,13 @@ export class Shard {
     this.#alarm.arm()
   }
 
-  /** Stop owning in an orderly way: finish what is in flight, write snapshots and the checkpoint, most of it while others can still ask. */
+  /**
+   * Gives up the shard in an orderly way: finishes work in flight, writes snapshots and the
+   * checkpoint. Most of them are written while the shard still answers.
+   */
   async stop(): Promise<void> {
-    // Nothing has changed since the gate was closed, and a storage that takes nothing would be waited for.
+    // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
+    // writes.
     if (this.gate.closed()) return this.drop()
     if (this.#open) await this.keeper.flush()
     if (!this.#open) return
@@ -137,7 +148,7 @@ export class Shard {
     await this.keeper.stop(true)
     this.#close()
   }
-  /** Stop at once: memory is dropped, whoever waits is told to ask the new owner. */
+  /** Gives up the shard at once: drops its memory and answers all waiting callers `not_owner`. */
   drop(): void {
     this.#unsubscribe?.()
     this.offers.stop()
@@ -154,7 +165,10 @@ export class Shard {
     this.#news()
   }
 
-  /** A message from the bus. Commands that come together are decided in their order, each for itself. What is not for this shard is refused as `not_found`. */
+  /**
+   * Handles a message from the bus. Commands of one list are decided separately, in their order. A
+   * message that is not for this shard is refused as `not_found`.
+   */
   receive(message: unknown): Promise<ShardAnswer | ShardAnswer[]> {
     const { partitions, shards, log } = this.deps
     if (
@@ -169,7 +183,10 @@ export class Shard {
       ? this.submit(message.command)
       : this.ask(message.to, message.name, message.input)
   }
-  /** One that comes again while it waits gets the same answer: whoever sends again because nobody answers makes no more work. */
+  /**
+   * Decides a command. A repeat that arrives while the first copy waits gets the same answer, so a
+   * sender that retries causes no extra work.
+   */
   submit(command: Command): Promise<ShardAnswer> {
     const key = `${command.project} ${command.kind} ${command.id} ${command.command_id} ${command.fingerprint ?? ''}`
     const same = this.#asked.get(key)
@@ -189,19 +206,22 @@ export class Shard {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }
   /**
-   * A look at an actor's state as it is in memory, which may run ahead of the journal: only for hints and for reads whose
-   * use is ordered behind the commit anyway. Undefined when the actor is not in memory.
+   * Reads an actor's state in memory, which may be ahead of the journal. Only for hints, and for
+   * reads whose use is ordered after the commit anyway. Undefined when the actor is not in memory.
    */
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
     const cell = this.cells.loaded(to)
     const arm = cell?.actor.ask?.[name]
     return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
   }
-  /** Note when an actor wants to be woken. */
+  /** Updates the deadline at which an actor is woken. */
   note(cell: ActorInstance): void {
     this.#alarm.note(cell)
   }
-  /** Run something when no append is in flight: memory then equals the journal. @param ahead of all that waits, which may be a lot. */
+  /**
+   * Calls `run` while no append is in flight: memory then equals the journal.
+   * @param ahead whether to run it before all waiting messages, which may be many.
+   */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
     this.#post({ type: 'task', run, fail }, ahead)
   }
@@ -224,7 +244,10 @@ export class Shard {
     this.#pumping = true
     queueMicrotask(() => void this.#pump())
   }
-  /** Give up at once: another owner was found, or what is stored or in memory can no longer be trusted. */
+  /**
+   * Gives up the shard at once: another owner was found, or the stored or in-memory state can no
+   * longer be trusted.
+   */
   lose(reason: string): void {
     if (!this.#open) return
     this.drop()
@@ -250,7 +273,10 @@ export class Shard {
     }
   }
 
-  /** One batch: take, decide, append, answer. @param ready letters of the mailbox. */
+  /**
+   * Processes one batch: takes messages, decides, appends, answers.
+   * @param ready messages of the mailbox.
+   */
   async #turn(ready: readonly MailboxMessage[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
@@ -283,7 +309,8 @@ export class Shard {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(failed)
       return
     }
-    // What changed nothing was not put to the journal, so only the own lease says that the state is not an old one.
+    // A batch without changes appends nothing, so only the node's lease shows that its state is not
+    // outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
       for (const letter of waiting) reject(letter)
     else for (const answer of answers) answer()
@@ -317,7 +344,7 @@ export class Shard {
     }
   }
 
-  /** Append a batch. Gives the answer to all of it when that failed. */
+  /** Appends a batch. Returns the answer to all of its messages if that failed. */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const started = this.deps.clock.elapsed()
@@ -332,7 +359,8 @@ export class Shard {
     }
     if (sequence === 'refused') {
       this.lose('the storage takes nothing')
-      // Reads, and effects, which are repeated: the shard answers again in a moment, from what is stored.
+      // The senders of reads and effects retry. The shard is soon taken over again and then answers
+      // from the stored state.
       return notOwner
     }
     this.sequence = sequence

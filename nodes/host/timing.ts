@@ -1,8 +1,8 @@
-/** How long silence of a node may last, in milliseconds; `membership.ts` says what each is for. */
+/** How long a node may be silent, in milliseconds. `membership.ts` explains each limit. */
 
-/** Between renewals of a node's record. */
+/** Interval between renewals of a node's record. */
 export const RENEW = 400
-/** Until a node is dead of which the servers know of no listener. */
+/** Silence after which a node is dead if the NATS servers report no subscriber for it. */
 export const GONE = 1250
-/** Until a node is dead in any case. */
+/** Silence after which a node is dead in any case. */
 export const LEASE = 2000

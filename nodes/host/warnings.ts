@@ -1,14 +1,23 @@
-/** Warnings of actors in the log: what goes wrong with every event is said once a minute, with how often it went wrong meanwhile. */
+/**
+ * Warnings of actors in the log. A recurring warning is logged at most once a minute, with the
+ * number of times it was suppressed since.
+ */
 import type { Warning } from '../../actors/actor.ts'
 import type { HostDeps } from './deps.ts'
 
-/** Milliseconds between two lines about the same, and things that are told apart. */
+/**
+ * Milliseconds between two log lines about the same topic, and the maximum number of topics
+ * remembered.
+ */
 const QUIET = 60_000
 const MAX_WARNINGS = 1000
 
 export class Warnings {
   readonly #deps: Pick<HostDeps, 'clock' | 'log'>
-  /** By what it is about: when it was said last, by `elapsed`, and how often it was not. */
+  /**
+   * Per topic (`about`): when it was last logged, by `elapsed`, and how often it was suppressed
+   * since.
+   */
   readonly #said = new Map<string, { at: number; unsaid: number }>()
 
   constructor(deps: Pick<HostDeps, 'clock' | 'log'>) {

@@ -1,26 +1,35 @@
 /**
- * Which nodes live and which node should own which shard. A node renews one record; others judge it by their own clock:
- * a record that has not changed for `LEASE` ms belongs to a dead node, and one that has not for `GONE` ms when the servers
- * know of nobody who listens in its name: a process that was killed. No time stamps are compared between machines.
+ * Cluster membership: which nodes are alive, and which node should own which shard. Each node
+ * renews one registry record. Other nodes judge it by their own clock: a node is dead when its
+ * record has not changed for `LEASE` ms, or for `GONE` ms if the NATS servers report no subscriber
+ * for its name (its process was killed). Time stamps of different machines are never compared.
  *
  * Invariants:
- * M1. A node whose own renewal is nearly as old as `GONE` says so (`fresh`), and answers nothing from memory alone. So whoever
- *     is judged too early, because it has lost its connection only, is slow for a moment and never wrong.
- * M2. Ownership recorded here is an intention; the journal's fence is what excludes a stale owner.
- *     A record is judged as it was when it was last asked for: a judge that stood still has seen no silence.
- * M3. A node that was away looks what became of its shards before it calls itself fresh again. Its renewals wait for no such
- *     look: a node that has much to do would seem to be away because it looks slowly.
- * M4. The registry may forget everything: a record that is gone counts until its lease would have lapsed. A node's record names
- *     the shards that it serves, so that nobody takes one of a living node when the record of the shard is gone.
- * M5. Who believes to have no others tells nobody anything, so a node that joins waits until all others know of it: they have
- *     answered its greeting, or their belief must have ended.
+ * M1. A node whose own renewal is nearly `GONE` ms old is not `fresh` and answers nothing from
+ *     memory alone. A node that is judged dead too early, because it only lost its connection, is
+ *     therefore slow for a moment but never wrong.
+ * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. A
+ *     record is judged as of the last time it was read, so a node that stood still has not observed
+ *     any silence.
+ * M3. A node that was away checks what became of its shards before it is `fresh` again. Its
+ *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
+ *     checks are slow.
+ * M4. The registry may lose all records. A missing record counts until its lease would have
+ *     expired. A node's record lists the shards that it serves, so that no other node takes a shard
+ *     of a live node when the shard's record is missing.
+ * M5. A node that believes it is alone sends nothing over the network. A node that joins therefore
+ *     waits until every other node knows of it: the other has answered its greeting, or its belief
+ *     to be alone must have expired.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 import { idInUse, rivalIn, type Instance } from './node-id.ts'
 import type { Clock, Registry } from '../ports.ts'
 import { GONE, LEASE, RENEW } from '../timing.ts'
 
-/** Milliseconds a node believes in itself, and to have no others: less than others do, because clocks do not run equally fast. */
+/**
+ * Milliseconds after a renewal for which a node is fresh, and for which it may believe it is alone.
+ * Both are shorter than the limits that other nodes apply, because clocks differ in speed.
+ */
 const [FRESH, TRUST] = [1100, 1800]
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
@@ -29,8 +38,8 @@ export interface Member {
   readonly roles: readonly RoleName[]
 }
 /**
- * `listens`: it answers when asked whether it is there; releases that do not are not asked. `shards`: those it serves. `stops`:
- * why it takes no writes.
+ * `listens`: the node answers presence probes; older releases do not, and are not probed. `shards`:
+ * the shards that it serves. `stops`: why it accepts no writes.
  */
 interface NodeRecord extends Member, Partial<Instance> {
   readonly beat: number
@@ -48,19 +57,25 @@ interface Observed {
   readonly stops: readonly string[]
   gone: boolean
 }
-/** The id of a node as one process holds it. */
+/** A node id that this process has claimed. */
 export interface Claimed {
   readonly self: Instance
-  /** Revision of the record that it wrote. */
+  /** Revision of the record that the claim wrote. */
   readonly revision: number
-  /** Told when another process holds the id. */
+  /** Called when another process holds the id. */
   superseded(fault: Error): void
 }
-/** How nodes reach each other, past the registry. */
+/** Direct contact between nodes, without the registry. */
 export interface Neighbours {
-  /** Whether the servers know of nobody who listens in the name of a node. False also when that cannot be told. */
+  /**
+   * Whether the NATS servers report no subscriber for a node. False also when that cannot be
+   * determined.
+   */
   nobody(id: string): Promise<boolean>
-  /** Tell a node that this one has joined. True once it is `unsure`, or will be before it hears anything again. */
+  /**
+   * Announces to a node that this one has joined. True once that node is `unsure`, or will be
+   * before it receives anything again.
+   */
   greet(id: string): Promise<boolean>
 }
 
@@ -77,18 +92,18 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** How often it was away, and how often it had been when it last looked what that had come to (M3). */
+  /** How often this node was away, and the same number at its last check of its shards (M3). */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
-  /** The last renewal, and the next one that somebody waits for. */
+  /** The last renewal, and the next one if callers of `tell` wait for it. */
   #renewing: Promise<unknown> = Promise.resolve()
   #telling: Promise<void> | undefined
   #stopped = false
   #ended = 0
   #claimed: Claimed | undefined
 
-  /** @param neighbours given by a node that listens in its own name. */
+  /** @param neighbours present if this node answers presence probes. */
   constructor(registry: Registry, clock: Clock, self: Member, neighbours?: Neighbours) {
     this.#registry = registry
     this.#clock = clock
@@ -97,8 +112,9 @@ export class Membership {
   }
 
   /**
-   * Join, and keep renewing. Resolves when every live node must know of this one: only then may it rely on being told (M5).
-   * @param onRound called after every look at the others.
+   * Joins the cluster and keeps renewing the own record. Resolves when every live node must know of
+   * this one; only then can this node rely on receiving messages (M5).
+   * @param onRound called after every reading of the records.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
     const joined = await this.#renew()
@@ -123,32 +139,38 @@ export class Membership {
     )
     await this.#introduce()
   }
-  /** Renew a record that was claimed for this process, and stop when another process has claimed it. Called before `start`. */
+  /**
+   * Renews a record that was claimed for this process, and stops when another process has claimed
+   * it. Called before `start`.
+   */
   hold(claimed: Claimed): void {
     this.#claimed = claimed
     this.#revision = claimed.revision
   }
-  /** Have the own record name the shards that this node serves, from the next renewal on. */
+  /** Lists the shards that this node serves in its record, from the next renewal on. */
   serve(shards: () => readonly string[]): void {
     this.#serves = shards
   }
-  /** Have the own record say why this node takes no writes. */
+  /** Includes the reasons why this node accepts no writes in its record. */
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
-  /** Why live nodes, this one included, take no writes. */
+  /** Why live nodes, including this one, accept no writes. */
   stops(): readonly string[] {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
   }
-  /** Whether another live node says that it serves a shard. */
+  /** Whether another live node reports that it serves a shard. */
   served(shard: string): boolean {
     return [...this.#observed.values()].some(
       (seen) =>
         seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen),
     )
   }
-  /** Renew the own record now, once for all who ask for it: others know then what it says. */
+  /**
+   * Renews the own record now, so that other nodes see its current content. Concurrent callers
+   * share one renewal.
+   */
   tell(): Promise<void> {
     this.#telling ??= this.#renewing.then(async () => {
       this.#telling = undefined
@@ -156,13 +178,20 @@ export class Membership {
     })
     return this.#telling
   }
-  /** One renewal after the other: two at once would each find the record changed by the other. */
+  /**
+   * Renews after the previous renewal has ended: two at once would each find the record changed by
+   * the other.
+   */
   #inTurn(): Promise<number> {
     const renewing = this.#renewing.then(() => this.#renew())
     this.#renewing = renewing.catch(() => {})
     return renewing
   }
-  /** Do something again and again, each time so many milliseconds after the last has ended. What fails because the registry cannot be reached is tried again; `fresh` turns false by itself. */
+  /**
+   * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended. A run
+   * that fails, because the registry cannot be reached, is repeated as well; `fresh` becomes false
+   * automatically.
+   */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
       this.#timers.delete(cancel)
@@ -174,7 +203,10 @@ export class Membership {
     })
     this.#timers.add(cancel)
   }
-  /** Have the others know of this node: at once when all of them answer, else when the belief of those who do not must have ended. */
+  /**
+   * Makes this node known to the others. Resolves at once when all of them answer, otherwise after
+   * `LEASE` ms: by then, no silent node can still believe that it is alone.
+   */
   #introduce(): Promise<void> {
     const others = this.#others()
     if (others.length === 0) return Promise.resolve()
@@ -191,13 +223,13 @@ export class Membership {
       })
     })
   }
-  /** Leave: others need not wait for the lease to lapse. */
+  /** Leaves the cluster, so that other nodes need not wait until the lease expires. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers) cancel()
-    // A renewal that is under way would bring the record back to life.
+    // A renewal in flight would make the record live again.
     await this.#renewing
-    // Not deleted: a record that is merely gone says nothing (M4).
+    // The record is not deleted, because a missing record proves nothing (M4).
     await this.#registry
       .put(
         `node.${this.#self.id}`,
@@ -206,14 +238,17 @@ export class Membership {
       )
       .catch(() => {})
   }
-  /** Whether the own record was renewed lately enough to be believed by others, and what became of its shards while it was not is known. */
+  /**
+   * Whether the own record was renewed recently enough for other nodes to rely on it, and this node
+   * has checked what became of its shards in its last absence.
+   */
   fresh(): boolean {
     return this.#known === this.#absences && this.#lately(FRESH)
   }
   #lately(ms: number): boolean {
     return this.#clock.elapsed() - this.#renewed < ms
   }
-  /** Live nodes with a role, this one included. */
+  /** Live nodes with a role, including this one. */
   members(role: RoleName): readonly Member[] {
     return [...this.#observed.values()]
       .filter(
@@ -223,7 +258,7 @@ export class Membership {
       )
       .map(({ member }) => member)
   }
-  /** Whether no other node lives, as far as can be known: false whenever there is doubt. */
+  /** Whether no other node is alive; false whenever there is doubt. */
   alone(): boolean {
     const now = this.#clock.elapsed()
     return (
@@ -233,15 +268,21 @@ export class Membership {
       this.#others().length === 0
     )
   }
-  /** Somebody has joined, or may have while nothing could be heard: nobody is thought to be alone until that must have been seen. */
+  /**
+   * Records that a node has joined, or may have joined while this one could not receive messages.
+   * `alone` is false until this node must have seen the new record.
+   */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
   }
-  /** How many lives of other gateways were seen to end: by leaving, by silence, or by beginning anew under the same name. */
+  /**
+   * How many times another gateway was seen to end: by leaving, by silence, or by a restart under
+   * the same name.
+   */
   ended(): number {
     return this.#ended
   }
-  /** The others that have a lease, those included of which the servers know nobody. */
+  /** Other nodes whose lease has not expired, including those without a subscriber. */
   #others(): Observed[] {
     const others: Observed[] = []
     for (const seen of this.#observed.values())
@@ -251,21 +292,22 @@ export class Membership {
   #leased({ member, changed }: Observed): boolean {
     return member.roles.length > 0 && this.#looked - changed < LEASE
   }
-  /** Look again now, for a decision that must not miss a node that has just joined. */
+  /** Reads the records now, for a decision that must not miss a node that has just joined. */
   refresh(): Promise<void> {
     return this.#look()
   }
 
   /**
-   * Resolves when a node that was found dead cannot believe in itself any more: it may have renewed its record between that look
-   * and what was done because of it. Whoever takes something from it calls this once it has been taken.
+   * Resolves when a node that was found dead can no longer consider itself fresh. It may have
+   * renewed its record between that finding and the action based on it, so callers wait for this
+   * after they have taken a shard from it.
    */
   async buried(id: string): Promise<void> {
     await this.#look()
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(GONE, over))
   }
-  /** Milliseconds until the next round: less when somebody's silence comes to mean something before. */
+  /** Milliseconds until the next round: fewer when the silence of a node reaches a limit before. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const ends = [...this.#observed.values()]
@@ -277,7 +319,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renew the own record. Gives the time from which that counts. */
+  /** Renews the own record. Returns the time from which the renewal counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
@@ -301,7 +343,11 @@ export class Membership {
     this.#revision = revision
     return started
   }
-  /** End when the own record names another process: this one was away for so long that it was taken for dead. @throws StartFault */
+  /**
+   * Ends when the own record names another process: this one was away for so long that it was
+   * considered dead.
+   * @throws StartFault
+   */
   #yield(value: string | undefined): void {
     const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)
     if (!rival) return
@@ -314,7 +360,8 @@ export class Membership {
   async #look(): Promise<void> {
     const asked = this.#clock.elapsed()
     const entries = await this.#registry.list('node.')
-    // A change is as old as its sight at most: counted from the question, a lease would seem to lapse before its owner thinks so.
+    // A change counts from the time of the answer: counted from the request, a lease would seem to
+    // expire before its owner considers it expired.
     const now = this.#clock.elapsed()
     const lived = this.members('gateway')
     this.#looked = asked
@@ -346,12 +393,15 @@ export class Membership {
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
     this.#ended += lived.filter(({ id }) => !live.has(id)).length
-    // A record that stays dead is garbage: anyone may remove it once it has been silent for a minute.
+    // A dead record is garbage: any node may delete it after one minute of silence.
     for (const [key, { changed, member }] of next)
       if (now - changed > 60_000 && member.id !== this.#self.id)
         void this.#registry.delete(key).catch(() => {})
   }
-  /** Ask for a node that is silent for longer than it believes in itself: one that died need not be waited for any longer. */
+  /**
+   * Probes a node that has been silent for longer than it considers itself fresh. If it has no
+   * subscriber, it is dead before its lease expires.
+   */
   async #suspect(seen: Observed): Promise<void> {
     const silent = this.#looked - seen.changed
     if (
@@ -367,9 +417,10 @@ export class Membership {
 }
 
 /**
- * The node that should own each shard: of those that still have room, the one with the highest hash of (node, shard)
- * (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load as in Mirrokni, Thorup and Zadimoghaddam 2018).
- * Every node computes the same; no node has more than its share, rounded up.
+ * The node that should own each shard: of those that have capacity left, the one with the highest
+ * hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load
+ * as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result; no node has
+ * more than its share, rounded up.
  */
 export function assignment(
   nodes: readonly Member[],
@@ -391,7 +442,10 @@ export function assignment(
   return owners
 }
 
-/** Names of nodes often differ in one character only; every bit of their hash must tell (the finalizer of MurmurHash3). */
+/**
+ * The finalizer of MurmurHash3. Node names often differ in one character only, so every input bit
+ * must affect the whole hash.
+ */
 function mixed(hash: number): number {
   const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)

@@ -1,12 +1,15 @@
 /**
- * One process at a time runs under a node id. Every process is an instance with a name of its own; the record of a node names
- * the instance that holds its id.
+ * Ensures that one process at a time runs under a node id. Every process is an instance with a
+ * unique name; the record of a node names the instance that holds its id.
  *
  * Invariants:
- * I1. An instance listens in its own name before it writes the record, so a claimant that finds it recorded can ask for it.
- * I2. A record is replaced only at the revision at which it was judged, so of several claimants one succeeds.
- * I3. The record of a living instance is not replaced: it answers, or its record changes while a claimant waits. An instance
- *     that was away for longer finds another one recorded, and ends.
+ * I1. An instance subscribes under its own name before it writes the record, so a claimant that
+ *     finds it recorded can probe it.
+ * I2. A record is replaced only at the revision at which it was judged, so only one of several
+ *     claimants succeeds.
+ * I3. The record of a live instance is not replaced: the instance answers, or its record changes
+ *     while a claimant waits. An instance that was away for longer finds another one recorded, and
+ *     ends.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -17,16 +20,22 @@ import { GONE, LEASE } from '../timing.ts'
 
 /** A process that runs, or ran, as a node. */
 export interface Instance {
-  /** Different for every process. */
+  /** Unique for every process. */
   readonly instance: string
-  /** Where it runs, for people: `process 4711 on host-a`. */
+  /** Where the process runs, in readable form: `process 4711 on host-a`. */
   readonly process: string
 }
-/** What this module knows of a node's record; `membership.ts` has the rest. Releases before instances leave them out. */
+/**
+ * The part of a node's record that this module reads; `membership.ts` defines the rest. Older
+ * releases omit the fields of the instance.
+ */
 interface Holder extends Partial<Instance> {
   readonly roles: readonly string[]
 }
-/** Whether an instance answers in its name: `nobody` when the servers know of no listener, `silent` when that cannot be told. */
+/**
+ * Whether an instance answers: `nobody` when the NATS servers report no subscriber, `silent` when
+ * that cannot be determined.
+ */
 export type Presence = 'there' | 'nobody' | 'silent'
 
 interface Claim {
@@ -38,12 +47,12 @@ interface Claim {
   presence(instance: string): Promise<Presence>
 }
 
-/** Milliseconds to wait for an instance that is asked whether it is there. */
+/** Milliseconds to wait for an instance to answer a presence probe. */
 const PRESENT = 300
-/** Other instances that may take the id one after the other while this one waits for each to be dead. */
+/** Attempts to claim the id. An attempt fails when another instance has taken the id meanwhile. */
 const MAX_RIVALS = 5
 
-/** The instance that this process is. */
+/** Creates the instance that represents this process. */
 export const createInstance = (): Instance => ({
   instance: randomBytes(8).toString('hex'),
   process: `process ${process.pid} on ${hostname()}`,
@@ -51,31 +60,35 @@ export const createInstance = (): Instance => ({
 
 const subjectOf = (instance: string): string => subjects.node(`instance/${instance}`)
 
-/** Ask for an instance. */
+/** Probes an instance. */
 async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
   const answer = await bus.request(subjectOf(instance), {}, PRESENT)
   if (typeof answer === 'object') return 'there'
   return answer === 'no_responders' ? 'nobody' : 'silent'
 }
 
-/** The instance that holds the id according to a record; undefined when it left in order, or is `self`. */
+/**
+ * The other instance that holds the id according to a record. Undefined when the holder left in an
+ * orderly way, is `self`, or is not named.
+ */
 export function rivalIn(value: string, self: Instance): Instance | undefined {
   const { instance, process: where = '', roles } = JSON.parse(value) as Holder
   if (instance === undefined || instance === self.instance || roles.length === 0) return undefined
   return { instance, process: where }
 }
 
-/** The sentence for a node whose id another instance holds. */
+/** The error of a node whose id another instance holds. */
 export const idInUse = (id: string, { process: where }: Instance): StartFault =>
   new StartFault(
     `another node is running as ${id} (${where}): give each its own BATON_NODE_ID, or none`,
   )
 
 /**
- * Take a node id for an instance that answers in its name already. An instance that is recorded and does not answer is dead when
- * its record has not changed for `GONE` ms, or for `LEASE` ms when the servers cannot tell that it is gone.
+ * Claims a node id for an instance that already answers under its own name. A recorded instance
+ * that does not answer is dead when its record has not changed for `GONE` ms, or for `LEASE` ms
+ * when the NATS servers cannot tell that it is gone.
  * @returns the revision of the record, from which the node renews it.
- * @throws StartFault naming the other instance when one lives; what the registry throws otherwise.
+ * @throws StartFault naming the other instance when it is alive; any error of the registry.
  */
 export async function claimNodeId(claim: Claim): Promise<number> {
   const { id, roles, self, registry, clock, presence } = claim
@@ -97,7 +110,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put whose answer was lost and that was repeated finds the own record.
+    // A put that was repeated because its answer was lost finds the own record.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }
@@ -106,7 +119,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     : new StartFault(`the node id ${id} could not be taken: try again`)
 }
 
-/** `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */
+/** Calls `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */
 export function claimOverBus(bus: Bus, claim: Omit<Claim, 'presence'>): Promise<number> {
   bus.subscribe(subjectOf(claim.self.instance), () => true)
   return claimNodeId({ ...claim, presence: (instance) => presenceOf(bus, instance) })

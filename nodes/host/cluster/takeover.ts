@@ -1,12 +1,17 @@
 /**
- * Taking over a shard: a fence first, so that the older owner's next append fails; then everything since the checkpoint.
+ * Takes over a shard: appends a fence first, so that the older owner's next append fails; then
+ * replays everything since the checkpoint.
  *
  * Invariants:
- * T0. A shard whose fence cannot be stored, or whose journal lacks entries, is served for reads only (`WriteGate`).
- * T1. The takeover envelope carries a higher epoch than any before it; replay reads what lies before it and no more.
- * T2. Every actor changed since the state of the checkpoint is in memory afterwards; every other one equals its snapshot.
- * T3. The effects after the checkpoint are performed again, except messages that are moot by now; their ids are those of the
- *     first time. What lies before its state is read for them alone: no actor is.
+ * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
+ *     (`WriteGate`).
+ * T1. The takeover envelope has a higher epoch than any before it. Replay reads the envelopes
+ *     before it and no others.
+ * T2. Afterwards, every actor that changed since the `state` of the checkpoint is in memory; every
+ *     other actor equals its snapshot.
+ * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
+ *     except messages that are obsolete. Entries up to its `state` are read for their effects only,
+ *     not applied to actors.
  */
 import { placed, sequenceOf, type Address, type Placed } from '../../../protocol/entry.ts'
 import { cellKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
@@ -18,21 +23,31 @@ import type { JournalPosition, Stored } from '../ports.ts'
 import type { Shard } from '../shard.ts'
 import { fence } from '../durability/write-gate.ts'
 
-/** Envelopes that are replayed together, and their bytes: what they need is read from the snapshots at the same time. */
+/**
+ * Maximum number and bytes of envelopes that are replayed together. The snapshots that they need
+ * are read concurrently.
+ */
 const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /** Attempts to append a fence before the storage counts as full. */
 const FENCES = 2
-/** Milliseconds after which a replay lets others go on: who does not renew its membership meanwhile is taken for dead. */
+/**
+ * Milliseconds after which a replay yields to other tasks: a node that does not renew its
+ * membership meanwhile is considered dead.
+ */
 const TURN = 20
 
 /**
- * Milliseconds before a missing snapshot is looked for again: a server that leads while it is still catching up has neither the
- * newest one of an actor nor the one before, and to replay everything instead takes long (measured: 38 to 50 s for four shards
- * with 60,000 entries each, on a busy machine).
+ * Milliseconds before each retry of a missing snapshot. A server that leads while it is still
+ * catching up has neither the newest snapshot of an actor nor the one before. Replaying everything
+ * instead takes long (measured: 38 to 50 s for four shards with 60,000 entries each, on a busy
+ * machine).
  */
 const AGAIN = [500, 1500, 3000]
 
-/** Fence, replay, and give the effects to perform again, oldest first. Throws when another node is faster. */
+/**
+ * Fences and replays a shard. Returns the effects to perform again, oldest first. Throws when
+ * another node is faster.
+ */
 export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> {
   const { journal, blobs, random } = shard.deps
   const { partition, shard: number } = shard
@@ -63,14 +78,16 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
     if (!(error instanceof JournalHole)) throw error
     shard.gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
-  // Whoever was away between the record and the fence has fenced an owner that is newer; it must not serve, or that one's reads grow stale.
+  // A node that was away between writing the record and the fence has fenced a newer owner. It must
+  // not serve, because the newer owner's reads would become stale.
   if (!(await shard.held())) throw new Error(`shard ${shard.name} was taken by another node`)
   return pending
 }
 
 /**
- * Append the fence. A leader that answers questions but stores nothing, twice, has no space: the shard is then served for reads.
- * @throws Error when another owner was faster, or nobody knows.
+ * Appends the fence. When the leader refuses it, or answers requests but stores nothing in two
+ * attempts, the storage is full and the shard serves reads only.
+ * @throws Error when another owner was faster, or the outcome is unknown.
  */
 async function appendFence(
   shard: Shard,
@@ -93,8 +110,9 @@ async function appendFence(
 }
 
 /**
- * What shows, without reading it, that the journal lacks entries: sequences between its first and its last one, or entries that
- * the checkpoint stands for. Operators cut the beginning off on purpose, which leaves neither.
+ * Returns a stop if the journal lacks entries, as far as that shows without reading it: sequences
+ * are missing between its first and its last one, or it ends before entries that the checkpoint
+ * covers. Operators who deliberately delete the beginning cause neither.
  */
 function damage(
   shard: Shard,
@@ -113,10 +131,10 @@ function damage(
   return undefined
 }
 
-/** The journal does not hold what it must. */
+/** The journal lacks entries that it must contain. */
 class JournalHole extends Error {}
 
-/** Replay what the checkpoint does not cover; everything when a snapshot stays missing. */
+/** Replays what the checkpoint does not cover, or everything when a snapshot stays missing. */
 async function replayed(
   shard: Shard,
   checkpoint: Covered,
@@ -146,7 +164,10 @@ async function replayed(
     }
   }
 }
-/** Replay what lies after the checkpoint and before the fence, where there is one. @param first sequence that the journal still has. */
+/**
+ * Replays the envelopes after the checkpoint and before the fence, if there is one.
+ * @param first the first sequence that the journal still contains.
+ */
 async function replayFrom(
   shard: Shard,
   { sequence: checkpoint, state }: Covered,
@@ -170,7 +191,8 @@ async function replayFrom(
     const places: Placed[] = []
     for (const stored of some) {
       const envelope = await decode(stored.data, blobs)
-      // Before the first one, what the checkpoint does not cover must have been cut off on purpose.
+      // The envelopes before the first one are covered by the checkpoint, or must have been deleted
+      // on purpose.
       const follows =
         prev === undefined
           ? envelope.prev <= checkpoint ||
@@ -200,13 +222,14 @@ async function replayFrom(
       await pause()
     }
   }
-  // A server that was replaced as leader without knowing it yet may have said where the journal ends.
+  // A server that does not know yet that it is no longer the leader may have reported the end of
+  // the journal.
   if (prev === undefined ? shard.sequence > checkpoint : prev !== shard.sequence) {
     throw new Error(
       `journal: shard ${shard.name} ends at ${prev ?? checkpoint}, but its last envelope is ${shard.sequence}`,
     )
   }
-  // Whether a message is moot, its actor says.
+  // The actor decides whether a message is obsolete, so it must be in memory.
   for (const { effect, from } of pending)
     if ('push' in effect && !shard.cells.loaded(from)) await shard.cells.get(from)
   const now = clock.now()
@@ -227,7 +250,7 @@ async function replayFrom(
   return pending
 }
 
-/** What lies before a sequence, some at a time. */
+/** Yields the envelopes before sequence `end`, in batches. */
 async function* together(
   stored: AsyncIterable<Stored>,
   end: number,
@@ -245,7 +268,7 @@ async function* together(
   }
   if (some.length > 0) yield some
 }
-/** The actors of some entries that have events before them. */
+/** The actors that have events before the first of these entries. */
 function begunBefore(places: readonly Placed[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {

@@ -1,10 +1,12 @@
 /**
- * Deciding: commands in, entries of one envelope out. A command's tells are decided right after it, in the same envelope.
+ * Decides commands: commands in, entries of one envelope out. The tells of a command (commands to
+ * other actors of the shard) are decided right after it, in the same envelope.
  *
  * Invariants:
- * B1. Actor instances are changed here and nowhere else between two commits; when the envelope cannot be appended, all of them are
- *     dropped and read again from the journal.
- * B2. An entry's event index is fixed when it is decided, so `prev` of a later entry of the same actor can refer to it.
+ * B1. Between two commits, actor instances are changed only here. When the envelope cannot be
+ *     appended, all of them are dropped and read again from the journal.
+ * B2. The index of an event is fixed when it is decided, so `prev` of a later entry of the same
+ *     actor can refer to it.
  */
 import { evolve, type Decided, type Tell } from '../../../actors/actor.ts'
 import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
@@ -16,28 +18,34 @@ import { Unreadable } from '../memory/actor-cache.ts'
 import { encodeEntry } from '../memory/codec.ts'
 import type { HostDeps } from '../deps.ts'
 
-/** Depth of tells within one commit. */
+/** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32
-/** Events one command may cause, tells included, so that an envelope never exceeds its limit. */
+/**
+ * Maximum number of events that one command may cause, tells included, so that an envelope never
+ * exceeds its limit.
+ */
 const EVENTS_PER_COMMAND = 500
-/** Bytes and events from which on a batch is full. */
+/** Number of bytes and of events at which a batch is full. */
 const FULL_FROM = { bytes: 512 * 1024, events: 1000 - EVENTS_PER_COMMAND } as const
 
 export type Decide = { readonly reply: unknown } | Refusal
-/** A decision in one word, for the numbers. */
+/** The outcome of a decision, as a label for metrics. */
 export const outcomeOf = (decided: Decide): string =>
   'refused' in decided ? decided.refused : 'ok'
 
 export class Batch {
   readonly entries: Entry[] = []
-  /** The cells of the entries. */
+  /** The actor instance of each entry. */
   readonly cells: ActorInstance[] = []
   readonly parts: string[] = []
-  /** Actor instances whose state changed, softly or not. */
+  /** Actor instances whose state changed, by stored or by soft events. */
   readonly touched = new Set<ActorInstance>()
   events = 0
   bytes = 0
-  /** A command threw after it had changed cells: they no longer agree with the journal. */
+  /**
+   * Whether a command threw after it had changed actor instances, which then no longer agree with
+   * the journal.
+   */
   torn = false
   readonly #deps: HostDeps
   readonly #cell: (address: Address) => ActorInstance | Promise<ActorInstance>
@@ -56,12 +64,15 @@ export class Batch {
     this.#now = now
   }
 
-  /** Whether it takes no more commands. */
+  /** Whether the batch accepts no more commands. */
   get full(): boolean {
     return this.torn || this.bytes >= FULL_FROM.bytes || this.events >= FULL_FROM.events
   }
 
-  /** Decide one command with its tells. A bug in an actor is answered `internal`; see `torn`. */
+  /**
+   * Decides one command and its tells. An exception in an actor is answered with `internal`; see
+   * `torn`.
+   */
   async decide(command: Command): Promise<Decide> {
     const found = this.#cell(command)
     const cell = found instanceof Promise ? await found : found

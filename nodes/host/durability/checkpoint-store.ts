@@ -1,42 +1,51 @@
 /**
- * The checkpoint of a shard as it is stored: one record, and the parts of its index.
+ * The stored checkpoint of a shard: one record, and the parts of its index.
  *
  * Invariants:
- * C1. The record is changed by compare-and-set. An owner that was overtaken cannot replace its successor's, and what it
- *     writes before that is true all the same.
- * C2. The parts belong to the epoch of their writer, so owners never write to each other's. A part is changed by
- *     compare-and-set too: a write that its owner gave up may arrive later, and must not replace the one made instead.
- * C3. The stream may lose its newest messages, also while an owner lives: always a whole tail, and always with the record
- *     of ownership, which is in the servers' memory. Therefore the old record is written once more behind everything the
- *     new one stands for; then a look at the ownership shows that nothing was lost before; and the new record is stored
- *     only on that very message, which a later loss would have taken along.
- * C4. A snapshot that replaces another may be lost when the one before is gone already, while the record is still there. Therefore
- *     the record names the snapshots that are being replaced before they are, and the next owner looks for each of them.
+ * C1. The record is changed by compare-and-set. A superseded owner cannot replace its successor's
+ *     record, and what it wrote before that remains true.
+ * C2. The parts belong to the epoch of their writer, so owners never write to each other's parts. A
+ *     part is also changed by compare-and-set: a write that its owner gave up may arrive late, and
+ *     must not replace the write that was made instead.
+ * C3. The stream may lose its newest messages, even while an owner is alive. The loss is always a
+ *     whole tail and always includes the ownership record, which is in the servers' memory.
+ *     Therefore the old record is first written again, behind everything that the new one covers. A
+ *     check of the ownership record then shows that nothing was lost before. The new record is
+ *     stored only on top of that very message, which a later loss would have removed.
+ * C4. A snapshot that replaces another may be lost when the previous one is already deleted, while
+ *     the record still exists. Therefore the record lists snapshots before they are replaced, and
+ *     the next owner checks that each of them exists.
  */
 import { LostSnapshot } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
 
-/** How far a shard is stored. */
+/** How far the stored data of a shard reaches in its journal. */
 export interface Covered {
-  /** What lies up to this sequence needs no look: it is in snapshots, and its effects have been performed. */
+  /**
+   * Entries up to this sequence need not be read: they are in snapshots, and their effects have
+   * been performed.
+   */
   readonly sequence: number
-  /** What lies up to this one is in snapshots; never less. */
+  /** Entries up to this sequence are in snapshots. Never less than `sequence`. */
   readonly state: number
 }
-/** `state` is absent in what older releases wrote: the same as `sequence`. */
+/** `state` is absent in records of older releases and then equals `sequence`. */
 interface Mark extends Omit<Covered, 'state'>, Partial<Pick<Covered, 'state'>> {
   readonly v: 1
   readonly epoch: number
-  /** Numbers of the parts of the index. */
+  /** Numbers of the stored parts of the index. */
   readonly parts: readonly number[]
-  /** Keys of stored snapshots that were being replaced; absent: none. */
+  /** Keys of stored snapshots that were being replaced. Absent: none. */
   readonly replacing?: readonly string[]
 }
 const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
-/** The stored state is not what this owner stored: it was lost, or another owner came. Memory cannot be trusted with it any more. */
+/**
+ * The stored state is not what this owner stored: it was lost, or another owner wrote it. The state
+ * in memory can no longer be trusted.
+ */
 export class LostState extends Error {}
 
-/** Times that a compare-and-set is tried before the round of storing is given up. */
+/** Attempts of a compare-and-set before the round of storing is given up. */
 const ATTEMPTS = 5
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -47,12 +56,15 @@ export class Checkpoint implements Covered {
   readonly #shard: Shard
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
-  /** Parts stored by this owner, as JSON; undefined: not stored, or not known. */
+  /** Parts stored by this owner, as JSON; undefined if a part is not stored or this is unknown. */
   readonly #parts: (string | undefined)[] = []
-  /** Revisions of these parts; absent: never written by this owner; undefined: not known. */
+  /** Revisions of these parts; absent if this owner never wrote the part; undefined if unknown. */
   readonly #revisions = new Map<number, number | undefined>()
 
-  /** Keys of snapshots that this owner replaces, and those that an owner before was replacing. */
+  /**
+   * Keys of snapshots that this owner is replacing, and of those that an earlier owner was
+   * replacing.
+   */
   readonly #replacing = new Set<string>()
   #inherited: readonly string[] = []
 
@@ -72,14 +84,18 @@ export class Checkpoint implements Covered {
     return this.#key(`deadlines/${epoch}/${part}`)
   }
 
-  /** Read the record and the parts of the index; undefined when nothing, or not all of it, is there. */
+  /**
+   * Reads the record and the parts of the index. Undefined when the record, or any of the parts, is
+   * missing.
+   */
   async load<T>(): Promise<readonly T[] | undefined> {
     const { snapshots } = this.#shard.deps
     const { partition } = this.#shard
     const found = await this.#read()
     if (found?.v !== 1) {
-      // There must be a record to compare with, or a loss before the first checkpoint would go unseen. One in another form was
-      // written by another release; so may the snapshots, and everything is replayed.
+      // A record must exist, or a loss before the first checkpoint would go unnoticed. A record in
+      // another format was written by another release. Its snapshots may be unreadable as well, so
+      // everything is replayed.
       await this.reset()
       return undefined
     }
@@ -95,24 +111,33 @@ export class Checkpoint implements Covered {
     this.#mark = mark
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
-  /** Store that nothing is known, for an owner that replays everything. One that takes no writes stores no checkpoint either. */
+  /**
+   * Stores an empty checkpoint, for an owner that replays everything. A shard that accepts no
+   * writes stores no checkpoint either.
+   */
   async reset(): Promise<void> {
     this.#inherited = []
     this.#mark = { v: 1, sequence: 0, epoch: this.#shard.epoch, parts: [] }
     if (!this.#shard.gate.latched) await this.#again()
   }
-  /** Look whether everything stored up to the checkpoint is still there. Throws `LostState` when it is not. */
+  /**
+   * Checks that everything stored up to the checkpoint still exists. Throws `LostState` when it
+   * does not.
+   */
   async confirm(): Promise<void> {
     await this.#read()
   }
 
-  /** Stored snapshots are about to be replaced (C4). */
+  /** Records which stored snapshots are about to be replaced (C4). */
   async announce(keys: readonly string[]): Promise<void> {
     const known = this.#replacing.size
     for (const key of keys) this.#replacing.add(key)
     if (this.#replacing.size > known) await this.#again()
   }
-  /** Look for the snapshots that were being replaced when the record was written. Throws `LostSnapshot` when one is missing. */
+  /**
+   * Checks that the snapshots exist that were being replaced when the record was written. Throws
+   * `LostSnapshot` when one is missing.
+   */
   async complete(): Promise<void> {
     const { deps, partition } = this.#shard
     await Promise.all(
@@ -123,7 +148,11 @@ export class Checkpoint implements Covered {
     )
   }
 
-  /** Store the index and the checkpoint, behind all that they stand for. @param replaced keys of snapshots that are stored. @param held whether this node is still the recorded owner. */
+  /**
+   * Stores the index and the checkpoint, after everything that they cover.
+   * @param replaced keys of the snapshots that have been stored.
+   * @param held whether this node is still the recorded owner.
+   */
   async store(
     { sequence, state }: Covered,
     index: readonly string[],
@@ -142,7 +171,8 @@ export class Checkpoint implements Covered {
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     const own = await this.#again()
     if (!(await held())) throw new LostState('the record of ownership is gone')
-    // What an owner before was replacing was looked for, and now lies before the record.
+    // The snapshots that an earlier owner was replacing have been checked, and now precede the
+    // record in the stream.
     this.#inherited = []
     for (const key of replaced) this.#replacing.delete(key)
     const next: Mark = {
@@ -166,7 +196,7 @@ export class Checkpoint implements Covered {
         void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
   }
 
-  /** Store a part of the index. Throws when it is not known to be stored. */
+  /** Stores a part of the index. Throws unless the part is known to be stored. */
   async #storePart(part: number, json: string): Promise<void> {
     const { deps, epoch, partition } = this.#shard
     const key = this.#part(epoch, part)
@@ -188,7 +218,7 @@ export class Checkpoint implements Covered {
     const replacing = [...this.#inherited, ...this.#replacing]
     return bytes({ ...mark, ...(replacing.length > 0 && { replacing }) })
   }
-  /** Write the record as it is once more. Gives the revision of that very message. */
+  /** Writes the current record again. Returns the revision of that very message. */
   async #again(): Promise<number> {
     const {
       deps: { snapshots },
@@ -209,9 +239,13 @@ export class Checkpoint implements Covered {
     }
     throw new Error('the checkpoint is being overtaken')
   }
-  /** The record, if it can be one that this owner knows or follows. */
+  /**
+   * Reads the record. Throws `LostState` if the record that this owner knows was lost, or if a
+   * newer owner has stored one.
+   */
   async #read(): Promise<Mark | undefined> {
-    // What is stored while this is read is newer than the answer has to be.
+    // Captured before the read, because a record that is stored during the read may be newer than
+    // the answer.
     const [known, revision] = [this.#mark, this.#revision]
     const found = await this.#shard.deps.snapshots.get(
       this.#shard.partition,
@@ -222,7 +256,7 @@ export class Checkpoint implements Covered {
       throw new LostState('another owner has stored a checkpoint')
     const behind =
       (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)
-    // The record that comes back after a loss may say the same as the lost one: its revision is lower.
+    // The record that remains after a loss may equal the lost one, but its revision is lower.
     const earlier = found !== undefined && found.revision < revision
     if ((revision > 0 && !mark) || behind || earlier) throw new LostState('stored state was lost')
     if (this.#revision === revision) this.#revision = found?.revision ?? 0

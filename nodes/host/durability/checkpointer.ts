@@ -1,15 +1,18 @@
 /**
- * Snapshots and the checkpoint: what a new owner need not replay.
+ * Stores snapshots and the checkpoint, so that a new owner need not replay everything.
  *
  * Invariants:
- * K1. A snapshot is taken between commits, so it never runs ahead of the journal.
- * K2. The checkpoint is stored after everything it stands for: every actor changed up to its state has a stored snapshot, every
- *     deadline and every queue with waiting work is in the stored index; every effect up to its sequence, which may lie far
- *     before, has been performed.
- * K3. All of it, or its newest part, may be lost, also while an owner lives: then what is missing is replayed.
- * K4. A stored snapshot is only replaced by a later one, whoever writes.
- * K5. An actor leaves memory only when the state of the stored checkpoint covers it.
- * K6. One round of storing follows the other, whoever asks for them: two at once would each take the other's actors for stored.
+ * K1. A snapshot is taken between commits, so it is never ahead of the journal.
+ * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
+ *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
+ *     stored index. Every effect up to its `sequence`, which may lie far behind, has been
+ *     performed.
+ * K3. All stored data, or its newest part, may be lost, even while an owner is alive. What is
+ *     missing is then replayed.
+ * K4. A stored snapshot is only replaced by a newer one, no matter which owner writes it.
+ * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
+ * K6. Rounds of storing run one after the other, no matter who requests them: of two at once, each
+ *     would consider the other's actors stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
@@ -20,26 +23,34 @@ import type { Shard } from '../shard.ts'
 /** Milliseconds between checkpoints. */
 const EVERY = 1000
 /**
- * A changed actor is stored once its new events are worth half its snapshot, or after this many milliseconds. Whoever takes over
- * replays everything since the oldest change that is not stored: with 30 s that took it 4 to 6 s at 200 runs/s on a busy machine.
+ * A changed actor is stored once its new events amount to half of its snapshot, or after this many
+ * milliseconds. A new owner replays everything since the oldest change that is not stored. With 30
+ * s, this took 4 to 6 s at 200 runs/s on a busy machine.
  */
 const LATEST = 3000
 /**
- * Milliseconds that an actor without a snapshot is given to end: most runs do, and are stored once instead of twice. A takeover
- * replays so much more.
+ * Milliseconds that a new actor has to end before its first snapshot is stored. Most runs end
+ * sooner and are stored once instead of twice. A takeover replays correspondingly more.
  */
 const YOUNG = 2000
-/** Milliseconds until an actor whose snapshot could not be taken is tried again. */
+/** Milliseconds until a snapshot that could not be taken is tried again. */
 const RARELY = 60_000
-/** Snapshots on their way at the same time, and milliseconds for which they are taken in one pause of the loop. */
+/**
+ * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
+ * snapshots in one pause of the shard's loop.
+ */
 const AT_ONCE = 512
 const SLICE = 5
-/** Idle actors leave memory after this many milliseconds, unless they want to be woken sooner than `SOON`. */
+/**
+ * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
+ * `SOON`.
+ */
 const IDLE = 60_000
 const SOON = 60_000
 /**
- * Most parts of the index, and how many entries make another one worth while; only changed parts are stored. An entry is the key
- * of an actor with its deadline, or of a queue with work.
+ * Maximum number of parts of the index, and the number of entries that justifies another part; only
+ * changed parts are stored. An entry is the key of an actor with its deadline, or the key of a
+ * queue with work.
  */
 const PARTS = 64
 const ENTRIES = 64
@@ -55,7 +66,7 @@ interface Saved {
 
 export class Checkpointer {
   readonly #shard: Shard
-  /** Sequences that snapshots on their way stand for. */
+  /** Snapshots that are being written. */
   readonly #onTheWay = new Set<Saved>()
   readonly #lastSaved = new WeakMap<ActorInstance, number>()
   readonly #checkpoint: Checkpoint
@@ -63,7 +74,7 @@ export class Checkpointer {
   #stopped = false
   #started = false
   #checked = Number.NEGATIVE_INFINITY
-  /** The last round that was asked for. */
+  /** The last requested round of storing. */
   #busy: Promise<unknown> = Promise.resolve()
 
   constructor(shard: Shard) {
@@ -71,7 +82,7 @@ export class Checkpointer {
     this.#checkpoint = new Checkpoint(shard)
   }
 
-  /** Read the checkpoint and the index. Gives how far the shard is stored; 0 when unknown. */
+  /** Reads the checkpoint and the index. Returns how far the shard is stored; 0 when unknown. */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
       if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
@@ -80,20 +91,26 @@ export class Checkpointer {
     const { sequence, state } = this.#checkpoint
     return { sequence, state }
   }
-  /** A snapshot that the checkpoint stands for is missing: the whole journal is replayed. */
+  /**
+   * Discards the checkpoint because a snapshot that it covers is missing. The whole journal is then
+   * replayed.
+   */
   reset(): Promise<void> {
     return this.#checkpoint.reset()
   }
-  /** Be sure that the snapshots are there that an owner before was replacing. Throws `LostSnapshot`. */
+  /** Checks that the snapshots exist that an earlier owner was replacing. Throws `LostSnapshot`. */
   complete(): Promise<void> {
     return this.#checkpoint.complete()
   }
-  /** Be sure that the snapshots just read are the newest: throws when stored state was lost. During a takeover, once at its end. */
+  /**
+   * Checks that the snapshots just read are the newest. Throws when stored state was lost. During a
+   * takeover, this happens only once, at the end.
+   */
   async confirm(end = false): Promise<void> {
     if (this.#started || end) await this.#checkpoint.confirm()
   }
 
-  /** Milliseconds since everything that could be stored was stored. */
+  /** Milliseconds since the last complete round of storing. */
   get age(): number {
     return this.#shard.deps.clock.elapsed() - this.#checked
   }
@@ -103,12 +120,15 @@ export class Checkpointer {
     this.#checked = this.#shard.deps.clock.elapsed()
     this.#again()
   }
-  /** Store everything that changed, while the shard goes on: a stop soon after it has little left to do. */
+  /**
+   * Stores everything that changed while the shard goes on, so that a stop soon afterwards has
+   * little left to do.
+   */
   async flush(): Promise<void> {
     this.#cancel?.()
     await this.#tick(true)
   }
-  /** @param flush store everything first. */
+  /** @param flush whether to store all changes first. */
   async stop(flush: boolean): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -138,7 +158,7 @@ export class Checkpointer {
       })
       .then(() => this.#again())
   }
-  /** A round when those before it are over. */
+  /** Runs a round after all earlier ones have ended. */
   #next(all: boolean): Promise<void> {
     const round = this.#busy.then(() => this.#round(all))
     this.#busy = round.catch(() => {})
@@ -160,7 +180,7 @@ export class Checkpointer {
       await this.#mark(stored)
       this.#checked = clock.elapsed()
     } catch (error) {
-      // Nobody knows whether these are still there: they are stored again.
+      // It is unknown whether these snapshots still exist, so they are stored again.
       for (const saved of stored) this.#taint(saved)
       throw error
     }
@@ -173,7 +193,10 @@ export class Checkpointer {
     return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
   }
 
-  /** Take the snapshots of cells, some in each pause of the loop, and store them meanwhile. Throws when one could not be stored, once none is under way. */
+  /**
+   * Takes snapshots of actors, some in each pause of the loop, and writes them concurrently. If a
+   * snapshot could not be stored, throws once no other write is in flight.
+   */
   async #save(cells: readonly ActorInstance[], stored: Saved[]): Promise<void> {
     const writing = new Set<Promise<void>>()
     const failures: unknown[] = []
@@ -196,7 +219,10 @@ export class Checkpointer {
     await Promise.all(writing)
     if (failures.length > 0) throw failures[0]
   }
-  /** Take the snapshots of the first of some cells, of one at least, each if it can be taken; none when the shard was given up. */
+  /**
+   * Takes snapshots of the first of some actors, at least of one. A snapshot that cannot be taken
+   * is undefined. The result is empty when the shard was given up.
+   */
   #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#shard.deps
     return new Promise((done) =>
@@ -215,7 +241,11 @@ export class Checkpointer {
       ),
     )
   }
-  /** None of an actor that has become too large for one text: the checkpoint stays before it, and a takeover takes longer, but all live. */
+  /**
+   * Takes a snapshot, or returns undefined for an actor that is too large for one string. The
+   * checkpoint then stays before the actor's changes and a takeover takes longer, but the shard
+   * goes on.
+   */
   #snapshot(cell: ActorInstance): Saved | undefined {
     const { clock, log } = this.#shard.deps
     try {
@@ -257,7 +287,7 @@ export class Checkpointer {
     cell.dirty = cell.dirty === 0 ? dirty : Math.min(dirty, cell.dirty)
     cell.grown += grown
   }
-  /** Store a snapshot unless one that is as new is stored already. */
+  /** Stores a snapshot unless one that is as new is already stored. */
   async #put({ cell, data, prev }: Saved): Promise<void> {
     const {
       deps: { snapshots },
@@ -275,7 +305,10 @@ export class Checkpointer {
     }
   }
 
-  /** Store the index, then the checkpoint; also when it stays where it is, if snapshots were stored. */
+  /**
+   * Stores the index, then the checkpoint. A checkpoint that does not advance is stored only if
+   * snapshots were stored.
+   */
   async #mark(stored: readonly Saved[]): Promise<void> {
     const anew = stored.length > 0
     const shard = this.#shard
@@ -286,7 +319,7 @@ export class Checkpointer {
           const known = this.#checkpoint
           const stays =
             state < known.state || (state === known.state && sequence <= known.sequence && !anew)
-          // The index of many sleeping runs is long: it is made only when it is stored.
+          // The index of many sleeping runs is long, so it is built only when it is stored.
           done(stays ? undefined : { sequence, state, parts: this.#index() })
         },
         () => done(undefined),
@@ -320,7 +353,7 @@ export class Checkpointer {
     return parts.map((part) => JSON.stringify(part))
   }
 
-  /** Let go of actors that have ended or are idle, and whose snapshot is stored. */
+  /** Evicts actors that have ended or are idle, and whose snapshot is stored. */
   #relieve(now: number): void {
     const { clock } = this.#shard.deps
     this.#shard.task(() => {

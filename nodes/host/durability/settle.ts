@@ -1,15 +1,20 @@
 /**
- * An append until its outcome is known. A timeout says nothing about it: the leader's last message of the subject does.
- * Appending the same bytes again under the same message id and the same expected sequence cannot store them twice.
+ * Repeats an append until its outcome is known. After a timeout the outcome is unknown; the last
+ * message of the subject, read from the stream's leader, decides it. Appending the same bytes again
+ * under the same message id and the same expected sequence cannot store them twice.
  */
 import type { Shard } from '../shard.ts'
 
-/** Appends without an outcome, though the leader answers, after which the storage counts as unable to take any. */
+/**
+ * Number of appends without an outcome, although the leader answers, after which the storage counts
+ * as accepting no writes.
+ */
 const UNANSWERED = 3
 
 /**
- * The sequence of the appended envelope; `conflict`: another owner wrote first; `refused`: the storage takes nothing, and the
- * envelope is not stored. Waits as long as the journal cannot be asked.
+ * Returns the sequence of the appended envelope; `conflict` when another owner wrote first;
+ * `refused` when the storage accepts no writes and the envelope is not stored. Waits as long as the
+ * journal cannot be reached.
  */
 export async function settle(
   shard: Shard,

@@ -1,12 +1,15 @@
 /**
- * Whether a shard may append. When it may not, it goes on answering reads: commands are refused before they are decided, and
- * what the service does by itself (timers, offers, effects) waits.
+ * Decides whether a shard may append. While it may not, it still answers reads. Commands are
+ * refused before they are decided, and the service's own activity (timers, offers, effects) waits.
  *
  * Invariants:
  * W1. Nothing is decided while the gate is closed, so memory equals the journal.
- * W2. A command that follows from an entry of another shard is never refused: its sender repeats it until it is decided.
- * W3. A shard that could not append its fence (`latch`) appends nothing before it has been taken over anew.
- * W4. Time that passes while the gate is closed costs nobody a lease: when it opens, leases get their full duration.
+ * W2. A command that follows from an entry of another shard is never refused: its sender repeats it
+ *     until it is decided.
+ * W3. A shard that could not append its fence (`latch`) appends no entries until it is taken over
+ *     again.
+ * W4. Time during which the gate is closed does not shorten leases: when it opens, leases get their
+ *     full duration.
  */
 import type { Command } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
@@ -14,7 +17,7 @@ import { isEffectId } from '../memory/actor-instance.ts'
 import { notOwner, type ShardAnswer, type WriteStop } from '../deps.ts'
 import type { Shard } from '../shard.ts'
 
-/** Milliseconds between two looks at a gate that is closed. */
+/** Milliseconds between two checks of a closed gate. */
 export const GATE_CHECK_MS = 1000
 /** Milliseconds between two attempts to read a journal that lacks entries. */
 const DAMAGE_CHECK_MS = 30_000
@@ -24,7 +27,7 @@ const RETRY_AFTER_S = 5
 export class WriteGate {
   readonly #shard: Shard
   #latched: WriteStop | undefined
-  /** The state could not be read: nothing is answered from it. */
+  /** Whether the state could not be read: then reads are not answered either. */
   #unreadable = false
   #wasClosed = false
   #cancel: (() => void) | undefined
@@ -32,21 +35,24 @@ export class WriteGate {
   constructor(shard: Shard) {
     this.#shard = shard
   }
-  /** Why nothing may be appended now. */
+  /** Why appends are refused now; undefined when they are allowed. */
   closed(): WriteStop | undefined {
     const { deps, partition } = this.#shard
     const stop = this.#latched ?? deps.stopped?.(partition)
     if (stop) this.#wasClosed = true
     return stop
   }
-  /** Whether not even reads can be answered. */
+  /** Whether reads cannot be answered either. */
   get unreadable(): boolean {
     return this.#unreadable
   }
   get latched(): boolean {
     return this.#latched !== undefined
   }
-  /** The shard was taken over without a fence. @param unreadable without its state, too. */
+  /**
+   * Closes the gate until the next takeover, because this one appended no fence.
+   * @param unreadable whether the state could not be read either.
+   */
   latch(stop: WriteStop, unreadable = false): void {
     const { deps, partition, name } = this.#shard
     this.#latched = stop
@@ -54,7 +60,10 @@ export class WriteGate {
     if (stop.code === 'journal_damaged') deps.damaged?.(partition, stop.reason)
     deps.log.error({ shard: name, code: stop.code, reason: stop.reason }, 'a shard takes no writes')
   }
-  /** The answer to a command, or undefined when it may be decided. Called between two commits. */
+  /**
+   * Returns the answer to a refused command, or undefined when the command may be decided. Called
+   * between two commits.
+   */
   refusal(command: Command): ShardAnswer | undefined {
     const stop = this.closed()
     if (!stop) {
@@ -63,7 +72,7 @@ export class WriteGate {
     }
     return isEffectId(command.command_id) ? notOwner : refusalOf(stop)
   }
-  /** Look from time to time whether the shard can be taken over in order. */
+  /** Checks periodically whether the shard can be taken over with a fence. */
   watch(): void {
     const latched = this.#latched
     if (!latched) return
@@ -87,7 +96,10 @@ export class WriteGate {
   stop(): void {
     this.#cancel?.()
   }
-  /** Append a fence: once that succeeds, or somebody else has appended, the shard is taken over anew. */
+  /**
+   * Tries to append a fence. Once that succeeds, or another owner has appended, the shard is taken
+   * over again.
+   */
   async #probe(): Promise<void> {
     const { deps, partition, shard, name, epoch, sequence } = this.#shard
     if (deps.stopped?.(partition)) return
@@ -114,6 +126,6 @@ export class WriteGate {
 }
 
 export const refusalOf = ({ code }: WriteStop) => refuse(code, { retry_after: RETRY_AFTER_S })
-/** An envelope without entries: it says who owns the shard from here on. */
+/** An envelope without entries, which marks the epoch of a new owner. */
 export const fence = (epoch: number, prev: number): Uint8Array =>
   new TextEncoder().encode(JSON.stringify({ v: 1, epoch, prev, entries: [] }))

@@ -1,4 +1,4 @@
-/** Wakes the actors of a shard at their deadlines, by a command like any other. */
+/** Wakes the actors of a shard at their deadlines by sending them the command `wake`. */
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import { addressOf, type ActorInstance } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
@@ -12,11 +12,11 @@ export class Alarm {
   constructor(shard: Shard) {
     this.#shard = shard
   }
-  /** Note when an actor wants to be woken; `arm` has to follow. */
+  /** Updates the deadline of an actor. The caller calls `arm` afterwards. */
   note(cell: ActorInstance): void {
     this.#shard.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
   }
-  /** Have it ring at the earliest deadline. */
+  /** Sets the timer to the earliest deadline. */
   arm(): void {
     const {
       deadlines,
@@ -76,7 +76,8 @@ export class Alarm {
     this.#shard.task(() => {
       const cell = cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)
-      // An actor that did nothing and still wants to be woken in the past would spin: it is asked again a second later.
+      // An actor that did nothing and whose deadline is still in the past would be woken in a busy
+      // loop, so it is woken again one second later.
       if (cell)
         deadlines.set(
           key,

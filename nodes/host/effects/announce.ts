@@ -1,7 +1,8 @@
 /**
- * Telling followers what was committed. Best effort: gaps are theirs to detect. Who follows one actor gets its entries; who
- * follows a whole project only hears how far it has come, once for each commit, and asks a view: an entry for each of its
- * actors would be sent to every gateway, and read there for nothing.
+ * Announces committed entries to followers, without a delivery guarantee: followers detect gaps
+ * themselves. Followers of one actor receive its entries. Followers of a whole project receive only
+ * the newest cursor, once per commit, and then query a view: sending every entry of its actors to
+ * every gateway would be wasteful.
  */
 import {
   feedKinds,
@@ -18,7 +19,10 @@ import type { Bus } from '../ports.ts'
 const followed: ReadonlySet<Kind> = new Set(followedKinds)
 const fed: ReadonlySet<Kind> = new Set(feedKinds)
 
-/** Tell of the entries of one commit, in their order. @param batch the entries as they were stored, and the JSON of each. */
+/**
+ * Announces the entries of one commit, in their order.
+ * @param batch the entries as they were stored, and the JSON of each.
+ */
 export function announce(
   bus: Bus,
   placed: readonly Placed[],
@@ -42,12 +46,15 @@ export function announce(
   for (const [project, cursor] of reached) bus.publish(subjects.moved(project), { cursor })
 }
 
-/** Bytes of an event that is still sent around: half of what `nats.conf` lets one message have. */
+/**
+ * Maximum size in bytes of an event that is announced whole: half of the maximum message size in
+ * `nats.conf`.
+ */
 const ALONE = 4 * 1_048_576
 
 /**
- * A large entry as several small ones that follow each other without a hole. An event that is too large for a message is there
- * with its type only, in a piece of its own.
+ * Splits a large entry into several small ones that follow each other without a gap. An event that
+ * is too large for a message is reduced to its type, in a separate entry.
  */
 export function piecesOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
   const pieces: Placed[] = []

@@ -1,15 +1,16 @@
 /**
- * The deadlines of a shard's actors: a binary heap with lazy deletion. `set` replaces an actor's deadline; an entry whose
- * time no longer equals the actor's current one is dropped when it reaches the top. A deadline that was due stays on record
- * until it is set anew: a checkpoint made before the actor was woken must still know of it.
+ * The deadlines of a shard's actors: a binary heap with lazy deletion. `set` replaces an actor's
+ * deadline; a heap item whose time no longer equals the actor's current deadline is dropped when it
+ * reaches the top. A deadline that was due is retained until it is set again, because a checkpoint
+ * made before the actor was woken must still contain it.
  */
 export class Deadlines {
   #heap: { readonly at: number; readonly key: string }[] = []
   #current = new Map<string, number>()
-  /** Deadlines that were handed out, until their actors have been woken. */
+  /** Deadlines that `due` has returned, until their actors have been woken. */
   readonly #handed = new Map<string, number>()
 
-  /** Number of actors that want to be woken. */
+  /** Number of actors with a pending deadline. */
   get size(): number {
     return this.#current.size
   }
@@ -17,7 +18,7 @@ export class Deadlines {
   get(key: string): number | undefined {
     return this.#current.get(key) ?? this.#handed.get(key)
   }
-  /** Set or, with undefined, clear the deadline of an actor. */
+  /** Sets the deadline of an actor; undefined clears it. */
   set(key: string, at: number | undefined): void {
     this.#handed.delete(key)
     if (at === this.#current.get(key)) return
@@ -33,7 +34,10 @@ export class Deadlines {
     this.#tidy()
     return this.#heap[0]?.at
   }
-  /** Give the actors that are due; each is to be set anew once it has been woken. */
+  /**
+   * Returns the keys of the actors that are due. The caller sets each deadline again once the actor
+   * has been woken.
+   */
   due(now: number): string[] {
     const keys: string[] = []
     for (this.#tidy(); this.#heap[0] && this.#heap[0].at <= now; this.#tidy()) {
@@ -44,7 +48,7 @@ export class Deadlines {
     }
     return keys
   }
-  /** Every deadline there is, those of actors that are being woken included. */
+  /** Every deadline, including those of actors that are being woken. */
   *entries(): Generator<[string, number], void> {
     yield* this.#current
     for (const [key, at] of this.#handed) if (!this.#current.has(key)) yield [key, at]

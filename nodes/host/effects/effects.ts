@@ -1,6 +1,7 @@
 /**
- * Performing effects: after the commit, at least once, under stable ids. Tells reach each receiver in order, so that it
- * can drop repeats by remembering the last one taken from this shard.
+ * Performs effects after the commit, at least once, under stable ids. Tells (commands to other
+ * actors) reach each receiver in order, so that it can drop repeats by remembering the last one
+ * that it applied from this shard.
  */
 import type { Effect, Push } from '../../../actors/actor.ts'
 import { sequenceOf, type Address, type Event, type Placed } from '../../../protocol/entry.ts'
@@ -11,18 +12,18 @@ import { Outbox } from './outbox.ts'
 import type { Shard } from '../shard.ts'
 import { Warnings } from '../warnings.ts'
 
-/** An effect with its id, and the sequence of the envelope it follows from. */
+/** An effect with its id, and the sequence of the envelope that caused it. */
 export interface Planned {
   readonly id: string
   readonly sequence: number
   readonly from: Address
   readonly at: number
   readonly effect: Effect
-  /** Characters of the event that it follows from, about. */
+  /** Approximate number of characters of the event that caused the effect. */
   readonly size: number
 }
 
-/** The effects of an entry, in order. @param bytes of the entry, when known. */
+/** Returns the effects of an entry, in order. @param bytes size of the entry, when known. */
 export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
   const react = shard.deps.kinds[entry.kind].react
   if (!react) return []
@@ -45,19 +46,21 @@ export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): 
   return planned
 }
 
-/** What an entry is taken for whose size nobody knows. */
+/** Assumed size of an entry whose size is unknown. */
 const UNKNOWN = 64 * 1024
 
-/** How often people are told, and the store is asked to erase something, at most, over some four minutes. */
+/**
+ * Maximum number of attempts to send a notification or to erase a value, over about four minutes.
+ */
 const TELLINGS = 9
-/** Milliseconds that a shard which is given up waits for its effects. */
+/** Milliseconds for which a shard that is being given up waits for its effects. */
 const SETTLE = 1000
 
 export class Effects {
   readonly #shard: Shard
-  /** Unfinished effects by sequence, oldest first. */
+  /** Number of unfinished effects by sequence, oldest first. */
   readonly #pending = new Map<number, number>()
-  /** Tells that wait or are under way, by receiver. */
+  /** Tells that are waiting or in flight, by receiver. */
   readonly #lines = new Map<string, Outbox>()
   readonly #warnings: Warnings
   #stopped = false
@@ -75,7 +78,10 @@ export class Effects {
     this.#stopped = true
     this.#settled?.()
   }
-  /** Resolves when nothing is unfinished, or after a while. What is unfinished is performed again by the next owner, who replays everything from there on. */
+  /**
+   * Resolves when all effects are finished, or after `SETTLE` ms. The next owner performs the
+   * unfinished ones again, because it replays everything from there on.
+   */
   async settle(): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((done) => {
@@ -87,7 +93,7 @@ export class Effects {
     })
     this.#settled = undefined
   }
-  /** Perform again what may not have been performed before the takeover. */
+  /** Performs again the effects that may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
     for (const planned of pending) if (!this.#moot(planned)) this.#start(planned, true)
   }
@@ -95,12 +101,12 @@ export class Effects {
     const cell = 'push' in effect && this.#shard.cells.loaded(from)
     return cell ? (cell.actor.isObsolete?.(cell.state as never, effect.push) ?? false) : false
   }
-  /** Perform the effects of an entry that was just committed. */
+  /** Performs the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
     for (const planned of plan(this.#shard, placed, bytes)) this.#start(planned)
   }
 
-  /** @param again it may have been performed before. */
+  /** Performs an effect. @param again whether it may have been performed before. */
   #start(planned: Planned, again = false): void {
     const { effect, from } = planned
     if ('offer' in effect) {
@@ -126,7 +132,8 @@ export class Effects {
         this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed'),
       )
       .finally(() => {
-        // What a stop cut short stays unfinished: the checkpoint must not pass it, so that the next owner performs it.
+        // An effect that was interrupted by a stop remains unfinished: the checkpoint must not pass
+        // it, so that the next owner performs it.
         if (this.#stopped) return
         const left = (this.#pending.get(planned.sequence) ?? 1) - 1
         if (left === 0) {
@@ -160,7 +167,10 @@ export class Effects {
     return line.add(planned)
   }
 
-  /** A checkpoint waits for this, so it ends: who cannot be reached for minutes is not told. What is over by then needs no telling. */
+  /**
+   * Notifies people about a record. The checkpoint waits for this, so the number of attempts is
+   * limited. Nothing is sent when the record no longer exists.
+   */
   async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
     const { clock, log, notify } = this.#shard.deps
     for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
@@ -176,7 +186,10 @@ export class Effects {
     if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
   }
 
-  /** Values that nobody knows of any more. Erasing one again is harmless; a checkpoint waits for it, so it ends. */
+  /**
+   * Erases values that are no longer used. Erasing a value again is harmless. The checkpoint waits
+   * for this, so the number of attempts is limited.
+   */
   async #erase(id: string, names: readonly string[]): Promise<void> {
     const { blobs, clock, log } = this.#shard.deps
     for (const name of names) {
@@ -197,9 +210,10 @@ export class Effects {
   }
 
   /**
-   * A job that certainly reached nobody waits again at once. One that may have reached its worker is left to its lease: released,
-   * it would be done twice (measured: an owner that took over released what its predecessor had handed out through a gateway that
-   * had gone since).
+   * Sends a message to a gateway. A job that certainly reached no worker is released at once. A job
+   * that may have reached its worker stays leased, because after a release it would be done twice
+   * (measured: a new owner released what its predecessor had handed out through a gateway that had
+   * disconnected since).
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#shard.deps
@@ -220,7 +234,10 @@ export class Effects {
     if (refused && !again && message.type === 'assign')
       await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
-  /** Asked again while the own lease is stale: what is not delivered now would stay leased to nobody. */
+  /**
+   * Reads from an actor, and retries while the own lease is stale: otherwise an undelivered job
+   * would stay leased to no worker.
+   */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
     for (;;) {
       const answer = await this.#shard.ask(owner, ask, input)
@@ -229,7 +246,10 @@ export class Effects {
       await new Promise<void>((again) => this.#shard.deps.clock.later(100, again))
     }
   }
-  /** The gateway is gone or the worker left: the job waits again, without an attempt used. */
+  /**
+   * Returns a job to the queue without counting an attempt, because its gateway or its worker has
+   * disconnected.
+   */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#shard.deps
     await this.#shard.submit({

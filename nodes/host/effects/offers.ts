@@ -1,17 +1,19 @@
 /**
- * Matching waiting jobs with workers. A queue with work offers it to the gateways that listen for it; whoever takes some
- * names the worker sessions, and the queue commits the claims. A gateway that has no free slot says `busy` and stops
- * listening, so the next one is asked at once. Losing an offer costs at most one tick. What no gateway wants, or says to be the
- * service's own work, is offered to the executors.
+ * Matches waiting jobs with workers. A queue with work offers it to the gateways that listen for
+ * it. A gateway that accepts jobs names the worker sessions, and the queue commits the claims. A
+ * gateway without a free slot answers `busy` and stops listening, so the next one is asked at once.
+ * A lost offer costs at most one tick. Jobs that no gateway accepts, or that a gateway reports as
+ * work of the service itself (`served`), are offered to the executors.
  *
- * Who listens in the owner's own process is asked first, while the batch that put the work in line is still being decided:
- * then the claims are part of that commit, and the work is on its way one commit earlier.
+ * Listeners in the owner's own process are asked first, while the batch that queued the work is
+ * still being decided. Their claims are then part of that commit, and the work is sent one commit
+ * earlier.
  *
  * Invariants:
- * O1. Every queue with waiting work is in the list here, and the list is part of the checkpoint: a queue whose actor is not
- *     in memory is offered by the next owner all the same.
- * O2. What is taken before the commit is a promise that runs out; the job itself is handed over behind the commit, as an
- *     effect of its claim.
+ * O1. Every queue with waiting work is in the list here, and the list is part of the checkpoint:
+ *     the next owner also offers the work of a queue whose actor is not in memory.
+ * O2. A job that is accepted before the commit is only reserved, and the reservation expires. The
+ *     job itself is handed over after the commit, as an effect of its claim.
  */
 import { joinsLine } from '../../../actors/jobs/deliveries.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
@@ -22,10 +24,10 @@ import type { Batch } from '../durability/batch.ts'
 import { cellKey, type ActorInstance } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
 
-/** Jobs of one capability in one offer, and gateways asked in one round. */
+/** Maximum number of jobs in one offer, and of gateways asked in one round. */
 const JOBS = 64
 const GATEWAYS = 16
-/** Milliseconds between looks at queues whose work nobody took. */
+/** Milliseconds between two offers of work that was not accepted. */
 const TICK = 2000
 
 interface Matching {
@@ -35,11 +37,13 @@ interface Matching {
   again: boolean
 }
 
-/** What is for no worker is offered to none. */
+/** Whether the service itself executes these jobs, so that they are not offered to workers. */
 const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
 
-/** Jobs that are handed out alike, with their capability: an offer is of one such group. */
+/**
+ * Groups the jobs that are offered alike, with their capability. An offer contains one such group.
+ */
 function grouped(
   jobs: readonly JobHeader[],
 ): Iterable<{ readonly capability: string; readonly group: JobHeader[] }> {
@@ -76,25 +80,31 @@ export class Offers {
     this.#stopped = true
     this.#stop?.()
   }
-  /** Keys of the queues that have, or may have, work: when no append is in flight, of all that do. */
+  /**
+   * Keys of the queues that have, or may have, work. While no append is in flight, these include
+   * all queues with work.
+   */
   waiting(): string[] {
     return [...this.#queues.keys()]
   }
-  /** A queue had work when the checkpoint was made. Offering it begins with `start`. */
+  /** Adds a queue that had work when the checkpoint was made. `start` begins to offer it. */
   recall(queue: Address): void {
     this.#known(queue)
   }
-  /** A queue of this shard has, or may have, work. */
+  /** Offers the work of a queue of this shard that has, or may have, work. */
   kick(project: string, queue: string): void {
     this.#kick(this.#known({ project, kind: 'queue', id: `${this.#shard.shard}.${queue}` }))
   }
-  /** A worker of the project gained slots. */
+  /** Offers the work of a project in which a worker gained slots. */
   kickProject(project: string): void {
     for (const matching of this.#queues.values())
       if (matching.address.project === project) this.#kick(matching)
   }
 
-  /** Offer what has come into line in a batch, before it is committed, to who listens in this process; claims join the batch. */
+  /**
+   * Offers the jobs that a batch has queued to the listeners in this process, before the batch is
+   * committed. Claims join the batch.
+   */
   async ahead(batch: Batch): Promise<void> {
     const queues = new Set<ActorInstance>()
     batch.entries.forEach(({ kind, events }, i) => {
@@ -103,7 +113,7 @@ export class Offers {
     })
     for (const cell of queues) {
       const matching = this.#known(cell)
-      // What is being offered right now is not offered twice.
+      // A queue that is being offered right now is not offered twice.
       if (matching.running) continue
       const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as
         | readonly JobHeader[]
@@ -185,14 +195,20 @@ export class Offers {
         if (await this.#offer(matching, capability, group)) matching.again = true
     } while (matching.again && !this.#stopped)
   }
-  /** What may be handed out; undefined when nobody can say now. A claim is decided behind whatever put a job there, so looking ahead of the journal is harmless. */
+  /**
+   * Returns the jobs that may be offered; undefined when they cannot be read now. A claim is
+   * decided after the command that queued the job, so reading ahead of the journal is harmless.
+   */
   async #waiting(queue: Address): Promise<readonly JobHeader[] | undefined> {
     const seen = this.#shard.peek(queue, 'waiting', { limit: JOBS })
     if (seen) return seen.result as readonly JobHeader[]
     const asked = await this.#shard.ask(queue, 'waiting', { limit: JOBS })
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
-  /** Offer jobs of one capability; whether all of them found a worker, so that there may be more to hand out. */
+  /**
+   * Offers jobs of one capability. Returns whether all of them found a worker, so that there may be
+   * more to offer.
+   */
   async #offer(
     { address, queue }: Matching,
     capability: string,
@@ -215,7 +231,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // Gateways that were there before know that this is work for workers.
+        // If a gateway has answered already, it would have reported work of the service: this work
+        // is for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue

@@ -1,11 +1,12 @@
 /**
- * The line of tells from a shard to one receiver. They are taken in order; those that wait while others are under way go
- * together next, so that a receiver of many decides them in few commits.
+ * The queue of tells from a shard to one receiver. They are decided in order. Tells that wait while
+ * others are in flight are sent together next, so that a receiver of many decides them in few
+ * commits.
  *
  * Invariants:
- * N1. A tell is sent again until it was decided. Later ones may have been decided before: then nothing was decided about it but
- *     that it changes nothing, so it is no loss that the receiver takes its repeat for an old one.
- * N2. A line ends when it is empty, and never begins anew.
+ * N1. A tell is sent again until it is decided. Later tells may be decided before it only if its
+ *     own first decision changed nothing. The receiver may then drop the repeat as an old one.
+ * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../../protocol/subjects.ts'
@@ -13,10 +14,16 @@ import type { ShardAnswer } from '../deps.ts'
 import type { Planned } from './effects.ts'
 import type { Shard } from '../shard.ts'
 
-/** Tells that go together, and characters after which no more do. */
+/**
+ * Maximum number of tells in one message, and the number of characters after which no more are
+ * added.
+ */
 const MAX_TELLS = 64
 const MAX_BYTES = 512 * 1024
-/** Milliseconds to wait for an answer: a message or its answer may be lost, and the checkpoint waits as well. */
+/**
+ * Milliseconds to wait for an answer. A message or its answer may be lost, and the checkpoint waits
+ * for it.
+ */
 const ANSWER = 3000
 
 interface Waiting {
@@ -32,16 +39,19 @@ export class Outbox {
   readonly #over: () => void
   #waiting: Waiting[] = []
 
-  /** @param stopped whether the shard is given up: then nothing more is sent. @param over called when nothing waits any more. */
+  /**
+   * @param stopped whether the shard is given up: then nothing more is sent.
+   * @param over called when no tell is waiting any more.
+   */
   constructor(shard: Shard, to: Address, stopped: () => boolean, over: () => void) {
     this.#shard = shard
     this.#to = to
     this.#stopped = stopped
     this.#over = over
-    // What the same commit tells this receiver goes together.
+    // Deferred, so that all tells of one commit to this receiver are sent together.
     queueMicrotask(() => void this.#run())
   }
-  /** Resolves when it was decided, or will never be. */
+  /** Adds a tell. Resolves when it was decided, or will never be. */
   add({ id, at, from, effect, size }: Planned): Promise<void> {
     if (!('tell' in effect)) return Promise.resolve()
     const { name, input } = effect.tell
@@ -107,7 +117,7 @@ export class Outbox {
         most = MAX_TELLS
         continue
       }
-      // Together they may be more than a message takes.
+      // Together they may exceed the maximum message size.
       if (answer === 'timeout') most = Math.ceil(some.length / 8)
       if (attempt === 20)
         log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')

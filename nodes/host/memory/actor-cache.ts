@@ -1,9 +1,10 @@
 /**
- * The actors of a shard that are in memory, and how the others come in: from their snapshot, else as new.
+ * The actors of a shard that are in memory. Other actors are loaded from their snapshots, or
+ * created when they have none.
  *
  * Invariants:
- * A1. No actor is in memory twice: who wants one that is being read waits for the same reading.
- * A2. An actor comes into memory only when nothing stored had been lost after it was read.
+ * A1. No actor is in memory twice: concurrent requests for an actor share one read.
+ * A2. An actor enters memory only if a check after its read shows that no stored state was lost.
  */
 import type { Address } from '../../../protocol/entry.ts'
 import { cellKey, freshCell, LostSnapshot, restore, type ActorInstance } from './actor-instance.ts'
@@ -11,25 +12,30 @@ import type { HostDeps } from '../deps.ts'
 import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
 import { LostState } from '../durability/checkpoint-store.ts'
 
-/** Milliseconds that a message can be late: longer than any request waits for its answer. */
+/** Maximum delay of a message in milliseconds: longer than any request waits for its answer. */
 const LATE = 30_000
 
-/** Snapshots that are read at a time. */
+/** Maximum number of snapshots read at a time. */
 const AT_ONCE = 256
 
 /**
- * What was read is as new as it looks for this many milliseconds before all is found to be well: after that the server that told
- * it may have been another one.
+ * Maximum milliseconds between the start of a read and the start of the check that no stored state
+ * was lost. Later, the server that answered the read may no longer be the one that the check
+ * reaches.
  */
 const LASTS = 1000
 
 /**
- * Milliseconds for which a snapshot that cannot be read is asked for again, and between two tries: while another server is
- * elected nobody answers for some seconds, and to give up the shard would cost all that is in memory.
+ * Milliseconds for which the reading of a snapshot is retried, and milliseconds between two
+ * attempts. During a leader election no server answers for some seconds, and giving up the shard
+ * would cost everything in memory.
  */
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
-/** A snapshot could not be read: the shard cannot go on, but nobody is to blame. */
+/**
+ * A snapshot could not be read: the shard cannot go on, although no stored state is known to be
+ * lost.
+ */
 export class Unreadable extends Error {}
 
 export class ActorCache {
@@ -37,23 +43,23 @@ export class ActorCache {
   readonly #partition: number
   #since = Number.NEGATIVE_INFINITY
   readonly #cells = new Map<string, ActorInstance>()
-  /** Actors that left memory lately, when, and the revision that their snapshot then had. */
+  /** Actors that left memory recently, with the time and the revision of their snapshot then. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
   readonly #coming = new Map<string, Promise<ActorInstance>>()
   readonly #confirm: () => Promise<void>
   readonly #wanted: () => boolean
   readonly #came: () => void
-  /** The last look whether all is well, when it began, and the next one while it has not begun. */
+  /** The last check for lost state, its start time, and the next check until it starts. */
   #look: Promise<unknown> = Promise.resolve()
   #lookedAt = Number.NEGATIVE_INFINITY
   #nextLook: Promise<void> | undefined
   #failed: unknown
 
   /**
-   * @param confirm throws `LostState` when snapshots that were just read cannot be trusted to be the newest.
-   * @param wanted whether the shard still needs what it asked for.
-   * @param came called when an actor that a letter waits for has come, or never will.
+   * @param confirm throws `LostState` when the snapshots just read may not be the newest.
+   * @param wanted whether the shard still needs the actors that it requested.
+   * @param came called when an actor that a message waits for has been read, or cannot be read.
    */
   constructor(
     deps: HostDeps,
@@ -74,17 +80,20 @@ export class ActorCache {
   all(): IterableIterator<ActorInstance> {
     return this.#cells.values()
   }
-  /** The cell, if it is in memory. */
+  /** The actor instance, if it is in memory. */
   loaded(address: Address): ActorInstance | undefined {
     return this.#cells.get(cellKey(address))
   }
-  /** The cell, read from its snapshot when it is not in memory. Throws `Unreadable` when it cannot be, and `LostSnapshot`. */
+  /**
+   * The actor instance, read from its snapshot if it is not in memory. Throws `Unreadable` when it
+   * cannot be read, and `LostSnapshot`.
+   */
   get(address: Address): ActorInstance | Promise<ActorInstance> {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
-   * Whether the actor of a letter is in memory; one that is new is from now on, without a look at the snapshots, any other is
-   * being read.
+   * Whether the actor of a message is in memory. A new actor is created at once, without reading
+   * the snapshots. Any other actor is then being read.
    */
   ready(letter: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const address = actorOf(letter)
@@ -102,23 +111,25 @@ export class ActorCache {
     }
     return false
   }
-  /** Throws when an actor that a letter waits for cannot be read. */
+  /** Throws when an actor that a message waits for cannot be read. */
   check(): void {
     if (this.#failed !== undefined) throw this.#failed
   }
-  /** Bring actors into memory together, before they are needed one after the other. */
+  /** Reads actors into memory concurrently, before they are needed one after the other. */
   async load(addresses: readonly Address[]): Promise<void> {
     const missing = addresses.filter((address) => !this.loaded(address))
     for (let i = 0; i < missing.length; i += AT_ONCE)
       await Promise.all(missing.slice(i, i + AT_ONCE).map((address) => this.get(address)))
   }
-  /** A cell without a look at the snapshots: for an actor that has no event yet. */
+  /**
+   * Creates an actor instance without reading the snapshots, for an actor that has no event yet.
+   */
   fresh(address: Address): ActorInstance {
     const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
     this.#cells.set(cell.key, cell)
     return cell
   }
-  /** Leave memory; what it holds must be stored. */
+  /** Removes an actor instance from memory. Its state must be stored. */
   evict(cell: ActorInstance): void {
     this.#cells.delete(cell.key)
     this.#left.delete(cell.key)
@@ -129,13 +140,17 @@ export class ActorCache {
     }
   }
   /**
-   * Whether a command that says its actor is new can be believed. A message can be late, but not by more than `LATE` ms: the
-   * actor may have been made by its repeat and have left memory since, here or at an owner before.
+   * Whether a command's claim that its actor is new can be trusted. A message can be up to `LATE`
+   * ms late. Meanwhile, a repeat of the command may have created the actor, and the actor may have
+   * left memory, here or at an earlier owner.
    */
   believes(address: Address): boolean {
     return this.#deps.clock.elapsed() - this.#since >= LATE && !this.#left.has(cellKey(address))
   }
-  /** The shard was taken over from an owner that knew what this one does not. */
+  /**
+   * Records that the shard was taken over. The actors that the earlier owner recently evicted are
+   * unknown here.
+   */
   inherit(): void {
     this.#since = this.#deps.clock.elapsed()
   }
@@ -164,12 +179,13 @@ export class ActorCache {
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
-        // A server that was cut off goes on believing that it leads, for less than `LATE` ms, and does not know what others stored since.
+        // A server that was cut off still believes, for less than `LATE` ms, that it is the leader,
+        // and does not know what was stored since.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('an older snapshot was read than the one that was stored')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
-        // Read again once only: where everything takes long it would be too old for ever.
+        // Read again only once: on a slow system, every read would be too old.
         else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)
       }
     } catch (cause) {
@@ -189,7 +205,10 @@ export class ActorCache {
     this.#cells.set(cell.key, cell)
     return cell
   }
-  /** What was read is worth something only if nothing stored had been lost by then: one look, begun later, for all that was read until then. */
+  /**
+   * Checks that no stored state was lost. A read is valid only if the check started after it; all
+   * reads until then share one check.
+   */
   #allIsWell(): Promise<void> {
     this.#nextLook ??= this.#look.then(() => {
       this.#nextLook = undefined
@@ -200,7 +219,7 @@ export class ActorCache {
     })
     return this.#nextLook
   }
-  /** Try again while the storage does not answer. */
+  /** Retries while the storage does not answer. */
   async #patiently<T>(attempt: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps
     const until = clock.elapsed() + ACTOR_LOAD_MS.most

@@ -1,19 +1,23 @@
 /**
- * A cell is one actor in memory: its state, the commands it remembers, and how much of it is not yet in a snapshot.
- * Everything that decides the answer to a repeated command is in the cell, and therefore in its snapshot.
+ * One actor in memory: its state, the commands it remembers, and how much of it is not yet in a
+ * snapshot. Everything that determines the answer to a repeated command is in the instance, and
+ * therefore in its snapshot.
  */
 import { evolve, type AnyActor } from '../../../actors/actor.ts'
 import { lastCursor, type Address, type Placed } from '../../../protocol/entry.ts'
 
-/** Unkeyed commands remembered per actor. */
+/** Maximum number of commands without an idempotency key that an actor remembers. */
 const REMEMBERED = 256
-/** Commands with a client's idempotency key are remembered this long, and at most this many. */
+/** How long commands with a client's idempotency key are remembered, and at most how many. */
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
-/** Commands between two looks at what may be forgotten: a look passes all that is remembered. */
+/**
+ * Commands between two searches for commands to forget: a search visits everything that is
+ * remembered.
+ */
 const LOOK_EVERY = 64
 
-/** Stands for a reply that is computed anew when its command is repeated. */
+/** Placeholder for a reply that is computed again when its command is repeated. */
 export const ANEW = '\u0000anew'
 
 interface Remembered {
@@ -26,29 +30,34 @@ export interface ActorInstance extends Address {
   readonly key: string
   readonly actor: AnyActor
   state: unknown
-  /** Cursor of the last event; in a batch that is not yet acknowledged, negative as in `Entry.prev`. */
+  /**
+   * Cursor of the last event; negative, as in `Entry.prev`, in a batch that is not yet
+   * acknowledged.
+   */
   prev: number
   seen: Map<string, Remembered> | undefined
-  /** How many commands may be remembered before the next look at what can be forgotten. */
+  /** Number of remembered commands at which the next search for commands to forget takes place. */
   look: number
-  /** Per source shard, the last effect taken: `[cursor, index]`. */
+  /** The last effect applied per source shard: `[cursor, index]`. */
   taken: Map<string, readonly [number, number]> | undefined
   /** Sequence of the first envelope that no stored snapshot covers; 0 when none. */
   dirty: number
-  /** Bytes of events since the last snapshot, and size of that snapshot. */
+  /** Bytes of events since the last snapshot, and the size of that snapshot. */
   grown: number
   stored: number
-  /** Revision of its stored snapshot as far as known; 0 when there is none. */
+  /** Revision of the stored snapshot as far as known; 0 when there is none. */
   revision: number
-  /** When it came into memory and when it was last used, in the clock's elapsed milliseconds. */
+  /**
+   * When the actor entered memory and when it was last used, in the clock's elapsed milliseconds.
+   */
   readonly born: number
   used: number
-  /** A snapshot of it is on its way. */
+  /** Whether a snapshot of the actor is being written. */
   saving: boolean
 }
 
 export const cellKey = ({ project, kind, id }: Address): string => `${kind}/${project}/${id}`
-/** The address a cell key spells. */
+/** Parses the key of an actor instance into its address. */
 export function addressOf(key: string): { kind: string; project: string; id: string } {
   const [kind = '', project = '', ...id] = key.split('/')
   return { kind, project, id: id.join('/') }
@@ -74,14 +83,14 @@ export const freshCell = (address: Address, actor: AnyActor, now: number): Actor
   saving: false,
 })
 
-/** What is kept of a reply. @param computed whether it was computed from the state. */
+/** What is remembered of a reply. @param computed whether the reply was computed from the state. */
 export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
   actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
-/** What a repeat of a remembered command is answered. */
+/** The reply to a repeat of a remembered command. */
 export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered): unknown =>
   reply === ANEW ? actor.replayReply?.(state as never) : (reply ?? undefined)
 
-/** Remember a command's reply, and forget what is beyond the bounds. */
+/** Remembers a command's reply, and forgets what exceeds the limits. */
 function remember(
   cell: ActorInstance,
   id: string,
@@ -110,12 +119,12 @@ function remember(
 }
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
-/** The id of an effect's command: its source shard, and the place in its journal. */
+/** The id of an effect's command: its source shard, and its position in that shard's journal. */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
-/** Whether a command follows from an entry of a shard. */
+/** Whether a command is an effect of a shard's committed entry. */
 export const isEffectId = (commandId: string): boolean => EFFECT.test(commandId)
-/** Whether an effect's command was taken before; effects of one source arrive in order. */
+/** Whether an effect's command was applied before. Effects of one source arrive in order. */
 export function alreadyTaken(cell: ActorInstance, commandId: string): boolean {
   const match = EFFECT.exec(commandId)
   const last = match && cell.taken?.get(match[1] ?? '')
@@ -128,12 +137,15 @@ function take(cell: ActorInstance, commandId: string): void {
   if (match) (cell.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
-/** An actor's entries go on after events that neither its snapshot nor the replay holds. */
+/** An actor's entries continue after events that neither its snapshot nor the replay contains. */
 export class LostSnapshot extends Error {}
-/** A snapshot is there, in a form that this release does not know. */
+/** A snapshot exists in a format that this release does not know. */
 export class ForeignSnapshot extends LostSnapshot {}
 
-/** Apply a stored entry on replay. Entries that the snapshot already covers change nothing. */
+/**
+ * Applies a stored entry during replay. Returns false for an entry that the snapshot already
+ * covers.
+ */
 export function replay(cell: ActorInstance, { cursor, entry }: Placed): boolean {
   if (entry.prev < cell.prev) return false
   if (entry.prev !== cell.prev)
@@ -146,7 +158,7 @@ export function replay(cell: ActorInstance, { cursor, entry }: Placed): boolean 
   note(cell, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
-/** Keep what makes a repeat of this command harmless. */
+/** Records what is needed to make a repeat of this command harmless. */
 export function note(
   cell: ActorInstance,
   id: string,
@@ -165,7 +177,10 @@ interface Snapshot {
   readonly seen: readonly (readonly [string, Remembered])[]
   readonly taken: readonly (readonly [string, readonly [number, number]])[]
 }
-/** The stored form of a cell. Only between commits: a state that runs ahead of the journal must never be stored. */
+/**
+ * The stored form of an actor instance. Only between commits: a state that is ahead of the journal
+ * must never be stored.
+ */
 export function snapshot(cell: ActorInstance): Uint8Array {
   const record: Snapshot = {
     v: 1,
@@ -176,14 +191,18 @@ export function snapshot(cell: ActorInstance): Uint8Array {
   }
   return Buffer.from(JSON.stringify(record))
 }
-/** A snapshot as it was stored; undefined when another release wrote it in a form that this one does not know. */
+/** Parses a stored snapshot; undefined when another release wrote it in an unknown format. */
 function stored(data: Uint8Array): Snapshot | undefined {
   const record = JSON.parse(new TextDecoder().decode(data)) as Snapshot
   return record.v === 1 ? record : undefined
 }
-/** The cursor of the last event that a stored snapshot holds; one in an unknown form holds nothing. */
+/** The cursor of the last event that a stored snapshot covers; −1 when its format is unknown. */
 export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
-/** Fill a fresh cell from its snapshot. Throws ForeignSnapshot when its form is unknown: it must not be taken for an actor without events. @param now Unix milliseconds, for the grace that leases get. */
+/**
+ * Fills a fresh actor instance from its snapshot. Throws ForeignSnapshot when the format is
+ * unknown, because the actor must not be mistaken for one without events.
+ * @param now Unix milliseconds, for the grace period of leases.
+ */
 export function restore(cell: ActorInstance, data: Uint8Array, now: number): void {
   const record = stored(data)
   if (!record)

@@ -1,21 +1,26 @@
 /**
- * Envelopes as bytes. An entry whose JSON is larger than 256 KiB keeps its events and reply in the object store and
- * carries their name: the value is stored before the envelope that refers to it is appended.
+ * Encodes and decodes envelopes. An entry whose JSON exceeds 256 KiB keeps its events and reply in
+ * the object store and contains only their name. The value is stored before the envelope that
+ * refers to it is appended.
  */
 import type { Entry, Envelope, Event } from '../../../protocol/entry.ts'
 import type { Blobs } from '../ports.ts'
 
-/** Characters of JSON above which an entry's content leaves the journal. */
+/** Characters of JSON above which the content of an entry is stored outside the journal. */
 export const LARGE = 256 * 1024
 interface Outside {
   readonly blob: string
   readonly count: number
 }
 
-/** One entry as JSON: encoded once, used for the journal and for its size. */
+/** One entry as JSON: encoded once, for the journal and to measure its size. */
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
-/** The bytes of an envelope. @param parts JSON of its entries. @param name unique name for its large values. */
+/**
+ * Encodes an envelope.
+ * @param parts JSON of its entries.
+ * @param name unique name for its large values.
+ */
 export async function encode(
   head: Omit<Envelope, 'entries' | 'v'>,
   entries: readonly Entry[],
@@ -42,14 +47,20 @@ async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string
   return JSON.stringify({ ...rest, events: outside })
 }
 
-/** Something stored was written by a release that this one cannot read. Nothing helps but that release, or a newer one. */
+/**
+ * Stored data was written by a release that this one cannot read. Only that release, or a newer
+ * one, can read it.
+ */
 export class NewerRelease extends Error {
   override readonly name = 'NewerRelease'
 }
 /** The envelope version that this release writes and reads. */
 const VERSION = 1
 
-/** The envelope that bytes spell, with its large values brought back. Throws NewerRelease; Error when a value is missing: that is damage, not an expected state. */
+/**
+ * Decodes an envelope and loads its large values. Throws NewerRelease for an unknown version.
+ * Throws Error when a value is missing, which is damage and not an expected state.
+ */
 export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
   if (envelope.v !== VERSION) {

@@ -1,22 +1,25 @@
 /**
- * The newest envelopes of this process as they were decided, for its own views: what comes back from the journal need not
- * be parsed again. A cache: what is not here is read from the bytes.
+ * The newest envelopes of this process as they were decided, so that its own views need not parse
+ * them again when they read the journal. This is a cache: an envelope that is not here is parsed
+ * from its bytes.
  *
  * Invariants:
- * R1. An envelope is kept before it is appended, under its message id, which no other envelope ever has: whoever reads a
- *     message of that id from the journal has read this envelope, and what was never stored is never asked for.
- * R2. Nobody changes events, replies or origins after they were decided, so sharing them is the same as copying them.
+ * R1. An envelope is stored here before it is appended, under its message id, which no other
+ *     envelope ever has. A reader of a journal message with that id has therefore read this
+ *     envelope, and an envelope that was never appended is never requested.
+ * R2. Events, replies and origins never change after they were decided, so sharing them is the same
+ *     as copying them.
  */
 import type { Envelope } from '../../../protocol/entry.ts'
 
-/** Characters of JSON kept at most: a view that falls behind reads the journal. */
+/** Maximum number of characters of JSON retained: a view that falls behind reads the journal. */
 const KEPT = 4 * 1024 * 1024
 
 export class Recent {
   readonly #kept = new Map<string, { readonly envelope: Envelope; readonly size: number }>()
   #size = 0
 
-  /** @param size characters of its JSON. */
+  /** Stores an envelope. @param size characters of its JSON. */
   keep(message_id: string, envelope: Envelope, size: number): void {
     this.#kept.set(message_id, { envelope, size })
     this.#size += size
@@ -25,7 +28,7 @@ export class Recent {
       this.take(oldest)
     }
   }
-  /** Give an envelope and forget it. */
+  /** Returns an envelope and removes it. */
   take(message_id: string): Envelope | undefined {
     const found = this.#kept.get(message_id)
     if (!found) return undefined
