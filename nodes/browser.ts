@@ -1,9 +1,10 @@
 /**
- * The modules of the pages for browsers: every module that an entry imports, directly or not, without types, at the address
- * by which the others import it. A package is served from the file that its name resolves to. Nothing is bundled or built
- * ahead, and other files are not served.
+ * The JavaScript modules of the browser pages: every module that an entry imports, directly or
+ * indirectly, with types removed, at the address by which other modules import it. A package is
+ * served from the file that its name resolves to. There is no bundling and no build step. Other
+ * files are not served.
  *
- * Invariant: each import of a module given here is the address of another one given here.
+ * Invariant: every import in a module returned here is the address of another module returned here.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
@@ -13,13 +14,18 @@ import { transform } from '@oxc-node/core'
 const root = dirname(import.meta.dirname)
 const PREFIX = '/modules/'
 const PACKAGES = `${sep}node_modules${sep}`
-/** An import or export from another module at the beginning of a line, up to the name of that module. */
+/**
+ * Matches an import or export from another module at the beginning of a line, up to the name of
+ * that module.
+ */
 const source = /^((?:import|export)\b[\w$\s{},*]*?)(["'])([^"'\n]+)\2/gm
 
-/** The file that a name in an import resolves to. */
+/** The file that the module name in an import resolves to. */
 const fileOf = (name: string, from: string): string =>
   name.startsWith('.') ? join(dirname(from), name) : fileURLToPath(import.meta.resolve(name))
-/** The address of a file. Packages have a folder of their own, because they may be installed anywhere. */
+/**
+ * The address of a file. Packages have a separate folder, because they may be installed anywhere.
+ */
 function addressOf(file: string): string {
   const at = file.lastIndexOf(PACKAGES)
   return (
@@ -30,13 +36,17 @@ function addressOf(file: string): string {
   )
 }
 
-/** Modules by address, in the order of their imports. @param entries files of this project, such as `client/chat/main.ts`. @throws Error when one cannot be read. */
+/**
+ * Returns modules by address, in the order of their imports.
+ * @param entries files of this project, such as `client/chat/main.ts`.
+ * @throws Error when a file cannot be read.
+ */
 export function browserModules(...entries: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const visit = (file: string): string => {
     const address = addressOf(file)
     if (found.has(address)) return address
-    // Registered before it is read: imports may be circular.
+    // Registered before it is read, because imports may be circular.
     found.set(address, '')
     const text = readFileSync(file, 'utf8')
     const plain = file.endsWith('.ts') ? transform(file, text).source() : text

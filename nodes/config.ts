@@ -1,6 +1,7 @@
 /**
- * The settings of a node: one table of names, defaults, meanings and checks. A setting is read from its flag, else from its
- * environment variable, else it has its default. `BATON_RATE_KEY` and `--rate-key` are the same setting.
+ * The settings of a node: one table of names, defaults, descriptions and checks. The value of a
+ * setting is its flag, else its environment variable, else its default. `BATON_RATE_KEY` and
+ * `--rate-key` are the same setting.
  */
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import type { TriggerLimits } from '../protocol/events/sources.ts'
@@ -23,31 +24,34 @@ import type { Access } from './nats/server/access.ts'
 import { closest } from '../client/suggest.ts'
 import { readModels, type ModelSettings } from './models.ts'
 
-/** What a node runs with. */
+/** The configuration of a node. */
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Folder of everything the node keeps. */
+  /** Folder for all data of the node. */
   readonly data: string
-  /** Port of `/healthz`, `/readyz` and `/metrics` of a node without a gateway; absent: none. */
+  /**
+   * Port of `/healthz`, `/readyz` and `/metrics` of a node that has no gateway, or whose metrics
+   * are not served by its gateway; absent: none.
+   */
   readonly status_port?: number
-  /** Who may read `/metrics`, and where. */
+  /** Whether `/metrics` is served on the status port only, and the token that readers must send. */
   readonly metrics: { readonly status_only: boolean; readonly token?: string }
-  /** Addresses of the NATS servers; empty: run one beside this process. */
+  /** Addresses of the NATS servers; empty: this process starts its own. */
   readonly nats: readonly string[]
   /** Credentials, TLS, domain and prefix for those servers. */
   readonly nats_access: Omit<Access, 'servers'>
-  /** Binary of the server beside this process, and its port (0: any). */
+  /** Binary of the server that this process starts, and its port (0: any free one). */
   readonly nats_server?: string
   readonly nats_port: number
   readonly sync: string
-  /** Bytes that its store may have on the disk; absent: most of the disk. */
+  /** Maximum size of that server's store in bytes; absent: most of the disk. */
   readonly nats_max_store?: number
   readonly roles: readonly Role[]
-  /** Whether views run in threads of their own. */
+  /** Whether each view runs in a separate thread. */
   readonly view_threads: boolean
   readonly root_key?: string
-  /** Names under which lists of runs have their array. */
+  /** Property names under which lists of runs contain their array. */
   readonly run_list: 'both' | 'items' | 'data'
   readonly brand: string
   readonly key_prefix: string
@@ -59,54 +63,71 @@ export interface Config {
     readonly organization: number
     readonly window_seconds: number
   }
-  /** Milliseconds. */
+  /** Milliseconds that a request may take before it is answered with 503. */
   readonly deadline: number
-  /** Milliseconds for which a gateway that was told to end still serves, while it says that it is not ready. */
+  /**
+   * Milliseconds for which a gateway that was told to end still serves requests while it reports
+   * that it is not ready.
+   */
   readonly drain: number
-  /** Milliseconds. */
+  /** Milliseconds between comments on a quiet event stream. */
   readonly keepalive: number
-  /** Milliseconds. */
+  /**
+   * Milliseconds after which the stream of a session asks its client to reconnect (`age`), and for
+   * which it stays open without active turns (`idle`).
+   */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
-  /** Address under which people reach the gateways; absent: that of the own gateway. */
+  /** URL at which people reach the gateways; absent: that of the own gateway. */
   readonly public_url?: string
-  /** Where people are told of interactions, and the secret that signs it; absent: nowhere. */
+  /**
+   * The webhook that receives notifications about interactions, and the secret that signs them;
+   * absent: none.
+   */
   readonly notify?: { readonly url: string; readonly secret?: string }
-  /** The mail server over which people are told, with its user and password, and the sender; absent: none. */
+  /**
+   * The SMTP server for notifications, with its user and password, and the sender's address;
+   * absent: no email is sent.
+   */
   readonly letters?: { readonly url: string; readonly from: string }
-  /** Seconds. */
+  /** Lease and heartbeat timing of workers, in seconds. */
   readonly timing: WorkerTiming
-  /** Principal of workers on this machine that show no key; absent: they are refused. */
+  /** Principal of workers on this machine that send no key; absent: they are refused. */
   readonly anonymous_worker?: string
-  /** Networks that may be called on behalf of users beside public addresses. */
+  /** Networks that may be called on behalf of users, in addition to public addresses. */
   readonly outbound_allow: readonly string[]
-  /** Jobs that an executor does at once. */
+  /** Maximum number of jobs that an executor runs concurrently. */
   readonly executor_limit: number
   readonly log_level: (typeof levels)[number]
   readonly node_id?: string
-  /** Models that the service itself speaks to, and how. */
+  /** Models that the service itself calls, and how it reaches their providers. */
   readonly models: ModelSettings
-  /** Domain of the addresses of agents; absent: they have none. */
+  /** Domain of the email addresses of agents; absent: agents have none. */
   readonly inbox_domain?: string
-  /** Where e-mail for agents is taken; absent: nowhere. Certificate and key are files. */
+  /**
+   * The SMTP listener for email to agents; absent: none. Certificate and key are paths of files.
+   */
   readonly mail?: {
     readonly host: string
     readonly port: number
     readonly domain: string
     readonly limit: number
-    /** DNS servers for SPF, DKIM and DMARC; none: those of this machine. */
+    /** DNS servers for SPF, DKIM and DMARC; empty: those of this machine. */
     readonly dns: readonly string[]
     readonly tls?: { readonly cert: string; readonly key: string }
   }
-  /** Runs of loops that may be under way in the whole installation; absent: any number. */
+  /** Maximum number of loop runs in progress in the whole installation; absent: unlimited. */
   readonly plan_concurrency?: number
-  /** How many runs triggers start for events of runs. */
+  /** Limits on the runs that triggers start for events of runs. */
   readonly triggers: TriggerLimits
-  /** Keys and tokens, and principals, that a project or the organization may have. */
+  /** Maximum number of keys and tokens, and of principals, in a project or the organization. */
   readonly access: { readonly max_keys: number; readonly max_principals: number }
 }
 
-/** Texts given as flags: `--port 8080`, `--port=8080`; `--anonymous-worker` alone means on. */
+/**
+ * Reads the texts of flags, `--port 8080` or `--port=8080`. A flag without a value, such as
+ * `--anonymous-worker`, means `on` if its default is `off`.
+ */
 function readFlags(argv: readonly string[], faults: string[]): Map<Name, string> {
   const given = new Map<Name, string>()
   for (let i = 0; i < argv.length; i++) {
@@ -118,7 +139,7 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
           ? `${word} is no setting; --help lists them`
           : `${word} is not understood; settings begin with --`,
       )
-      // Its value, when there is one, is no second fault.
+      // The value of an unknown flag is skipped, so that it is not reported as a second fault.
       if (word.startsWith('--') && rest.length === 0 && argv[i + 1]?.startsWith('-') === false) i++
       continue
     }
@@ -131,15 +152,15 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
   return given
 }
 
-/** Variables of other parts of Baton: the command line, `nats.conf`, tests. */
+/** Environment variables of other parts of Baton: the command line, `nats.conf`, tests. */
 const others: readonly string[] = [
   ...['BATON_URL', 'BATON_KEY', 'BATON_PROJECT', 'BATON_PROFILE', 'BATON_CONFIG'],
   ...['BATON_NATS_NAME', 'BATON_NATS_HOST', 'BATON_NATS_STORE', 'BATON_NATS_PID', 'BATON_CHROMIUM'],
   ...['BATON_SCREENSHOT', 'BATON_TEST_LOG'],
 ]
 /**
- * Variables that look like misspelt settings. Names that resemble none are left alone: container platforms set variables of
- * their own for a service of the name "baton".
+ * Reports variables that look like misspelt settings. Names that resemble no setting are ignored:
+ * container platforms set their own variables for a service named "baton".
  */
 const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =>
   Object.keys(env).flatMap((name) => {
@@ -151,12 +172,9 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
     return meant === undefined ? [] : [`${name} is no setting. Did you mean BATON_${meant}?`]
   })
 
-/** A complete configuration, or every fault with what to do about it. */
+/** A complete configuration, or every fault with its remedy. */
 type Read = { readonly config: Config } | { readonly faults: readonly string[] }
-/**
- * Read the settings.
- * @param argv flags, without program and subcommand.
- */
+/** Reads the settings. @param argv flags, without program and subcommand. */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
   argv: readonly string[],
@@ -169,13 +187,13 @@ export function readConfig(
     const text = flags.get(name) ?? (env[name] || standard)
     const value = text === undefined ? undefined : parse(text)
     if (typeof value === 'object' && 'wrong' in value) {
-      // A secret is not repeated.
+      // The value of a secret is not shown.
       const given = secrets.has(name) ? '' : ` is ${JSON.stringify(text)}: it`
       faults.push(`${flags.has(name) ? flagOf(name) : name}${given} ${value.wrong}`)
     } else values[name] = value
   }
   faults.push(...misspelt(env))
-  // Complete unless there are faults, and then it is not used.
+  // Incomplete only if there are faults; it is not used then.
   const v = values as Values
   const timing: WorkerTiming = {
     lease: v.BATON_WORKER_LEASE,
@@ -278,7 +296,7 @@ export function readConfig(
   }
 }
 
-/** Where e-mail is taken; undefined: nowhere. A text says which setting is missing. */
+/** The settings of the SMTP listener; undefined: none. A string says which setting is missing. */
 function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_PORT: port, BATON_INBOX_DOMAIN: domain } = v
   const { BATON_SMTP_TLS_CERT: cert, BATON_SMTP_TLS_KEY: key } = v
@@ -297,7 +315,10 @@ function mailOf(v: Values): Config['mail'] | string {
   }
 }
 
-/** A setting as people read it; `standard` is its default, undefined when it may be absent. */
+/**
+ * A setting as it is documented; `standard` is its default, undefined when the setting may be
+ * absent.
+ */
 interface Described {
   readonly name: string
   readonly flag: string

@@ -1,4 +1,7 @@
-/** The program: `baton <command>`. Serving commands read the settings table; the others talk to a server. */
+/**
+ * The command line program, `baton <command>`. Commands that start nodes read the settings table;
+ * client commands call a running server.
+ */
 import { Command } from 'commander'
 import { addClientCommands } from '../client/cli/commands.ts'
 import { oneLineErrors } from '../client/cli/usage.ts'
@@ -22,7 +25,7 @@ const settings = (): string =>
     )
     .join('\n')
 
-/** The configuration, or every fault on standard error and the end of the program. */
+/** Returns the configuration, or prints every fault to standard error and exits. */
 function configured(argv: readonly string[]): Config {
   const read = readConfig(process.env, argv)
   if ('config' in read) return read.config
@@ -129,7 +132,7 @@ program
 addClientCommands(program, process.env)
 oneLineErrors(program)
 
-// Started by another process of Baton: when that one is gone, this one ends in order.
+// If another Baton process started this one and ends, this one stops in an orderly way.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 
@@ -137,6 +140,6 @@ try {
   await program.parseAsync()
 } catch (error) {
   if (!(error instanceof StartFault)) throw error
-  // What was opened before the fault must not keep the process alive.
+  // Exits explicitly, because resources opened before the fault would keep the process alive.
   process.stderr.write(`${error.message}\n`, () => process.exit(1))
 }

@@ -1,6 +1,7 @@
 /**
- * The models of the service, from a setting: JSON, or the path of a file with JSON. Keys stand elsewhere, in a variable or in
- * a file of their own; here are only references to them, and nothing of this module shows a key.
+ * Reads the models of the service from a setting: JSON, or the path of a JSON file. API keys are
+ * stored elsewhere, in an environment variable or a separate file. This module contains only
+ * references to them and never exposes a key.
  */
 import { readFileSync } from 'node:fs'
 import { Type, type Static } from 'typebox'
@@ -17,7 +18,7 @@ import {
 const Effort = Type.Enum([...efforts])
 const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1, maxLength: 200 })
-/** USD for a million tokens. */
+/** USD per million tokens. */
 const usd = Type.Number({ minimum: 0, maximum: 100_000 })
 const Cost = Type.Object({ input: usd, output: usd, cache_read: Type.Optional(usd) }, closed)
 const Name = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 64 })
@@ -69,20 +70,24 @@ const Settings = Type.Object(
 /** How a provider is reached. */
 export interface ProviderAccess
   extends Pick<Static<typeof Provider>, 'provider' | 'kind' | 'base_url'> {
-  /** Where its key is: `env:<variable>` or `file:<absolute path>`. */
+  /** Reference to its API key: `env:<variable>` or `file:<absolute path>`. */
   readonly key?: string
 }
-/** What everybody may know of the models, and how their providers are reached. */
+/** The public description of the models, and how their providers are reached. */
 export interface ModelSettings {
   readonly models: Models
   readonly access: readonly ProviderAccess[]
-  /** Milliseconds for which a provider may be silent before an attempt is given up. */
+  /** Milliseconds for which a provider may be silent before an attempt is abandoned. */
   readonly silence: number
 }
-/** Seconds. */
+/** Default for `silence_seconds`. */
 const SILENCE = 120
 
-/** The models that need nothing configured: answers by a script, for trying things out and for tests. @param brand header brand in any case. */
+/**
+ * The provider that needs no configuration: its model answers by a script, for first steps and for
+ * tests.
+ * @param brand header brand in any letter case.
+ */
 const builtIn = (brand: string): Static<typeof Provider> => ({
   provider: brand.toLowerCase(),
   kind: 'scripted',
@@ -100,7 +105,10 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
   ],
 })
 
-/** Read the setting, empty for none; a faulty one gives a sentence that says what is wrong. */
+/**
+ * Reads the setting; an empty one configures no providers. For a faulty setting, returns a sentence
+ * that describes the fault.
+ */
 export function readModels(
   setting: string,
   brand: string,
@@ -110,7 +118,8 @@ export function readModels(
     try {
       value = JSON.parse(setting.trim().startsWith('{') ? setting : readFileSync(setting, 'utf8'))
     } catch (error) {
-      // The parser's own sentence repeats a part of the text, which may be a key that stands there by mistake.
+      // The parser's error message quotes part of the text, which may be a key that was put there
+      // by mistake.
       const { code } = error as NodeJS.ErrnoException
       return {
         wrong: `must be JSON, or the path of a file with JSON${code === undefined ? '' : `: ${code}`}`,

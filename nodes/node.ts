@@ -1,6 +1,7 @@
 /**
- * One node: a process with any of the roles, on one connection to NATS. Starting goes from the inside out (shards, views,
- * gateway), stopping from the outside in, so that nobody is asked who has already left.
+ * One node: a process with any of the roles, on one connection to NATS. It starts from the inside
+ * out (shards, views, gateway) and stops from the outside in, so that no part calls another one
+ * that has already stopped.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -50,21 +51,24 @@ import type { Verification } from './storage/verify.ts'
 import { version } from './version.ts'
 import { createWorld } from './world.ts'
 
-/** A node that runs. */
+/** A running node. */
 export interface RunningNode {
   readonly id: string
-  /** Address of its gateway, when it has that role. */
+  /** URL of its gateway, if it has that role. */
   readonly url?: string
-  /** Address of `/healthz`, `/readyz` and `/metrics` of a node without a gateway, when it has one. */
+  /** Base URL of `/healthz`, `/readyz` and `/metrics` on the status port, if the node uses one. */
   readonly status?: string
-  /** Port on which it takes e-mail, when it does. */
+  /** Port on which it accepts email, if it does. */
   readonly mail_port?: number
   readonly installed: Installed
   /** Names (`<partition>.<shard>`) of the shards it serves. */
   owned(): readonly string[]
-  /** Say that the node is not ready, while it goes on serving: load balancers look elsewhere from now on. */
+  /**
+   * Reports that the node is not ready while it still serves, so that load balancers send new
+   * requests elsewhere.
+   */
   leave(): void
-  /** Leave in order: finish what is being answered, hand everything over. */
+  /** Leaves in an orderly way: finishes pending answers and hands over its shards. */
   stop(): Promise<void>
 }
 
@@ -79,7 +83,7 @@ const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
-/** Random bytes in small pieces: the system is asked for 8 KiB at a time. */
+/** Random bytes from a pool: the system generates at least 8 KiB at a time. */
 function systemRandom(): Random {
   let pool = Buffer.alloc(0)
   let at = 0
@@ -96,9 +100,12 @@ function systemRandom(): Random {
 }
 
 /**
- * Start a node. @param access how it reaches the NATS servers. @throws StartFault with what to do when it cannot.
- * @param embedded the NATS server that this process runs, when it does.
- * @param fail told once when the node, running already, meets something that its release cannot read: it is to be stopped.
+ * Starts a node.
+ * @param access how it reaches the NATS servers.
+ * @param fail called once when the running node has to be stopped: its release cannot read stored
+ * data, or another process has taken its id.
+ * @param embedded the NATS server that this process runs, if it does.
+ * @throws StartFault with a remedy when the node cannot start.
  */
 export async function startNode(
   config: Config,
@@ -163,12 +170,13 @@ export async function startNode(
     const bus: Bus = createBus(nats, () => membership.alone())
     const neighbours = createNeighbours(bus)
     const membership = new Membership(cluster, systemClock, { id, roles: config.roles }, neighbours)
-    // One that is away keeps silent: whoever replaces it may have its name.
+    // A disconnected node does not answer, so its replacement may use its id.
     if (await neighbours.there(id))
       throw new StartFault(
         `another node is running as ${id}: give each its own BATON_NODE_ID, or none`,
       )
-    // Of two that start at the same moment neither answers yet in the name of the node.
+    // Two nodes that start at the same time do not answer under the id yet, so the id is also
+    // claimed in the registry.
     const self = createInstance()
     const revision = await patiently(nats, 'the id of this node', () =>
       claimOverBus(bus, { id, roles: config.roles, self, registry: cluster, clock: systemClock }),
@@ -294,7 +302,7 @@ export async function startNode(
         patiently(nats, 'the organization', () => initialise(world, installed)),
         doomed,
       ])
-    // Only now: a view that has much to catch up with leaves little time for anything else.
+    // Views start last, because a view that is far behind leaves little time for other work.
     if (hasViews) {
       stops.push(
         await startViews({
@@ -329,7 +337,8 @@ export async function startNode(
           env: process.env,
         }),
       )
-    // A gateway answers on its own port; the status port is for nodes without one, and for metrics that are kept apart.
+    // A gateway answers on its own port. The status port is for nodes without a gateway, and for
+    // metrics that are served separately.
     const apart = !edge || !directory || config.metrics.status_only
     const status =
       apart && config.status_port !== undefined
@@ -377,7 +386,7 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // What began meanwhile ends as well; without its connection it does not get far.
+    // What `begin` starts meanwhile is stopped as well; without the connection it soon fails.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

@@ -1,4 +1,4 @@
-/** The release, from package.json. */
+/** The version of this release, from package.json. */
 import { readFileSync } from 'node:fs'
 
 export const version: string = (

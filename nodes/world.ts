@@ -1,4 +1,7 @@
-/** The edge's world over the bus: commands and reads find the owner of a shard, however often it moves. */
+/**
+ * Implements `World`, the interface of gateways and executors to the cluster, over the bus.
+ * Commands and reads reach the owner of a shard, even when the shard moves.
+ */
 import { createHash, createHmac } from 'node:crypto'
 import type {
   Counters,
@@ -20,7 +23,10 @@ import type { Membership } from './host/cluster/membership.ts'
 import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
-/** What the world is made of. `secret` seals cursors and derived ids; `organization` is its id. */
+/**
+ * Dependencies of the `World`. `secret` seals cursors and derived ids; `organization` is the id of
+ * the organization.
+ */
 export interface WorldParts {
   readonly node: string
   readonly settings: GatewaySettings
@@ -41,16 +47,22 @@ export interface WorldParts {
   metrics(): Promise<string>
 }
 
-/** A message that is sent again: its actor may exist by now. */
+/**
+ * The message to send in a repeat. A command is no longer marked as `born`, because its actor may
+ * exist by now.
+ */
 function repeated(message: ShardMessage): ShardMessage {
   if (message.type !== 'command' || !message.command.born) return message
   const { born: _, ...command } = message.command
   return { type: 'command', command }
 }
 
-/** Milliseconds after which a command or read is sent again: longer than a commit takes, short enough that a dead owner is left soon. */
+/**
+ * Milliseconds after which a command or read is sent again: longer than a commit takes, but short
+ * enough to abandon a dead owner soon.
+ */
 const TRY = 2000
-/** Milliseconds for which whoever shows a row growing is waited for. */
+/** Milliseconds to wait for the node that publishes the preview of a message. */
 const SHOWN = 500
 
 export function createWorld(parts: WorldParts): World {
@@ -59,7 +71,10 @@ export function createWorld(parts: WorldParts): World {
   const locks = createSecretBox(parts.secret, parts.random)
   const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
-  /** Ask the owner of a shard until it answers or the deadline has passed. Whoever was asked before may still answer. */
+  /**
+   * Sends a message to the owner of a shard until it is answered or the deadline has passed. A late
+   * answer to an earlier attempt is accepted as well.
+   */
   function owner(to: Address, message: ShardMessage): Promise<ShardAnswer> {
     const shard = shardOf(to.kind, to.id, shards)
     if (shard === undefined) return Promise.resolve(refuse('not_found'))
@@ -102,7 +117,7 @@ export function createWorld(parts: WorldParts): World {
             return end(given)
           }
         }
-        // The last one to be asked does not own it, or nobody is there.
+        // The latest attempt found no owner: the node does not own the shard, or no node answered.
         if (mine === tries) wait()
       }
       if (ownerProbe.isProbing(subject)) wait()
@@ -136,7 +151,8 @@ export function createWorld(parts: WorldParts): World {
     id: (prefix, from, slot) => {
       if (from === undefined) return makeId(prefix, clock.now(), parts.random.bytes(10), slot)
       const bytes = createHmac('sha256', parts.secret).update(`id/${prefix}/${from}`).digest()
-      // The part that is a time in other ids is hash here: a repeat cannot know when the first request came.
+      // Other ids contain a time here. A derived id contains a hash instead, because a repeat does
+      // not know when the first request came.
       return makeId(
         prefix,
         bytes.readUIntBE(16, 6),
@@ -150,7 +166,7 @@ export function createWorld(parts: WorldParts): World {
       (await owner(command, { type: 'command', command })) as Outcome,
     ask: async (to, name, input = {}) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
-      // A reply of undefined leaves nothing when it comes from another process.
+      // The JSON of an answer from another process omits a reply of undefined.
       return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
     },
     view: (project, name, input, fresh, within) =>
@@ -176,7 +192,7 @@ export function createWorld(parts: WorldParts): World {
         on((message as { cursor: number }).cursor)
       }),
     preview: (project, session, pieces) => bus.publish(subjects.preview(project, session), pieces),
-    // Nodes that were built before pieces were gathered send each by itself.
+    // Nodes of older releases send each chunk separately.
     onPreview: (project, session, on) =>
       bus.subscribe(subjects.preview(project, session), (message) => {
         on([message as Preview | readonly Preview[]].flat())
@@ -218,7 +234,11 @@ export function createWorld(parts: WorldParts): World {
     count: parts.count,
   }
 
-  /** Until the node has forgotten, or is dead: a dead one answers nobody, and a cut-off one knows that it is. An executor keeps what a gateway keeps, and shares it with one in the same process. */
+  /**
+   * Repeats the request until the node has forgotten the project, or is dead. A dead node answers
+   * nobody, and a disconnected node knows that it is disconnected. An executor caches the same data
+   * as a gateway, and shares its cache with a gateway in the same process.
+   */
   async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }
     for (;;) {
