@@ -1,4 +1,4 @@
-/** The role executor: what the service does itself, with the handlers that this release has. */
+/** The executor role: jobs that the service runs itself, with the handlers of this release. */
 import type { Directory } from '../../gateway/directory.ts'
 import type { World } from '../../gateway/ports.ts'
 import { openPreviews } from '../../gateway/sessions/transcript/previews.ts'
@@ -27,14 +27,17 @@ interface Role {
   readonly guard: Guard
   readonly limit: number
   readonly models: ModelSettings
-  /** Where keys of providers are. */
+  /** Environment variables, which may contain the API keys of providers. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Milliseconds for which the pieces of an answer are kept once it is whole. */
+/** Milliseconds for which the chunks of an answer are retained after the answer is complete. */
 const LINGER = 1000
 
-/** Take work that no worker gets. Returns how to stop in order. */
+/**
+ * Starts executing jobs that workers do not receive. Returns a function that stops in an orderly
+ * way.
+ */
 export function startExecutorRole({
   world,
   bus,
@@ -47,7 +50,8 @@ export function startExecutorRole({
   const mailbox = subjects.executor(world.node)
   const post = createPost(guard)
   const shown = openPreviews(world)
-  // Who comes late still gets the whole, until the answer itself is there; and a quick answer has its pieces shown.
+  // Late followers still receive all chunks until the answer itself is stored, and the chunks of a
+  // quick answer are shown as well.
   const publisher = {
     publish: shown.publish,
     end: (job_id: string, attempt?: string) =>
@@ -83,7 +87,7 @@ export function startExecutorRole({
     directory.forget(told.project)
     return { ok: true }
   })
-  // What waits may be the service's work since this change.
+  // After this change, waiting jobs may be work of the service.
   const unwatch = directory.onChange((id) => {
     if (id !== undefined && id !== world.organization()) world.demand(id)
   })
@@ -95,7 +99,7 @@ export function startExecutorRole({
   }
 }
 
-/** Each provider's way to an answer. */
+/** Creates the client (`Speaker`) of each provider. */
 const speakersOf = ({
   world,
   models,

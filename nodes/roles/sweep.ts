@@ -1,15 +1,21 @@
-/** Looking after the object store: pieces of values whose writer died are removed, soon after a start and then now and again. Several nodes may do it at once. */
+/**
+ * Cleans up the object store: removes chunks of values whose writer died, soon after a start and
+ * then periodically. Several nodes may do so concurrently.
+ */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
 import { sweepPieces } from '../nats/blobs.ts'
 import type { Nats } from '../nats/server/connect.ts'
 
-/** Milliseconds: until the first time, between two, and that a piece must be old. */
+/**
+ * Milliseconds until the first sweep and between two sweeps, and the minimum age of a chunk that is
+ * removed.
+ */
 const FIRST = 120_000
 const SWEEP_EVERY_MS = 6 * 3_600_000
 const MIN_AGE_MS = 3_600_000
 
-/** Begin to sweep. Returns how to stop. */
+/** Starts sweeping. Returns a function that stops it. */
 export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise<void> {
   let stopped = false
   let cancel = () => {}

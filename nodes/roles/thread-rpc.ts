@@ -1,7 +1,8 @@
 /**
- * Calls between a thread and the one that started it, in both directions. Values are copied as `postMessage` copies them.
+ * Remote procedure calls between a thread and the thread that started it, in both directions.
+ * Values are copied as `postMessage` copies them.
  *
- * Invariant: every call is answered once; those that wait when the other side has ended are rejected.
+ * Invariant: every call is answered once; pending calls are rejected when the other side has ended.
  */
 import type { MessagePort, TransferListItem, Worker } from 'node:worker_threads'
 
@@ -13,20 +14,27 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** The other side has ended: it will answer nothing. */
+/** The other side has ended and will answer no calls. */
 export class ThreadGone extends Error {
   override readonly name = 'Gone'
 }
-/** What one side does for the other, by name. */
+/** The functions that one side provides to the other, by name. */
 export type Served = Readonly<Record<string, (input: never) => unknown>>
 export interface ThreadRpc {
-  /** Have the other side do something. Rejects with what it threw, as text, or with `Gone`. @param transfer buffers of the input that are handed over instead of copied. */
+  /**
+   * Calls a function of the other side. Rejects with the text of what it threw, or with
+   * `ThreadGone`.
+   * @param transfer buffers of the input that are transferred instead of copied.
+   */
   call(name: string, input?: unknown, transfer?: readonly TransferListItem[]): Promise<unknown>
-  /** The other side has ended. */
+  /** Records that the other side has ended, and rejects all pending calls. */
   end(reason: string): void
 }
 
-/** Begin to serve and to call. @param line the own end of it: the thread that was started, or the port of the thread that this is. */
+/**
+ * Starts serving and calling.
+ * @param line the started thread or, inside a thread, its parent port.
+ */
 export function createThreadRpc(line: Worker | MessagePort, served: Served): ThreadRpc {
   const waiting = new Map<number, Waiting>()
   let calls = 0

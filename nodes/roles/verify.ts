@@ -1,11 +1,11 @@
-/** Verifying the journals of a node that has shards: `storage/verify.ts` over NATS. */
+/** Verifies the journals of a node that has shards: `storage/verify.ts` over NATS. */
 import type { Host } from '../host/host.ts'
 import type { Clock, Journal } from '../host/ports.ts'
 import type { Nats } from '../nats/server/connect.ts'
 import { scanJournal } from '../nats/journal/scan.ts'
 import { startVerifying, type Verification, type VerifyParts } from '../storage/verify.ts'
 
-/** Begin. @param partitions how many there are. */
+/** Starts the verification. @param partitions number of partitions. */
 export const verifyJournals = (
   nats: Nats,
   host: Pick<Host, 'owned'>,

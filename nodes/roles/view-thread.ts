@@ -1,6 +1,7 @@
 /**
- * The program of a thread that serves one view, so that what SQLite does holds up nobody. It has no connection of its own:
- * the journal and values of the object store come from the thread that started it (`view-worker.ts`).
+ * The program of a thread that serves one view, so that SQLite blocks no other work. It has no
+ * connection to NATS: the journal and values of the object store come from the thread that started
+ * it (`view-worker.ts`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Message } from '../../views/view.ts'
@@ -11,7 +12,10 @@ import { serveView, type Question, type ViewPorts, type ViewTerms } from './view
 
 const port = parentPort
 if (!port) throw new Error('view-thread.ts is the program of a thread')
-/** Which following batches belong to, and what takes them. */
+/**
+ * The number of the current `follow` call, to which batches must belong, and the handler of its
+ * batches.
+ */
 let following = 0
 let take: (batch: readonly Message[]) => Promise<void> | void = () => {}
 const { call } = createThreadRpc(port, {
@@ -24,7 +28,7 @@ const { call } = createThreadRpc(port, {
     await logs.stop()
   },
 })
-/** What needs no answer; who would give it may have gone. */
+/** Sends a message that needs no answer. The receiving thread may have ended. */
 const say = (name: string, input: unknown): void => void call(name, input).catch(() => {})
 const blobs = { get: async (name: string) => (await call('blob', name)) as Uint8Array | undefined }
 const ports: ViewPorts = {

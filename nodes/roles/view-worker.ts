@@ -1,11 +1,12 @@
 /**
- * A view in a thread of its own: what SQLite writes and reads takes no time from those who decide and serve. The thread gets
- * the journal as this process reads it, and is asked over messages.
+ * A view in a separate thread, so that the reads and writes of SQLite do not delay decisions and
+ * requests. The thread receives the journal as this process reads it, and is queried by messages.
  *
  * Invariants:
- * A1. A thread that dies loses nothing: its file is what it was, and the one after it goes on from there. Whoever asked
- *     meanwhile is answered that the view is behind.
- * A2. What a question may expect was known before it was sent: the end of the journal goes with it.
+ * A1. A thread that dies loses nothing: its file remains, and the next thread continues from there.
+ *     Queries that were pending are answered with `behind`.
+ * A2. The freshness that a query may expect was known before it was sent: the query contains the
+ *     end of the journal.
  */
 import { Worker } from 'node:worker_threads'
 import { cursorOf } from '../../protocol/entry.ts'
@@ -15,22 +16,22 @@ import { NewerRelease } from '../host/memory/codec.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
 
-/** What the thread is given by the process around it. */
+/** What this process provides to the thread. */
 export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm'> {
   follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
-  /** The last sequence, when this process is sure to know it. */
+  /** The last sequence of the journal, if this process knows it for certain. */
   end(): number | undefined
   blob(name: string): Promise<Uint8Array | undefined>
   later(ms: number, run: () => void): () => void
-  /** Its log is left to SQLite. */
+  /** Called when the maintenance of the view's write-ahead log is left to SQLite. */
   warn(error: Error): void
 }
 type Told = Pick<Error, 'name' | 'message' | 'stack'>
 
-/** Milliseconds until a thread that died is started again. */
+/** Milliseconds until a thread that died is restarted. */
 const AGAIN = 1000
 
-// Made into one file, the program has that of the thread beside it.
+// In a bundled program, the bundle of the thread is a file next to it.
 const here = import.meta.filename
 const file = here.endsWith('.mjs')
   ? here.replace(/mjs$/, 'views.mjs')
@@ -40,7 +41,9 @@ const errorOf = ({ name, message, stack }: Told): Error =>
   Object.assign(name === 'NewerRelease' ? new NewerRelease(message) : new Error(message), {
     ...(stack !== undefined && { stack }),
   })
-/** Messages to hand over: each with bytes of its own, because those of one packet share a buffer. */
+/**
+ * Messages to transfer. Each gets a separate buffer, because the messages of one packet share one.
+ */
 const owned = (batch: readonly Message[]): Message[] =>
   batch.map((message) =>
     message.data instanceof Uint8Array
@@ -48,7 +51,7 @@ const owned = (batch: readonly Message[]): Message[] =>
       : message,
   )
 
-/** Serve a view in a thread. */
+/** Serves a view in a separate thread. */
 export function serveViewInThread(terms: ViewTerms, ports: ThreadPorts): ServedView {
   let stopping = false
   let cancel = () => {}

@@ -1,19 +1,21 @@
-/** One view with its follower and its file, wherever it runs: in a node's own thread, or in one of its own. */
+/**
+ * One view with its follower and its file. It runs in the node's main thread or in a separate one.
+ */
 import type { Envelope } from '../../protocol/entry.ts'
 import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
 import type { Logs } from '../../views/files/logs.ts'
 import { View } from '../../views/view.ts'
 
-/** A view that is served. */
+/** A running view. */
 export interface ServedView {
-  /** Answer a question, as `ViewFollower.ask` does. */
+  /** Answers a query, as `ViewFollower.ask` does. */
   ask(question: Question): Promise<unknown>
-  /** The last applied sequence. */
+  /** The sequence of the last applied journal message. */
   position(): Promise<number>
-  /** Stop following and close the file. */
+  /** Stops following and closes the file. */
   stop(): Promise<void>
 }
-/** A question as it is sent around. */
+/** A query as it is sent over the bus and to threads. */
 export interface Question {
   readonly name: string
   readonly project: string
@@ -21,7 +23,7 @@ export interface Question {
   readonly fresh?: number
   readonly within?: number
 }
-/** What a view is told when it starts. */
+/** Start parameters of a view. */
 export interface ViewTerms {
   readonly file: string
   /** Id of the organization. */
@@ -29,18 +31,21 @@ export interface ViewTerms {
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
 }
-/** What a view needs of the world. */
+/** The ports of a view. */
 export interface ViewPorts extends ViewJournal {
   decode(data: Uint8Array): Promise<Envelope>
-  /** The clock and timers of a test; else those of the system. */
+  /** Clock and timers; absent: those of the system. */
   now?(): number
   later?(ms: number, run: () => void): () => void
-  /** How many messages it is behind. */
+  /** Reports how many messages the view is behind. */
   lag(messages: number): void
   alarm(error: Error): void
 }
 
-/** Open a view and begin to follow its journal. @param logs who is told of its commits; they end after it. */
+/**
+ * Opens a view and starts following its journal.
+ * @param logs notified of the view's commits; must outlive the view.
+ */
 export async function serveView(
   { file, organization, stale }: ViewTerms,
   ports: ViewPorts,

@@ -1,4 +1,4 @@
-/** The view role: one SQLite file per partition, fed by the journal, asked over the bus. */
+/** The view role: one SQLite file per partition, fed by the journal and queried over the bus. */
 import { join } from 'node:path'
 import { subjects } from '../../protocol/subjects.ts'
 import { startLogs, type Logs } from '../../views/files/logs.ts'
@@ -17,9 +17,12 @@ interface ViewParts {
   readonly organization: string
   readonly partitions: number
   readonly journal: Journal
-  /** The last sequence of a partition, when this process is its only writer. */
+  /** Returns the last sequence of a partition, if this process is its only writer. */
   readonly end: (partition: number) => number | undefined
-  /** The newest envelopes of this process; absent: each view has a thread of its own, which could not be handed them. */
+  /**
+   * The newest envelopes of this process; absent: each view runs in a separate thread, which cannot
+   * share them.
+   */
   readonly recent?: Recent
   readonly blobs: Blobs
   readonly bus: Bus
@@ -28,11 +31,13 @@ interface ViewParts {
   readonly metrics: Metrics
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale: number
-  /** Told when this release cannot read the journal. */
+  /** Called when this release cannot read the journal. */
   doomed(error: Error): void
 }
 
-/** Start the views of every partition. Returns a function that stops them and closes their files. */
+/**
+ * Starts the views of every partition. Returns a function that stops them and closes their files.
+ */
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
   const { data, partitions, journal, recent, bus, log, metrics } = parts
   privateFiles(join(data, 'views'))
@@ -59,7 +64,7 @@ export async function startViews(parts: ViewParts): Promise<() => Promise<void>>
       )
       return async () => {
         unsubscribe()
-        // What was asked is answered before the view leaves; each question has a time limit of its own.
+        // Pending queries are answered before the view stops; each query has its own time limit.
         await Promise.allSettled([...asked])
         await view.stop()
       }
