@@ -1,13 +1,18 @@
-/** What a process starts ends with it, also when a signal stops it before its time: by itself, a signal ends it without a word to anybody. */
+/**
+ * Ends child processes together with this process, even when a signal stops it. By default, a
+ * signal ends a process without running its `exit` handlers.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 
-/** Take signals for the end of this process, so that its `exit` handlers run. */
+/**
+ * Makes termination signals call `process.exit`, so that the `exit` handlers of this process run.
+ */
 export function endOnSignals(): void {
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
 }
-/** End a process when this one ends, unless the returned function is called before. */
+/** Ends a child process when this one exits, unless the returned function is called before. */
 export function endWithUs(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): () => void {
   const end = () => child.kill(signal)
   process.once('exit', end)

@@ -1,6 +1,8 @@
-/** Something at start that the operator can put right. */
+/** Errors at start that the operator can correct. */
 
-/** The message says what is wrong and what to do next; it is shown without a stack. */
+/**
+ * An error whose message describes the problem and its remedy. It is shown without a stack trace.
+ */
 export class StartFault extends Error {
   override readonly name = 'StartFault'
 }

@@ -1,8 +1,8 @@
-/** A port that cannot be listened on, as a sentence for the operator. */
+/** Explains to the operator why a port cannot be listened on. */
 import { createServer } from 'node:net'
 import { StartFault } from './fault.ts'
 
-/** Why an address cannot be listened on, as a sentence with what to do. */
+/** Determines why an address cannot be listened on. Returns an error that describes the remedy. */
 export const portFault = (host: string, port: number): Promise<StartFault> =>
   new Promise((told) => {
     const fault = (code: string | undefined): StartFault =>
