@@ -1,4 +1,7 @@
-/** The log: one JSON line per event. Secrets are cut out wherever a field is called like one, two levels deep. */
+/**
+ * The log: one JSON line per event. Fields whose name denotes a secret are redacted, down to two
+ * levels of nesting.
+ */
 import { type DestinationStream, pino } from 'pino'
 import type { Log } from '../../gateway/ports.ts'
 
@@ -18,15 +21,18 @@ const secret = [
 const paths = secret.flatMap((field) => [field, `*.${field}`, `*.*.${field}`])
 
 export interface LogOptions {
-  /** Least important level that is written; `silent` for none. */
+  /** Lowest level that is written; `silent` for none. */
   readonly level: string
   /** Id of the node, on every line. */
   readonly node?: string
-  /** Where lines go; standard error by default, so that a program's output stays its own. */
+  /**
+   * Destination of the lines. The default is standard error, so that standard output contains only
+   * the output of the program.
+   */
   readonly to?: DestinationStream
 }
 
-/** A log. Errors go into the field `error`. */
+/** Creates a log. Errors in the fields `err` and `error` are serialized with their stacks. */
 export function createLog({
   level,
   node,

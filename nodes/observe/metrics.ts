@@ -1,47 +1,59 @@
-/** The numbers of a node, in Prometheus form. Every node has a registry of its own; labels are bounded in number. */
+/**
+ * The metrics of a node, for Prometheus. Every node has a separate registry; the number of label
+ * values is bounded.
+ */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../gateway/ports.ts'
 import type { ShardGauges } from '../host/host.ts'
 
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
-/** What the parts of a node report to; it serves the edge (`Counters`) and the shard host. */
+/**
+ * Collects measurements from all parts of a node, such as the gateway (`Counters`) and the shard
+ * host.
+ */
 export interface Metrics extends Counters {
-  /** A commit was acknowledged: seconds it took, commands in it. */
+  /** Records an acknowledged commit: its duration in seconds and its number of entries. */
   commit(seconds: number, commands: number): void
-  /** A command was decided; `outcome` is `accepted`, `repeated` or a refusal's code. */
+  /** Counts a decided command; `outcome` is `ok` or the code of the refusal. */
   command(kind: string, outcome: string): void
-  /** An append was acknowledged: seconds it took, bytes of it. */
+  /** Records an acknowledged append: its duration in seconds and its size in bytes. */
   append(seconds: number, bytes: number): void
-  /** Shards of a partition that this node owns. */
+  /** Sets the number of shards of a partition that this node owns. */
   shardsOwned(partition: number, shards: number): void
-  /** Journal messages that a view has not applied yet. */
+  /** Sets the number of journal messages that a view has not applied yet. */
   viewLag(partition: number, messages: number): void
-  /** The journal could not be applied to a view. */
+  /** Counts a failure to apply the journal to a view. */
   viewAlarm(partition: number): void
-  /** The outcome of an append is unknown. */
+  /** Counts an append whose outcome is unknown. */
   doubted(): void
-  /** The connection to NATS stands again. */
+  /** Counts a reconnection to NATS. */
   reconnected(): void
-  /** Run before the numbers are told: the place for numbers that are looked up instead of counted. */
+  /**
+   * Adds a callback that runs before the metrics are read, for values that are looked up instead of
+   * counted.
+   */
   onLook(look: () => Promise<void> | void): void
-  /** Numbers of the shards that this node owns now; others are forgotten. */
+  /** Sets the gauges of the shards that this node owns now; those of other shards are removed. */
   shardGauges(shards: readonly ShardGauges[]): void
-  /** What this node knows of its installation: live nodes by role, whether it is connected and its own lease fresh (1 or 0). */
+  /**
+   * Sets what this node knows of its installation: live nodes by role, whether it is connected, and
+   * whether its own lease is fresh (1 or 0).
+   */
   standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
-  /** Bytes that are stored, and that may be. */
+  /** Sets the number of bytes in use, and the limit at which writes stop. */
   storage(used: number, limit: number): void
-  /** Whether this node takes no writes, by reason. */
+  /** Sets whether this node refuses writes, by reason. */
   writesStopped(reasons: Readonly<Record<string, boolean>>): void
-  /** Whether entries of a journal that this node verifies cannot be read. */
+  /** Sets whether a journal that this node verifies has entries that cannot be read. */
   journalDamaged(partition: number, damaged: boolean): void
-  /** Jobs were offered: `taken` of `offered`. */
+  /** Counts `offered` jobs, of which gateways took `taken`. */
   offer(offered: number, taken: number): void
-  /** All numbers as text. */
+  /** Returns all metrics in the Prometheus text format. */
   text(): Promise<string>
 }
 
-/** The numbers of one node. */
+/** Creates the metrics of one node. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -139,7 +151,10 @@ export function createMetrics(version: string): Metrics {
   const looks: (() => Promise<void> | void)[] = []
 
   const known = new Map<string, Map<string, Counter.Internal>>()
-  /** The counter of one pair of labels, which are otherwise sorted and joined at every count. */
+  /**
+   * Returns the counter of one pair of labels. It is cached, because the library otherwise sorts
+   * and joins the labels at every count.
+   */
   const decided = (kind: string, outcome: string): Counter.Internal => {
     const outcomes = known.get(kind) ?? new Map<string, Counter.Internal>()
     known.set(kind, outcomes)
@@ -193,7 +208,7 @@ export function createMetrics(version: string): Metrics {
       for (const [reason, now] of Object.entries(reasons)) stopped.set({ reason }, now ? 1 : 0)
     },
     text: async () => {
-      // What cannot be looked up now keeps its last value.
+      // A value that cannot be looked up now keeps its last measurement.
       await Promise.allSettled(looks.map(async (look) => look()))
       return registry.metrics()
     },

@@ -1,11 +1,12 @@
 /**
- * Requests that wait because no node serves their shard at the moment. Of all that wait for one shard, one at a time asks
- * whether it has an owner again. Thousands of requests that each ask four times a second would keep the nodes busy that elect
- * a leader or take the shard over.
+ * Requests that wait because no node serves their shard at the moment. Only one of the requests
+ * that wait for a shard at a time checks whether it has an owner again. Thousands of requests that
+ * each retry four times a second would slow down the nodes that elect a leader or take over the
+ * shard.
  */
 import type { Clock, Random } from '../host/ports.ts'
 
-/** Milliseconds between two probes of one subject: the first, and at most. */
+/** Initial and maximum number of milliseconds between two probes of one subject. */
 const FIRST_PROBE_MS = 5
 const MAX_PROBE_MS = 50
 
@@ -27,13 +28,15 @@ export class OwnerProbe {
     this.#clock = clock
     this.#random = random
   }
-  /** Whether a request waits for an owner of a subject. */
+  /** Whether requests wait for an owner of a subject. */
   isProbing(subject: string): boolean {
     return this.#probed.has(subject)
   }
   /**
-   * Wait because nothing answers on a subject. @param probe asks again; called once, in turn or when another probe was answered.
-   * @returns a function that ends the waiting.
+   * Waits because no node answers on a subject.
+   * @param probe retries the request; called once, when its turn comes or another probe was
+   * answered.
+   * @returns a function that ends the wait.
    */
   wait(subject: string, probe: () => void): () => void {
     let probed = this.#probed.get(subject)
@@ -47,7 +50,7 @@ export class OwnerProbe {
       waiter.probe = undefined
     }
   }
-  /** A node answered on a subject: every request that waits asks now. */
+  /** Records that a node answered on a subject: all waiting requests are retried now. */
   answered(subject: string): void {
     const probed = this.#probed.get(subject)
     if (!probed) return

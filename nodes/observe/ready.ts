@@ -1,4 +1,7 @@
-/** Whether a request would be served: the journal, the state, the views and the owners of all shards answer. */
+/**
+ * Checks whether requests would be served: the journals, the stored state and the views answer, and
+ * every shard has a live owner.
+ */
 import { names, subjects } from '../../protocol/subjects.ts'
 import type { Membership } from '../host/cluster/membership.ts'
 import type { Bus, Journal, Registry } from '../host/ports.ts'
@@ -13,11 +16,12 @@ interface Parts {
   readonly partitions: number
   readonly shards: number
 }
-/** Milliseconds each check may take. */
+/** Maximum milliseconds for each check. */
 const WITHIN = 2000
 /**
- * Milliseconds for which a shard may be without an owner, or a view without a node, before that counts: requests wait while
- * they move. All gateways see it at the same moment; if all said so, a load balancer would have nobody left.
+ * Milliseconds for which a shard may lack an owner, or a view a node, before the check fails:
+ * requests wait while they move. All gateways notice it at the same moment; if all of them reported
+ * it, a load balancer would have no gateway left.
  */
 const MOVE = 6000
 
@@ -29,7 +33,9 @@ const within = async <T>(check: Promise<T>): Promise<T> => {
   return Promise.race([check, late]).finally(() => clearTimeout(timer))
 }
 
-/** A check that gives what is not usable, as short texts; nothing when all is. */
+/**
+ * Creates a check that returns short descriptions of what is not usable; none when everything is.
+ */
 export function readiness({
   nats,
   membership,
@@ -84,9 +90,14 @@ export function readiness({
   }
 }
 
-/** Overlooks that something that was there is missing, until it has been missing for `MOVE` ms. */
+/**
+ * Tolerates that something previously present is missing, until it has been missing for `MOVE` ms.
+ */
 function patience(): (what: string, present: boolean) => boolean {
-  /** Of everything that was there once: since when it is missing; undefined while it is there. */
+  /**
+   * For everything that was once present: since when it is missing, or undefined while it is
+   * present.
+   */
   const missing = new Map<string, number | undefined>()
   return (what, present) => {
     if (!present && !missing.has(what)) return false

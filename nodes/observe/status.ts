@@ -1,4 +1,4 @@
-/** What the machines around a node without a gateway ask: the same paths that a gateway answers, and nothing else. */
+/** The HTTP server on the status port. It serves the status paths of a gateway and nothing else. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import {
@@ -15,7 +15,11 @@ interface Asked extends Readiness {
   metrics(): Promise<string>
 }
 
-/** Answer `/healthz`, `/readyz` and `/metrics`. `leave`: not ready from now on. @throws StartFault when the address cannot be used. */
+/**
+ * Serves `/healthz`, `/readyz` and `/metrics`. After `leave`, the node reports that it is not
+ * ready.
+ * @throws StartFault when the address cannot be used.
+ */
 export async function serveStatus(
   host: string,
   port: number,
