@@ -1,8 +1,11 @@
-/** The settings that say how NATS servers are reached, as one value. */
+/** Combines the settings for reaching NATS servers into one value. */
 import type { Access } from '../nats/server/access.ts'
 import type { Values } from './settings.ts'
 
-/** How the servers are reached, without their addresses; a text says which settings do not go together. */
+/**
+ * How the servers are reached, without their addresses. A string says which settings cannot be
+ * combined.
+ */
 export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
   const {
     BATON_NATS_USER: user,

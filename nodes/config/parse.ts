@@ -1,9 +1,12 @@
-/** How the texts of settings are read: each parser gives the value, or a sentence that says what is accepted. */
+/**
+ * Parsers for the texts of settings. Each returns the value, or a sentence that says what is
+ * accepted.
+ */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { parseDuration } from '../../protocol/common.ts'
 import { wrongNetwork } from '../outbound/guard.ts'
 
-/** A faulty text gives a sentence that says what is accepted. */
+/** The fault of a setting: a sentence that says what is accepted. */
 export interface SettingFault {
   readonly wrong: string
 }
@@ -16,7 +19,10 @@ export const integer =
     /^\d+$/.test(text) && Number(text) >= from && Number(text) <= to
       ? Number(text)
       : wrong(`must be a whole number from ${from} to ${to}`)
-/** A number of `unit` milliseconds, or a duration such as `15s`. The result counts units. */
+/**
+ * Parses a number of units of `unit` milliseconds, or a duration such as `15s`. The result is a
+ * number of units.
+ */
 export const duration =
   (unit: 1 | 1000, from: number, to: number): Parse<number> =>
   (text) => {
@@ -50,7 +56,10 @@ export const each =
         | undefined) ?? (items as T[])
     )
   }
-/** `on` stands for the given text, `off` for nothing. */
+/**
+ * Parses a switch: `on` returns the given text, `off` returns an empty text, and any text that
+ * matches the pattern is returned unchanged.
+ */
 export const switched =
   (on: string, pattern: RegExp): Parse<string> =>
   (text) =>
@@ -85,7 +94,7 @@ const UNITS: Readonly<Record<string, number>> = {
   GiB: 2 ** 30,
   TiB: 2 ** 40,
 }
-/** A size of at least 16 MiB. The result counts bytes. */
+/** Parses a size of at least 16 MiB. The result is in bytes. */
 export const bytes: Parse<number> = (text) => {
   const [, digits = '', unit = ''] = /^(\d{1,16}(?:\.\d+)?)((?:[KMGT]iB)?)$/.exec(text) ?? []
   const size = Math.floor(Number(digits || Number.NaN) * (UNITS[unit] ?? Number.NaN))
@@ -97,7 +106,7 @@ export const replicas: Parse<number> = (text) =>
   [1, 3, 5].includes(Number(text)) ? Number(text) : wrong('must be 1, 3 or 5')
 
 const why = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-/** The path of a file that this process may read. */
+/** Accepts the path of a file that this process may read. */
 export const readable: Parse<string> = (text) => {
   try {
     accessSync(text, constants.R_OK)
@@ -106,7 +115,7 @@ export const readable: Parse<string> = (text) => {
     return wrong(`must be a file that can be read (${why(error)})`)
   }
 }
-/** The text of the file of this path. */
+/** Reads the text of the file at this path. */
 export const fileText: Parse<string> = (text) => {
   try {
     return readFileSync(text, 'utf8')
@@ -114,7 +123,10 @@ export const fileText: Parse<string> = (text) => {
     return wrong(`must be a file that can be read (${why(error)})`)
   }
 }
-/** A secret, or `@` and the path of a file that holds it; a line break at its end does not count. */
+/**
+ * Parses a secret, or `@` and the path of a file that contains it; a line break at the end of the
+ * file is ignored.
+ */
 export const secret =
   (parse: Parse<string>): Parse<string> =>
   (text) => {
@@ -122,7 +134,10 @@ export const secret =
     const found = fileText(text.slice(1))
     return typeof found === 'string' ? parse(found.replace(/\r?\n$/, '')) : found
   }
-/** Words that subjects begin with (protocol/subjects.ts) would make an installation hear what is meant for another. */
+/**
+ * First tokens of subjects (protocol/subjects.ts). As a prefix, such a token would make one
+ * installation receive messages that are meant for another.
+ */
 const SUBJECT_WORD =
   /^(journal|shard|live|moved|offer|serve|demand|node|gateway|gateways|view|preview|previewed)$/
 export const natsPrefix: Parse<string> = (text) =>

@@ -1,4 +1,6 @@
-/** The table of settings: names, defaults, meanings, checks. A node that wants another setting adds a row here. */
+/**
+ * The table of settings: names, defaults, descriptions, checks. A new setting is a new row here.
+ */
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/socket.ts'
@@ -23,13 +25,13 @@ import {
   type Parse,
 } from './parse.ts'
 
-/** What a node can do. */
+/** The roles that a node can have. */
 export const roles = ['gateway', 'shards', 'views', 'executor'] as const
 export type Role = (typeof roles)[number]
 export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 interface Setting<T> {
-  /** The text that counts when nothing is set; undefined: the setting may be absent. */
+  /** The default text; undefined: the setting may be absent. */
   readonly standard: string | undefined
   readonly meaning: string
   readonly parse: Parse<T>
@@ -309,7 +311,7 @@ export type Name = keyof typeof table
 export const settingNames = Object.keys(table) as Name[]
 export type Values = { [N in Name]: (typeof table)[N] extends Setting<infer T> ? T : never }
 
-/** Settings that hold secrets. */
+/** Settings whose values are secrets. */
 export const secrets: ReadonlySet<Name> = new Set([
   'BATON_ROOT_KEY',
   'BATON_NATS_PASSWORD',
