@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /**
- * The way in: `npm start`, `npm test`, `baton …`. Plain JavaScript without packages, so that it runs on a fresh checkout:
- * it sees to the packages and then hands over to `nodes/main.ts`.
+ * The entry point of `npm start`, `npm test` and `baton …`. Plain JavaScript without packages, so
+ * that it runs in a fresh checkout: it installs the packages and then starts `nodes/main.ts`.
  */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED = [20, 19]
-/** Commands that load what lies beside the program: benchmarks, worlds, strikes. */
+/** Commands that load further source files: benchmarks, simulations, chaos tests. */
 const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents
 

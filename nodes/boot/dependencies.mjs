@@ -1,6 +1,7 @@
 /**
- * The packages: installed when they are missing or not the ones that package-lock.json names. A stamp in node_modules says
- * what was installed; packages installed by hand are recognised by npm's own record and stamped.
+ * Installs the npm packages when they are missing or differ from package-lock.json. A stamp in
+ * node_modules records what was installed; packages installed by hand are recognised by npm's own
+ * record and then stamped.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,9 +18,11 @@ const read = (file) => {
 }
 
 /**
- * What npm's record of node_modules has of the lock: `all`, `production` (all but the development packages) or `stale`.
- * Optional packages depend on the platform and do not count.
- * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean, devOptional?: boolean, link?: boolean}>} locked
+ * Compares npm's record of node_modules with the lock: `all` packages are installed, `production`
+ * (all but the development packages), or the record is `stale`. Optional packages depend on the
+ * platform and are ignored.
+ * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean, devOptional?:
+ * boolean, link?: boolean}>} locked
  * @param {Record<string, {version?: string}>} installed
  * @returns {'all' | 'production' | 'stale'}
  * @public
@@ -34,7 +37,7 @@ export function compareLocks(locked, installed) {
 }
 
 /**
- * Make sure that the packages are there; `development` includes those for tests.
+ * Ensures that the packages are installed; `development` includes those for tests.
  * @param {string} root folder of the project
  * @param {boolean} development
  * @param {(line: string) => void} progress
@@ -53,7 +56,7 @@ export function ensureDependencies(root, development, progress) {
   const state = record ? compareLocks(read(lockFile)?.packages ?? {}, record) : 'stale'
   if (state === 'all' || (state === 'production' && !development)) return stamp(state === 'all')
 
-  // npm empties the folder that a link leads to, for everybody who shares it.
+  // npm empties the folder that a link points to, for all projects that share it.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
     throw new Error(
       `${modules} is a link to packages of others, which are not those of package-lock.json. Remove the link and run this again, or run \`npm ci\` where it leads to.`,

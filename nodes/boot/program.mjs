@@ -1,7 +1,8 @@
 /**
- * The program as one file of JavaScript, made from nodes/main.ts and all it imports when the sources have changed. To load
- * them one by one takes each process 3.5 s of processor time, the one file 1 s (two cores, Node 20, 2026-11-22): what is
- * started again after a fault is back sooner, and leaves more to those that took over.
+ * Bundles the program, nodes/main.ts and all it imports, into one JavaScript file when the sources
+ * have changed. Loading the sources one by one takes each process 3.5 s of processor time, loading
+ * the bundle 1 s (two cores, Node 20, 2026-11-22). A process that is restarted after a fault is
+ * therefore ready sooner, and leaves more processor time to the processes that took over its work.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -19,10 +20,16 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const SOURCES = ['nodes', 'actors', 'protocol', 'gateway', 'views', 'client']
-/** Milliseconds after which a file that was made for other sources is removed: a process that started from it may still run. */
+/**
+ * Milliseconds after which a bundle of other sources is deleted: a process that started from it may
+ * still run.
+ */
 const KEPT = 7 * 86_400_000
 
-/** What the file depends on: other sources, another folder, other packages. @param {string} root */
+/**
+ * A hash of what the bundle depends on: the sources, the folder and the packages.
+ * @param {string} root
+ */
 function fingerprint(root) {
   const hash = createHash('sha256').update(`${root}\n${process.version}\n`)
   const add = (/** @type {string} */ path) => {
@@ -39,7 +46,10 @@ function fingerprint(root) {
   return hash.digest('hex').slice(0, 24)
 }
 
-/** Packages with parts that are no JavaScript, or that find files of their own: they stay where they are. */
+/**
+ * Packages that have parts that are not JavaScript, or that locate files of their own. They are not
+ * bundled.
+ */
 const APART = [
   '@oxc-node/core',
   'better-sqlite3',
@@ -52,7 +62,11 @@ const APART = [
   'uWebSockets.js',
 ]
 
-/** The files that a source refers to lie beside it, not beside what is made of it. @type {import('esbuild').Plugin} */
+/**
+ * Preserves the URL and folder of each source: the files that it refers to are next to the source,
+ * not next to the bundle.
+ * @type {import('esbuild').Plugin}
+ */
 const whereItWas = {
   name: 'where it was',
   setup: ({ onLoad }) =>
@@ -86,33 +100,38 @@ async function build(root, file) {
     define: { 'import.meta.url': 'url$', 'import.meta.dirname': 'folder$' },
     plugins: [whereItWas],
     logLevel: 'error',
-    // Packages of the older kind ask for parts of node when they are first used.
+    // CommonJS packages call `require` for modules of Node.js when they are first used.
     banner: {
       js: "import { createRequire as require$ } from 'node:module'; const require = require$(import.meta.url);",
     },
   })
-  // The maps and the thread's first, by their longer names: whoever finds the file finds all of it.
+  // The source maps and the thread's bundle have longer names and are written first: a process that
+  // finds the bundle finds all of its files.
   for (const { path, contents } of outputFiles.sort((a, b) => b.path.length - a.path.length)) {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)
   }
 }
 
-/** A young generation of 32 MiB: fewer objects of a commit in flight are moved by the collector. */
+/**
+ * A young generation of 32 MiB, so that the garbage collector moves fewer objects of a commit in
+ * flight.
+ */
 const MEMORY = ['--max-semi-space-size=32']
 /**
- * The arguments of node that run a file of TypeScript as it is.
+ * The arguments of node that run a TypeScript file without bundling it.
  * @param {string} file
- * @param {string} loader what loads TypeScript
+ * @param {string} loader module that loads TypeScript
  * @returns {string[]}
  */
 export const sourceOf = (file, loader) => [...MEMORY, `--import=${loader}`, file]
 
 /**
- * The arguments of node that start the program: what it is told follows them. Makes the file first, in a process of its own,
- * when it is not there. Where that is impossible, the sources are loaded as they are.
+ * The arguments of node that start the program; the program's own arguments follow them. If the
+ * bundle does not exist, it is built first, in a separate process. Where that is impossible, the
+ * sources are loaded directly.
  * @param {string} root folder of the project
- * @param {string} loader what loads TypeScript
+ * @param {string} loader module that loads TypeScript
  * @returns {string[]}
  */
 export function programOf(root, loader) {
@@ -130,7 +149,7 @@ export function programOf(root, loader) {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   } catch {
-    // A folder that cannot be written to.
+    // The folder is not writable.
   }
   return existsSync(file) ? made : sourceOf(join(root, 'nodes/main.ts'), loader)
 }

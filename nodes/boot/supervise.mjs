@@ -1,35 +1,44 @@
 /**
- * Runs the program in a process of its own. A server (`start`) is supervised: when it dies although it was not told to end,
- * it is started again after a pause that doubles. After several deaths in a row the supervisor gives up.
+ * Runs the program in a separate process. A server (`start`) is supervised: when it dies without
+ * being told to end, it is restarted after a pause that doubles each time. After several deaths in
+ * a row the supervisor gives up.
  *
  * Invariants:
- * V1. A server that never became ready is not started again: it has said what is wrong.
- * V2. Signals, and the loss of the parent under npm, end the server in order; then nothing is started again.
- * V3. The NATS server of a server that died is ended, too, before anything else starts or ends.
+ * V1. A server that dies before it was ever ready is not restarted: it has reported what is wrong.
+ * V2. Signals, and the loss of the parent under npm, end the server in an orderly way; it is then
+ *     not restarted.
+ * V3. The NATS server of a server that died is ended as well, before anything else starts or ends.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { constants } from 'node:os'
 
-/** Deaths in a row after which the supervisor gives up, and the time without one after which the count begins anew. */
+/**
+ * Maximum number of restarts in a row, and the time without a death after which the count starts
+ * again.
+ */
 const MAX_DEATHS = 5
 const STABLE_MS = 60_000
 const PAUSE_MS = { first: 1000, most: 16_000 }
-/** How often the parent is looked for. */
+/** Milliseconds between two checks that the parent exists. */
 const PARENT_MS = 500
 
 /** @param {string} line */
 const say = (line) => void process.stderr.write(`${line}\n`)
 
-/** End a process that its owner has left behind. @param {number | undefined} pid */
+/** Ends a process whose owner has died. @param {number | undefined} pid */
 function endServer(pid) {
   try {
     if (pid !== undefined) process.kill(pid, 'SIGTERM')
   } catch {
-    // It has ended with its owner.
+    // The process ended together with its owner.
   }
 }
 
-/** The id of the npm that runs this process: its parent, or the parent of the shell in between. @returns {number | undefined} */
+/**
+ * The process id of the npm that runs this process: its parent, or the parent of the shell in
+ * between.
+ * @returns {number | undefined}
+ */
 function npmAbove() {
   let pid = process.ppid
   for (let above = 0; above < 2; above++) {
@@ -43,7 +52,7 @@ function npmAbove() {
   }
   return undefined
 }
-/** Whether there is such a process. @param {number} pid */
+/** Whether a process exists. @param {number} pid */
 function lives(pid) {
   try {
     process.kill(pid, 0)
@@ -54,9 +63,9 @@ function lives(pid) {
 }
 
 /**
- * Run node with these arguments; this process ends as the last of its lives does.
- * @param {readonly string[]} args of node
- * @param {boolean} supervised whether it is started again
+ * Runs node with these arguments. This process exits with the status of the last child process.
+ * @param {readonly string[]} args arguments of node
+ * @param {boolean} supervised whether the child is restarted
  */
 export function supervise(args, supervised) {
   let deaths = 0
@@ -113,14 +122,15 @@ export function supervise(args, supervised) {
     if (child) child.kill(signal)
     else process.exit(128 + constants.signals[signal])
   }
-  // A terminal sends Ctrl-C to the whole group, the child included; a second one would mean "at once".
+  // A terminal sends Ctrl-C to the whole process group, including the child; a second signal would
+  // mean "at once".
   process.on('SIGINT', () => {
     ending = true
     if (!process.stdin.isTTY || !child) end('SIGINT')
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP']))
     process.on(signal, () => end(signal))
-  // npm that is killed cannot pass a signal on.
+  // A killed npm cannot forward a signal.
   const npm = process.env['npm_lifecycle_event'] ? npmAbove() : undefined
   if (npm !== undefined)
     setInterval(() => {

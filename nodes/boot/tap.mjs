@@ -1,7 +1,8 @@
 /**
- * A reader of tap's stream (https://testanything.org): shows a line per file and what failed with its diagnosis, and counts.
- * An assertion counts; a test that only contains others does not, unless it failed and nothing in it did (it timed out, it
- * threw, its process died).
+ * Reads a TAP stream (https://testanything.org): shows one line per file, shows each failure with
+ * its diagnosis, and counts the results. An assertion counts. A test that only contains others does
+ * not count, unless it failed although nothing in it failed (it timed out, it threw, its process
+ * died).
  */
 
 /** @typedef {{ passed: number, failed: number, skipped: number, files: number }} Result */
@@ -16,11 +17,17 @@ export function createReader(show) {
   const result = { passed: 0, failed: 0, skipped: 0, files: 0 }
   /** Names of the open tests, by depth. @type {string[]} */
   const names = []
-  /** Failed points by depth, below the point that is awaited. @type {number[]} */
+  /** Number of failed points by depth, below the point that is expected next. @type {number[]} */
   const failures = []
-  /** Depth of the last point or plan: deeper than a point's own means that the point contains others. */
+  /**
+   * Depth of the last point or plan. If it is deeper than a point's own depth, the point contains
+   * others.
+   */
   let last = -1
-  /** A diagnosis may follow (`due`), or is being read (`open`); `shown` when it belongs to what failed. */
+  /**
+   * Whether a diagnosis may follow (`due`) or is being read (`open`). `shown` is set if the
+   * diagnosis belongs to a failure.
+   */
   let block = 'none'
   let shown = false
 

@@ -1,39 +1,51 @@
 /**
- * `npm test`: every file under test/, or the files named; ends with `N passed, N failed`. The files are tap's and run by node
- * itself, most of them in processes that they share: twelve scenarios take 78 s of processor time in a process each, and 21 s
- * in one (two cores, 2026-11-21); tap's own runner adds a TypeScript compiler to each process.
+ * `npm test`: runs every file under test/, or the named files, and ends with `N passed, N failed`.
+ * The files use tap but are run by node itself, most of them in shared processes: twelve scenarios
+ * take 78 s of processor time in separate processes, and 21 s in one (two cores, 2026-11-21). tap's
+ * own runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
-import { testsOf } from './test-files.mjs'
 
-/** Tests that measure time or memory of a service: nothing runs beside them. */
+/** Tests that measure time or memory of a service: nothing runs concurrently. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
-/** Tests of several processes, or of what must happen in time: two run at once, whatever the machine has. */
+/** Tests of several processes, or with deadlines: two run at once, on any machine. */
 const PAIRED =
-  /^test.scenarios.\w+.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|(?<=workers.)(claims|leases))\.test\b/
-/** Tests that take longest have a process of their own and begin first, so that none of them is left over when all others are done. */
+  /^test.scenarios.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
+/**
+ * The longest tests have separate processes and start first, so that none of them is left when all
+ * others have ended.
+ */
 const LONG =
-  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
-/** Files that share a process. */
+  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
+/** Number of files that share a process. */
 const TOGETHER = 16
-/** A file that shares one is over. */
+/** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
-/** Seconds that a file may take unless told otherwise, and that it is given to say what it was doing. */
+/**
+ * Default for the seconds that a file may take, and the seconds that it then has to report what it
+ * was doing.
+ */
 const LIMIT = 300
 const GRACE = 5
-/** Loaded first by each file: asked to end, it says what kept it. */
+/** Preloaded by each process: on SIGTERM, it reports what keeps the process alive. */
 const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
 const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
 /** @typedef {{ readonly name: string, readonly files: readonly string[] }} Process */
-/** Files that share processes: each gets some of every folder, so that they take about as long. @param {readonly string[]} files @returns {Process[]} */
+/**
+ * Distributes files over shared processes. Each process gets some files of every folder, so that
+ * all take about the same time.
+ * @param {readonly string[]} files
+ * @returns {Process[]}
+ */
 function shared(files) {
   const parts = Math.ceil(files.length / TOGETHER)
   return Array.from({ length: parts }, (_, part) => ({
@@ -43,10 +55,11 @@ function shared(files) {
 }
 
 /**
- * Run the tests.
+ * Runs the tests.
  * @param {string} root folder of the project
- * @param {readonly string[]} args files and folders, `--jobs=N` for how many run at once, `--timeout=N` for the seconds that a file may take (0: as long as it wants)
- * @param {string} loader what loads TypeScript
+ * @param {readonly string[]} args files, `--jobs=N` for the number of concurrent processes,
+ * `--timeout=N` for the seconds that a file may take (0: unlimited)
+ * @param {string} loader module that loads TypeScript
  * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
  */
 export async function runTests(root, args, loader) {
@@ -57,7 +70,8 @@ export async function runTests(root, args, loader) {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   if (server.status !== 0) return 1
-  // Else each of the first tests that start the program would make its file.
+  // Builds the bundle once; otherwise each of the first tests that start the program would build
+  // it.
   programOf(root, loader)
   /** @param {string} name @param {number} otherwise */
   const option = (name, otherwise) => {
@@ -69,7 +83,13 @@ export async function runTests(root, args, loader) {
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
   const named = args.filter((arg) => !arg.startsWith('-'))
-  const files = testsOf(root, named.length > 0 ? named : ['test'])
+  const files =
+    named.length > 0
+      ? named
+      : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.test.ts'))
+          .sort()
+          .map((name) => join('test', name))
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const kinds = [LONG, PAIRED, ALONE]
   const [long = [], paired = [], alone = []] = kinds.map((kind) =>
@@ -87,7 +107,14 @@ export async function runTests(root, args, loader) {
   const running = new Set()
   let stopped = false
 
-  /** A file as a test that contains its tests. @param {string} name @param {readonly string[]} lines @param {string} why it failed, if it did @param {number} began @returns {boolean} whether it is sound */
+  /**
+   * Reports a file as a test that contains its tests.
+   * @param {string} name
+   * @param {readonly string[]} lines
+   * @param {string} why the reason for its failure, if it failed
+   * @param {number} began
+   * @returns {boolean} whether the file passed
+   */
   const tell = (name, lines, why, began) => {
     const sound = why === '' && !lines.some((line) => /^not ok\b(?!.*# (?:skip|todo))/i.test(line))
     for (const line of [
@@ -98,7 +125,7 @@ export async function runTests(root, args, loader) {
       reader.line(line)
     return sound
   }
-  /** The files of a process. @param {Process} process @returns {Promise<void>} */
+  /** Runs the files of a process. @param {Process} process @returns {Promise<void>} */
   const run = async ({ name, files }) => {
     let began = performance.now()
     const child = spawn(
@@ -152,7 +179,7 @@ export async function runTests(root, args, loader) {
       for (const line of lines)
         if (line.startsWith('# still open')) process.stdout.write(`${line}\n`)
     const why = late ? `it took longer than ${seconds} s` : how === 0 ? '' : `it ended with ${how}`
-    // Of files that share a process nothing is left but the summary, unless something went wrong besides.
+    // In a shared process, only the summary is left here, unless something else went wrong.
     if (left > 0 || (how !== 0 && sound))
       tell(
         files.length > 1 && left > 0 ? `${name}: ${files[files.length - left]}` : name,
