@@ -78,7 +78,7 @@ export interface Config {
    */
   readonly sessions: { readonly age: number; readonly idle: number }
   readonly cors: readonly string[]
-  /** URL at which people reach the gateways; absent: that of the own gateway. */
+  /** URL at which people reach the gateways; absent: that of this node's gateway. */
   readonly public_url?: string
   /**
    * The webhook that receives notifications about interactions, and the secret that signs them;

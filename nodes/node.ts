@@ -1,7 +1,7 @@
 /**
  * One node: a process with any of the roles, on one connection to NATS. It starts from the inside
- * out (shards, views, gateway) and stops from the outside in, so that no part calls another one
- * that has already stopped.
+ * out (shards, views, gateway) and stops from the outside in, so that no part calls a part that has
+ * already stopped.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -386,7 +386,7 @@ export async function startNode(
     return await nats.permitted(begun)
   } catch (error) {
     await stop().catch(() => {})
-    // What `begin` starts meanwhile is stopped as well; without the connection it soon fails.
+    // Also stop what `begin` starts in the meantime; without the connection, it soon fails.
     const over = sleep(3000, undefined, { ref: false })
     await Promise.race([begun.then(stop, stop), over]).catch(() => {})
     throw error

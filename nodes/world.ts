@@ -236,8 +236,8 @@ export function createWorld(parts: WorldParts): World {
 
   /**
    * Repeats the request until the node has forgotten the project, or is dead. A dead node answers
-   * nobody, and a disconnected node knows that it is disconnected. An executor caches the same data
-   * as a gateway, and shares its cache with a gateway in the same process.
+   * no requests, and a disconnected node knows that it is disconnected. An executor caches the same
+   * data as a gateway, and shares its cache with a gateway in the same process.
    */
   async function forgetAt(id: string, mailbox: string, project: string): Promise<void> {
     const message: GatewayMessage = { type: 'forget', project }

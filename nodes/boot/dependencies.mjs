@@ -21,8 +21,8 @@ const read = (file) => {
  * Compares npm's record of node_modules with the lock: `all` packages are installed, `production`
  * (all but the development packages), or the record is `stale`. Optional packages depend on the
  * platform and are ignored.
- * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean, devOptional?:
- * boolean, link?: boolean}>} locked
+ * @param {Record<string, {version?: string, dev?: boolean, optional?: boolean,
+ *   devOptional?: boolean, link?: boolean}>} locked
  * @param {Record<string, {version?: string}>} installed
  * @returns {'all' | 'production' | 'stale'}
  * @public

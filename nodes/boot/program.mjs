@@ -47,7 +47,7 @@ function fingerprint(root) {
 }
 
 /**
- * Packages that have parts that are not JavaScript, or that locate files of their own. They are not
+ * Packages that have parts that are not JavaScript, or that locate their own files. They are not
  * bundled.
  */
 const APART = [

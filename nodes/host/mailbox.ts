@@ -29,7 +29,8 @@ export class Mailbox {
   }
   /**
    * Adds a message.
-   * @param busy whether the shard's loop is running: the message's actor is then read meanwhile.
+   * @param busy whether the shard's loop is running: the message's actor is then read in the
+   * meantime.
    */
   post(letter: MailboxMessage, busy: boolean): void {
     this.#letters.push(letter)

@@ -37,8 +37,8 @@ export interface Metrics extends Counters {
   /** Sets the gauges of the shards that this node owns now; those of other shards are removed. */
   shardGauges(shards: readonly ShardGauges[]): void
   /**
-   * Sets what this node knows of its installation: live nodes by role, whether it is connected, and
-   * whether its own lease is fresh (1 or 0).
+   * Sets this node's knowledge of its installation: the number of live nodes per role, whether it
+   * is connected, and whether its own lease is fresh (1 or 0).
    */
   standing(nodes: Readonly<Record<string, number>>, connected: boolean, fresh: boolean): void
   /** Sets the number of bytes in use, and the limit at which writes stop. */

@@ -1,6 +1,6 @@
 /**
- * Requests that wait because no node serves their shard at the moment. Only one of the requests
- * that wait for a shard at a time checks whether it has an owner again. Thousands of requests that
+ * Requests that wait because no node serves their shard at the moment. At any time, only one of the
+ * requests that wait for a shard checks whether it has an owner again. Thousands of requests that
  * each retry four times a second would slow down the nodes that elect a leader or take over the
  * shard.
  */

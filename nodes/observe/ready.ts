@@ -33,9 +33,7 @@ const within = async <T>(check: Promise<T>): Promise<T> => {
   return Promise.race([check, late]).finally(() => clearTimeout(timer))
 }
 
-/**
- * Creates a check that returns short descriptions of what is not usable; none when everything is.
- */
+/** Creates a check that returns a short description of each part that is not usable. */
 export function readiness({
   nats,
   membership,

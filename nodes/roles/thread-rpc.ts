@@ -22,7 +22,7 @@ export class ThreadGone extends Error {
 export type Served = Readonly<Record<string, (input: never) => unknown>>
 export interface ThreadRpc {
   /**
-   * Calls a function of the other side. Rejects with the text of what it threw, or with
+   * Calls a function of the other side. Rejects with the text of the error that it threw, or with
    * `ThreadGone`.
    * @param transfer buffers of the input that are transferred instead of copied.
    */

@@ -16,7 +16,7 @@ import { NewerRelease } from '../host/memory/codec.ts'
 import { createThreadRpc, ThreadGone, type ThreadRpc } from './thread-rpc.ts'
 import type { ServedView, ViewPorts, ViewTerms } from './view.ts'
 
-/** What this process provides to the thread. */
+/** The functions that this process provides to the thread. */
 export interface ThreadPorts extends Pick<ViewPorts, 'position' | 'lag' | 'alarm'> {
   follow(from: number, on: (batch: readonly Message[]) => Promise<void>): () => Promise<void> | void
   /** The last sequence of the journal, if this process knows it for certain. */

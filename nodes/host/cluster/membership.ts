@@ -9,17 +9,17 @@
  *     memory alone. A node that is judged dead too early, because it only lost its connection, is
  *     therefore slow for a moment but never wrong.
  * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. A
- *     record is judged as of the last time it was read, so a node that stood still has not observed
- *     any silence.
+ *     record is judged as of the last time it was read, so a node that was suspended has not
+ *     observed any silence.
  * M3. A node that was away checks what became of its shards before it is `fresh` again. Its
  *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
  *     checks are slow.
  * M4. The registry may lose all records. A missing record counts until its lease would have
  *     expired. A node's record lists the shards that it serves, so that no other node takes a shard
  *     of a live node when the shard's record is missing.
- * M5. A node that believes it is alone sends nothing over the network. A node that joins therefore
- *     waits until every other node knows of it: the other has answered its greeting, or its belief
- *     to be alone must have expired.
+ * M5. A node that believes it is alone sends nothing over the network. Therefore a joining node
+ *     waits until every other node has answered its greeting, or can no longer believe that it is
+ *     alone.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 import { idInUse, rivalIn, type Instance } from './node-id.ts'
@@ -92,7 +92,10 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /** How often this node was away, and the same number at its last check of its shards (M3). */
+  /**
+   * How often this node was away, and how often it had been away at the last check of its shards
+   * (M3).
+   */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -112,8 +115,8 @@ export class Membership {
   }
 
   /**
-   * Joins the cluster and keeps renewing the own record. Resolves when every live node must know of
-   * this one; only then can this node rely on receiving messages (M5).
+   * Joins the cluster and keeps renewing the record of this node. Resolves when every live node
+   * must have seen the record; only then can this node rely on receiving messages (M5).
    * @param onRound called after every reading of the records.
    */
   async start(onRound: () => Promise<void>): Promise<void> {
@@ -168,7 +171,7 @@ export class Membership {
     )
   }
   /**
-   * Renews the own record now, so that other nodes see its current content. Concurrent callers
+   * Renews this node's record now, so that other nodes see its current content. Concurrent callers
    * share one renewal.
    */
   tell(): Promise<void> {
@@ -239,8 +242,8 @@ export class Membership {
       .catch(() => {})
   }
   /**
-   * Whether the own record was renewed recently enough for other nodes to rely on it, and this node
-   * has checked what became of its shards in its last absence.
+   * Whether this node's record was renewed recently enough for other nodes to rely on it, and the
+   * node has checked what became of its shards in its last absence.
    */
   fresh(): boolean {
     return this.#known === this.#absences && this.#lately(FRESH)
@@ -270,7 +273,7 @@ export class Membership {
   }
   /**
    * Records that a node has joined, or may have joined while this one could not receive messages.
-   * `alone` is false until this node must have seen the new record.
+   * `alone` is then false for `LEASE` ms, in which this node sees the new record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -307,7 +310,7 @@ export class Membership {
     if (this.#alive(this.#observed.get(`node.${id}`)))
       await new Promise<void>((over) => this.#clock.later(GONE, over))
   }
-  /** Milliseconds until the next round: fewer when the silence of a node reaches a limit before. */
+  /** Milliseconds until the next round: less when the silence of a node reaches a limit sooner. */
   #rest(): number {
     const since = this.#clock.elapsed()
     const ends = [...this.#observed.values()]
@@ -319,7 +322,7 @@ export class Membership {
     return seen !== undefined && !seen.gone && this.#leased(seen)
   }
 
-  /** Renews the own record. Returns the time from which the renewal counts. */
+  /** Renews this node's record. Returns the time from which the renewal counts. */
   async #renew(): Promise<number> {
     const started = this.#clock.elapsed()
     const key = `node.${this.#self.id}`
@@ -344,8 +347,8 @@ export class Membership {
     return started
   }
   /**
-   * Ends when the own record names another process: this one was away for so long that it was
-   * considered dead.
+   * Ends the membership if this node's record names another process: this process was away for so
+   * long that it was considered dead.
    * @throws StartFault
    */
   #yield(value: string | undefined): void {

@@ -49,7 +49,10 @@ interface Claim {
 
 /** Milliseconds to wait for an instance to answer a presence probe. */
 const PRESENT = 300
-/** Attempts to claim the id. An attempt fails when another instance has taken the id meanwhile. */
+/**
+ * Number of attempts to claim the id. An attempt fails when another instance has claimed it in the
+ * meantime.
+ */
 const MAX_RIVALS = 5
 
 /** Creates the instance that represents this process. */
@@ -110,7 +113,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     }
     const revision = await registry.put(key, value, found?.revision ?? 0)
     if (revision !== undefined) return revision
-    // A put that was repeated because its answer was lost finds the own record.
+    // A put that was repeated because its answer was lost finds the record that it wrote itself.
     const now = await registry.get(key)
     if (now && (JSON.parse(now.value) as Holder).instance === self.instance) return now.revision
   }

@@ -31,8 +31,8 @@ const TOGETHER = { most: 256, bytes: 16 * 1_048_576 }
 /** Attempts to append a fence before the storage counts as full. */
 const FENCES = 2
 /**
- * Milliseconds after which a replay yields to other tasks: a node that does not renew its
- * membership meanwhile is considered dead.
+ * Milliseconds after which a replay yields to other tasks: a node that cannot renew its membership
+ * during the replay is considered dead.
  */
 const TURN = 20
 
@@ -110,9 +110,9 @@ async function appendFence(
 }
 
 /**
- * Returns a stop if the journal lacks entries, as far as that shows without reading it: sequences
- * are missing between its first and its last one, or it ends before entries that the checkpoint
- * covers. Operators who deliberately delete the beginning cause neither.
+ * Returns a `WriteStop` if entries are evidently missing, without reading the journal: sequences
+ * are missing between its first and its last entry, or it ends before entries that the checkpoint
+ * covers. Deleting the beginning of the journal on purpose causes neither.
  */
 function damage(
   shard: Shard,

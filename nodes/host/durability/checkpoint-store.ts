@@ -135,8 +135,8 @@ export class Checkpoint implements Covered {
     if (this.#replacing.size > known) await this.#again()
   }
   /**
-   * Checks that the snapshots exist that were being replaced when the record was written. Throws
-   * `LostSnapshot` when one is missing.
+   * Checks that the snapshots that were being replaced when the record was written still exist.
+   * Throws `LostSnapshot` when one is missing.
    */
   async complete(): Promise<void> {
     const { deps, partition } = this.#shard

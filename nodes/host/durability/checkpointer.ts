@@ -98,7 +98,10 @@ export class Checkpointer {
   reset(): Promise<void> {
     return this.#checkpoint.reset()
   }
-  /** Checks that the snapshots exist that an earlier owner was replacing. Throws `LostSnapshot`. */
+  /**
+   * Checks that the snapshots that an earlier owner was replacing still exist. Throws
+   * `LostSnapshot`.
+   */
   complete(): Promise<void> {
     return this.#checkpoint.complete()
   }
@@ -220,8 +223,9 @@ export class Checkpointer {
     if (failures.length > 0) throw failures[0]
   }
   /**
-   * Takes snapshots of the first of some actors, at least of one. A snapshot that cannot be taken
-   * is undefined. The result is empty when the shard was given up.
+   * Takes snapshots of the first actors of a list, at least one, for about `SLICE` ms. The element
+   * of an actor whose snapshot cannot be taken is undefined. The result is empty when the shard was
+   * given up.
    */
   #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#shard.deps

@@ -235,8 +235,8 @@ export class Effects {
       await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
   /**
-   * Reads from an actor, and retries while the own lease is stale: otherwise an undelivered job
-   * would stay leased to no worker.
+   * Reads from an actor, and retries while this node's lease is stale: otherwise an undelivered job
+   * would stay leased although no worker has it.
    */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
     for (;;) {

@@ -1,11 +1,11 @@
 /**
  * The queue of tells from a shard to one receiver. They are decided in order. Tells that wait while
- * others are in flight are sent together next, so that a receiver of many decides them in few
+ * others are in flight are sent together next, so that a receiver of many tells decides them in few
  * commits.
  *
  * Invariants:
- * N1. A tell is sent again until it is decided. Later tells may be decided before it only if its
- *     own first decision changed nothing. The receiver may then drop the repeat as an old one.
+ * N1. A tell is sent again until it is decided. If later tells were decided before it, its first
+ *     decision changed nothing. The receiver may then drop the repeat as an old one.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'

@@ -83,7 +83,10 @@ export const freshCell = (address: Address, actor: AnyActor, now: number): Actor
   saving: false,
 })
 
-/** What is remembered of a reply. @param computed whether the reply was computed from the state. */
+/**
+ * The form in which a reply is remembered.
+ * @param computed whether the reply was computed from the state.
+ */
 export const kept = ({ actor }: ActorInstance, reply: unknown, computed: boolean): unknown =>
   actor.naturallyIdempotent ? undefined : computed && actor.replayReply ? ANEW : reply
 /** The reply to a repeat of a remembered command. */
