@@ -1,23 +1,33 @@
-/** Large values in the object store. A name is written once: whoever reads it gets what was put, or nothing. */
+/**
+ * Large values in the object store. Each name is written once, so a reader gets either the complete
+ * value or nothing.
+ */
 import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
 import type { Nats } from './server/connect.ts'
 
-/** Subject of what is known of a value, as object stores of NATS spell it (nats-architecture-and-design, ADR-20). */
+/**
+ * Returns the subject of an object's metadata, as NATS object stores name it
+ * (nats-architecture-and-design, ADR-20).
+ */
 const aboutOf = (bucket: string, name: string): string =>
   `$O.${bucket}.M.${Buffer.from(name).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`
 
-/** The values of the installation. Throws when the servers do not answer, or a value is damaged. */
+/**
+ * Creates the store of the installation's large values. Its functions throw when the servers do not
+ * answer or a value is damaged.
+ */
 export function createBlobs(nats: Nats): Blobs {
-  // Else each piece is hashed in JavaScript: 3 to 5 % of the time of a shard node whose queues are long.
+  // Without this, each chunk is hashed in JavaScript, which takes 3 to 5 % of the time of a shard
+  // node with long queues.
   setSha256Backend('native')
   const bucket = nats.space.bucket(names.blobs)
   let opened: Promise<ObjectStore> | undefined
   const store = () => {
     opened ??= new Objm(nats.streams).open(bucket)
-    // A store that could not be opened is opened again by the next caller.
+    // After a failure the next caller opens the store again.
     opened.catch(() => void (opened = undefined))
     return opened
   }
@@ -30,16 +40,19 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // Nothing needs to know that there once was one.
+      // The delete marker is not needed.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }
 }
 
-/** Milliseconds without a piece after which it is looked whether there still are any. */
+/** Milliseconds without a chunk after which the reader checks whether the value still exists. */
 const SILENCE = 1000
 
-/** The bytes of a value; undefined when there is none, also when it is erased while it is read: the store would wait for its pieces for ever. */
+/**
+ * Returns the bytes of a value; undefined when there is none. Also undefined when the value is
+ * deleted during the read, because the store would then wait for its chunks forever.
+ */
 async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefined> {
   const found = await at.get(name)
   if (!found) return undefined
@@ -67,8 +80,10 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
 }
 
 /**
- * Remove pieces of values whose writer died before the value had a name. Gives how many values that were.
- * @param age milliseconds that a piece must be old: a younger one may be of a value that is being written.
+ * Deletes chunks of values whose writer died before the value had a name. Returns the number of
+ * these values.
+ * @param age minimum age of a chunk in milliseconds; a younger chunk may belong to a value that is
+ * being written.
  */
 export async function sweepPieces(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats

@@ -1,14 +1,16 @@
 /**
- * Core messaging. Listeners of this process are called directly; NATS carries messages between processes. The connection
- * has no echo, so what is delivered directly does not come back.
+ * Core NATS messaging. Listeners of this process are called directly; NATS carries messages between
+ * processes. The connection does not echo, so a message that was delivered directly does not come
+ * back.
  *
  * Invariants:
- * B1. A handler is never called within the call that publishes or asks, unless who asks wants an answer at once (`here`), and
- *     messages of one publisher keep their order.
- * B2. One listener of a group gets a published message: when it is one of this process, the message says so to the group's
- *     members elsewhere.
+ * B1. A handler never runs within the call that publishes or requests, except in `here`, which
+ *     returns an answer at once. Messages of one publisher stay in order.
+ * B2. One listener of a group receives a published message. When it belongs to the publisher's
+ *     process, a header tells group members in other processes to ignore the message.
  * B3. A handler's failure is logged and counts as no answer.
- * Messages between listeners of one process are the same object: nobody changes a message.
+ *
+ * Listeners of one process share the same message object, so no listener may change it.
  */
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
@@ -17,9 +19,12 @@ import { isNoResponders, isUnanswered, sentence } from './failures.ts'
 import { createListeners, type Listener } from './listeners.ts'
 import { Overdue, type Limited } from './journal/overdue.ts'
 
-/** Groups that have been served by the publisher's own process. */
+/** Header with the groups that the publisher's own process has already served. */
 const SERVED = 'Baton-Served'
-/** The answer of a group of which no member here wants the request, and of a listener that has left: saves the asking side its timeout. */
+/**
+ * Header of the reply when no group member in a process answers the request, or its listener has
+ * been removed. It saves the requester the timeout.
+ */
 const DECLINED = 'Baton-Declined'
 
 const encoder = new TextEncoder()
@@ -33,8 +38,8 @@ const header = (name: string, value: string): MsgHdrs => {
 }
 
 /**
- * The bus of a connection.
- * @param alone whether no other process can be listening: then nothing is encoded and nothing is sent.
+ * Creates the bus of a connection.
+ * @param alone whether no other process can be listening; nothing is then encoded or sent.
  */
 export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const { connection, log, space } = nats
@@ -42,7 +47,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
 
   const overdue = new Overdue<Limited>()
 
-  /** What a listener answers, or the promise of it. */
+  /** Calls a listener and returns its answer, or the promise of it. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
     const failed = (error: unknown): undefined =>
       void log.error({ subject, error }, 'a listener failed')
@@ -65,7 +70,9 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     }
     return undefined
   }
-  /** Answer of the listeners here, or undefined when none wants it or the time is over. */
+  /**
+   * Returns the answer of the local listeners; undefined when none answers or the time has expired.
+   */
   const askHere = (
     here: readonly Listener[],
     subject: string,
@@ -101,11 +108,12 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   const decline = ({ reply }: Msg): void => {
     if (reply) nats.tell(reply, Empty, header(DECLINED, '1'))
   }
-  /** A message from another process, for one subscription. */
+  /** Handles a message from another process for one subscription. */
   const receive = async (listener: Listener, message: Msg): Promise<void> => {
     const { group } = listener
     if (group !== undefined && message.headers?.get(SERVED).split(' ').includes(group)) return
-    // The server chose one subscription of the group; when it does not want the request, the others here may.
+    // The server chose one subscription of the group. If its listener does not answer, the group's
+    // other listeners in this process may answer.
     const others =
       group === undefined || !message.reply
         ? []
@@ -163,7 +171,8 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       return () => {
         remove()
         left = true
-        // What is on its way here is still received, and declined: whoever asked need not wait for an answer that never comes.
+        // Messages in transit are still received and declined, so that no requester waits for an
+        // answer that never comes.
         if (!connection.isClosed()) subscription.drain().catch(() => {})
       }
     },

@@ -1,6 +1,7 @@
 /**
- * How an envelope's bytes travel: with a checksum of their own in a header, because a flipped bit in a stored block can go
- * unnoticed below. What does not match is never handed on.
+ * The encoding of envelopes in messages: a header contains a checksum of the bytes, because the
+ * storage can miss a flipped bit in a stored block. A message with a wrong checksum is never passed
+ * on.
  */
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { crc32 } from 'node:zlib'
@@ -12,7 +13,7 @@ const MESSAGE_ID = 'Nats-Msg-Id'
 
 const checksum = (data: Uint8Array): string => crc32(data).toString(16)
 
-/** Headers of an envelope to be appended behind the message `expected` of its subject. */
+/** Returns the headers of an envelope that is to follow the message `expected` of its subject. */
 export function sealed(data: Uint8Array, message_id: string, expected: number): MsgHdrs {
   const made = headers()
   made.set(MESSAGE_ID, message_id)
@@ -21,7 +22,9 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
   return made
 }
 
-/** A stored envelope was changed by something other than the service. */
+/**
+ * The checksum of a stored envelope does not match: something other than the service changed it.
+ */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {
     super(
@@ -30,7 +33,9 @@ export class DamagedEnvelope extends Error {
   }
 }
 
-/** A message of a journal as the host sees it. Throws DamagedEnvelope. */
+/**
+ * Returns a journal message as the host sees it. Throws DamagedEnvelope when its checksum is wrong.
+ */
 export function opened(
   stream: string,
   sequence: number,

@@ -1,4 +1,4 @@
-/** What the errors of the NATS client mean. */
+/** Classifies the errors of the NATS client. */
 import { JetStreamApiError } from '@nats-io/jetstream'
 import {
   NoRespondersError,
@@ -16,7 +16,7 @@ export class Disconnected extends Error {
   }
 }
 
-/** The account that this process uses lacks a permission. The message names it. */
+/** The account of this process lacks a permission, which the message names. */
 export class Forbidden extends StartFault {
   constructor({ operation, subject, queue }: PermissionViolationError) {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'
@@ -26,14 +26,17 @@ export class Forbidden extends StartFault {
     )
   }
 }
-/** What names the missing permission, when an error is about one. */
+/**
+ * Returns the error that names the missing permission, if an error or one of its causes is about
+ * one.
+ */
 export function forbidden(error: unknown): Forbidden | undefined {
   if (error instanceof Forbidden) return error
   if (error instanceof PermissionViolationError) return new Forbidden(error)
   return error instanceof Error && error.cause !== undefined ? forbidden(error.cause) : undefined
 }
 
-/** Codes of the JetStream API that are acted upon (nats-server, server/errors.json). */
+/** Error codes of the JetStream API that the program handles (nats-server, server/errors.json). */
 export const codes = {
   streamNotFound: 10059,
   notEnabledForAccount: 10039,
@@ -41,7 +44,10 @@ export const codes = {
   wrongLastSequence: 10071,
   wrongLastSequenceUnknown: 10164,
   duplicateInProcess: 10158,
-  /** Limits of the account, of the server's memory or disk, of the stream: the message was not stored. */
+  /**
+   * The next four codes report a limit of the account, the server's memory or disk, or the stream:
+   * the message was not stored.
+   */
   accountResourcesExceeded: 10002,
   insufficientResources: 10023,
   storageResourcesExceeded: 10047,
@@ -54,26 +60,28 @@ const outOfSpace: ReadonlySet<number> = new Set([
   codes.streamStoreFailed,
 ])
 
-/** The API's code of an error, or undefined when it is none of the API's. */
+/** Returns the JetStream API code of an error; undefined for other errors. */
 export const codeOf = (error: unknown): number | undefined =>
   error instanceof JetStreamApiError ? error.code : undefined
 
-/** A compare-and-set was refused: the subject's last sequence is another one. */
+/**
+ * Whether a compare-and-set was rejected because the subject's last sequence is a different one.
+ */
 export const isWrongSequence = (error: unknown): boolean => {
   const code = codeOf(error)
   return code === codes.wrongLastSequence || code === codes.wrongLastSequenceUnknown
 }
 
-/** The stream's leader did not store a message because there is no space for it. */
+/** Whether the stream's leader did not store a message for lack of space. */
 export const isOutOfSpace = (error: unknown): boolean => outOfSpace.has(codeOf(error) ?? 0)
 
-/** Nobody listens on the subject of a request. */
+/** Whether the subject of a request has no subscriber. */
 export const isNoResponders = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders())
-/** A request got no answer in time, or none can come any more. */
+/** Whether a request got no answer in time, or can no longer get one. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof TimeoutError || error instanceof Disconnected
 
-/** One sentence for a log line or a message. */
+/** Returns the error's text for a log line or a message. */
 export const sentence = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error)

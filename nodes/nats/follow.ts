@@ -1,12 +1,14 @@
 /**
- * Following a stream without end. A consumer that went silent looks the same as a stream without news, so nothing is
- * believed: the position is compared with the stream's last sequence, and at any doubt reading starts again behind the last
- * message that was received.
+ * Follows a stream without end. A consumer that went silent looks the same as a stream without new
+ * messages, so the follower regularly compares its position with the stream's last sequence. On a
+ * mismatch it resumes the read after the last received message.
  *
  * Invariants:
- * F1. Every message from `from` on is handed over in order, and none again once its batch succeeded.
- * F2. One batch at a time; about `AHEAD` messages wait meanwhile.
- * F3. Failures are retried with growing, jittered pauses, so that many followers do not return at the same moment.
+ * F1. Every message from `from` on is handed over in order, and not again once its batch has
+ *     succeeded.
+ * F2. One batch is handed over at a time; meanwhile about `AHEAD` messages are buffered.
+ * F3. Failures are retried with growing pauses. Those of reads are jittered, so that many followers
+ *     do not return at the same moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
@@ -16,17 +18,20 @@ import { sentence } from './failures.ts'
 import { pull, type Pulling } from './journal/pull.ts'
 
 const AHEAD = 512
-/** Milliseconds between two looks at the stream's position. */
+/** Milliseconds between two checks of the stream's last sequence. */
 const LOOK = 3000
 const LONGEST_PAUSE = 10_000
 
-/** Something one side waits for and the other announces. */
+/** A signal that one task waits for and another task sends. */
 function bell() {
   let ring = () => {}
   return { rung: () => new Promise<void>((resolve) => void (ring = resolve)), ring: () => ring() }
 }
 
-/** Hand over everything from a sequence on; the returned function stops, resolving when the last batch is done. */
+/**
+ * Hands over all messages from a sequence on. The returned function stops the follower and resolves
+ * when the last batch is done.
+ */
 export function follow(
   nats: Nats,
   stream: string,
@@ -42,7 +47,7 @@ export function follow(
   let received = from - 1
   let current: Pulling | undefined
 
-  /** Read until something is wrong; tells whether anything arrived. */
+  /** Reads until the read fails or is closed. Returns whether any message arrived. */
   const readOnce = async (): Promise<boolean> => {
     const before = received
     try {
@@ -108,7 +113,8 @@ export function follow(
         ({ state }) => state,
         () => ({ first_seq: 0, last_seq: 0 }),
       )
-      // There is more, but nothing came between two looks, and it is not the handler that holds it up.
+      // The stream has more messages but none arrived between two checks, and the handler is not
+      // the cause.
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(
@@ -120,7 +126,8 @@ export function follow(
       before = at
     }
   }
-  // What was on its way when the connection broke is lost, and the server believes it was read.
+  // Messages in transit are lost when the connection breaks, but the server counts them as
+  // delivered.
   const forget = nats.onReconnect(() => current?.close())
   const running = Promise.all([reading(), handing(), looking()])
   return async () => {

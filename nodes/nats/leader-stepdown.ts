@@ -1,24 +1,36 @@
 /**
- * Relief of a leader that refuses what it should take. The leader of a replicated stream alone knows which compare-and-sets are
- * under way, and refuses others of the same subject meanwhile. After a server was cut off (nats-server 2.15, "JetStream system
- * temporarily unavailable") nothing could be appended to three of four shards for a minute, until another server led: each append
- * was a conflict, although its subject's last sequence was the expected one. As if some were taken for under way that had failed;
- * whoever leads next knows nothing of them, so the leader is asked to step down.
+ * Asks a leader to step down when it rejects valid appends. Only the leader of a replicated stream
+ * knows which compare-and-sets are in progress, and it rejects others of the same subject
+ * meanwhile. After a server was cut off (nats-server 2.15, "JetStream system temporarily
+ * unavailable"), three of four shards accepted no append for a minute, until another server became
+ * leader: each append was a conflict, although its subject's last sequence was the expected one.
+ * The leader behaved as if failed appends were still in progress. A new leader does not have this
+ * state.
  */
 import { Empty } from '@nats-io/transport-node'
 import { QUESTION, type Nats } from './server/connect.ts'
 import { sentence } from './failures.ts'
 
-/** How often, and for how many milliseconds, a subject must have been refused without a pause of `PAUSE`; and milliseconds between two requests to one stream. */
+/**
+ * A leader is asked to step down after at least `TIMES` rejections on one subject over `LASTING`
+ * milliseconds, none of them more than `PAUSE` milliseconds after the previous one. `REST` is the
+ * minimum number of milliseconds between two such requests for one stream.
+ */
 const TIMES = 4
 const LASTING = 2000
 const PAUSE = 5000
 const REST = 10_000
 
-/** Told of every compare-and-set that was refused although the subject's last sequence was the expected one. */
+/**
+ * Reports a compare-and-set that was rejected although the subject's last sequence was the expected
+ * one.
+ */
 export type StepDown = (stream: string, subject: string) => void
 
-/** @param now elapsed milliseconds. */
+/**
+ * Creates the function that counts rejections and asks leaders to step down.
+ * @param now returns elapsed milliseconds.
+ */
 export function createLeaderStepDown(
   nats: Pick<Nats, 'ask' | 'log' | 'space'>,
   now = () => performance.now(),

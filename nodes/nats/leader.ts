@@ -1,21 +1,27 @@
-/** Whether a server that says it leads a stream is to be believed: one that stood still does not know yet that it was replaced. */
+/**
+ * Decides whether to trust a server that claims to lead a stream: a server that stalled does not
+ * know yet that it was replaced.
+ */
 import type { StreamInfo } from '@nats-io/jetstream'
 
 /**
- * Milliseconds. Followers elect another leader 4 s at the earliest after they last heard of theirs (nats-server 2.15,
- * `minElectionTimeoutDefault` in server/raft.go), and are in touch every second.
+ * Milliseconds since the last contact within which a follower counts as near its leader. Followers
+ * contact their leader every second and elect another one 4 s after the last contact at the
+ * earliest (nats-server 2.15, `minElectionTimeoutDefault` in server/raft.go).
  */
 const IN_TOUCH = 2500
 /**
- * Milliseconds within which a leader tells. One that stood still for longer than an election takes, and goes on, reads first
- * what the others had sent before: it takes them for near and itself for the leader. What it is asked after that election,
- * the new leader has answered long before; what it was asked earlier, it answers late.
+ * Milliseconds within which a leader must answer. A leader that stalled for longer than an election
+ * first reads what the other servers sent before, so it considers them near and itself the leader.
+ * The new leader answers requests made after the election long before the old one does. The old
+ * leader's answers to earlier requests are late.
  */
 const PROMPT = 1000
 /**
- * Whether the server that told this was the leader when it did: so many replicas were in touch with it that the others
- * cannot have elected another one yet. One that is cut off goes on believing that it leads, and knows of no newer messages.
- * @param took milliseconds from the question to the answer
+ * Whether the server that answered was the leader when it answered: so many replicas were near it
+ * that the others cannot have elected a new leader yet. A server that is cut off still believes
+ * that it leads, and lacks newer messages.
+ * @param took milliseconds from the request to the answer.
  */
 export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
   const replicas = cluster?.replicas ?? []
@@ -24,14 +30,19 @@ export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
   return near + 1 > (replicas.length + 1) / 2
 }
 
-/** Milliseconds for which the leader that was heard last stands against one that says it was elected before. */
+/**
+ * Milliseconds for which the last known leader prevails over a server that reports an earlier
+ * election.
+ */
 const REMEMBERED = 2000
 /**
- * Remembers who led each stream last. A predecessor that has just woken up may answer before its successor does; it says since
- * when it leads, and that tells it apart. Only for a moment: the clocks of servers differ, and a leader that was elected later
- * by a clock that is slow must be believed once nobody else has answered for a while.
- * @param now milliseconds that only grow.
- * @returns whether the one that answered now is the last one known, or its successor.
+ * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
+ * its successor does; its earlier election time reveals it. The memory is short because server
+ * clocks differ: a leader that was elected later by a slow clock must be trusted once no other
+ * server has answered for a while.
+ * @param now returns milliseconds that only grow.
+ * @returns a function that checks whether the answering server is the last known leader or its
+ * successor.
  */
 export function createSuccession(
   now: () => number,

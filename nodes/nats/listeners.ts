@@ -1,4 +1,7 @@
-/** The listeners of this process, by subject: exact ones in a map, those with wildcards one by one. */
+/**
+ * The listeners of this process by subject: a map finds exact subjects, and wildcard patterns are
+ * checked one by one.
+ */
 
 export interface Listener {
   readonly subject: string
@@ -7,18 +10,27 @@ export interface Listener {
 }
 
 export interface Listeners {
-  /** Returns a function that removes it. */
+  /** Adds a listener and returns a function that removes it. */
   add(listener: Listener): () => void
-  /** Every listener that hears a subject. Members of a group begin with another one each time. */
+  /**
+   * Returns all listeners that match a subject. Their order rotates from call to call, so that
+   * group members take turns.
+   */
   matching(subject: string): readonly Listener[]
-  /** Who gets a published message: all without a group and one of each group; `groups` are the groups among them. */
+  /**
+   * Returns the recipients of a published message: all listeners without a group and one listener
+   * of each group. `groups` contains the groups of the recipients.
+   */
   chosen(subject: string): {
     readonly listening: readonly Listener[]
     readonly groups: readonly string[]
   }
 }
 
-/** Whether a subject matches a pattern in which `*` stands for one token and a final `>` for one or more. */
+/**
+ * Whether a subject matches a pattern in which `*` stands for one token and a final `>` for one or
+ * more.
+ */
 export function matches(pattern: readonly string[], subject: readonly string[]): boolean {
   for (let i = 0; i < pattern.length; i++) {
     if (pattern[i] === '>') return subject.length > i
@@ -27,13 +39,19 @@ export function matches(pattern: readonly string[], subject: readonly string[]):
   return pattern.length === subject.length
 }
 
-/** The tokens of a pattern, the text before its first wildcard, and whether that wildcard is all that follows. */
+/**
+ * A parsed pattern: its tokens, the text before its first wildcard, and whether that wildcard is
+ * the last character.
+ */
 interface Pattern {
   readonly tokens: readonly string[]
   readonly prefix: string
   readonly last: boolean
 }
-/** Whether what a subject has after the prefix of a pattern fits its only, last wildcard. */
+/**
+ * Whether the rest of a subject after the pattern's prefix matches the wildcard with which the
+ * pattern ends.
+ */
 const endsWithin = (subject: string, { tokens, prefix }: Pattern): boolean =>
   subject.length > prefix.length && (tokens.at(-1) === '>' || !subject.includes('.', prefix.length))
 

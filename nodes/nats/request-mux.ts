@@ -1,15 +1,17 @@
 /**
- * What is sent over a connection: messages, and questions that each want one answer. All answers come to one subscription,
- * told apart by a number, and one timer watches over all of them: a question costs its bytes and one promise.
+ * Sends messages and requests over one connection. All answers arrive at one subscription and are
+ * matched by a number, and one timer watches all timeouts, so that a request costs only its bytes
+ * and one promise.
  *
  * Invariants:
- * A1. A question is settled once: by its answer, by its time being over, or because the connection was lost or closed. All
- *     but the first say nothing about whether the question arrived.
- * A2. Nothing is sent twice: whoever repeats knows what a repeat means.
- * A3. What is sent in one turn of the event loop leaves together, in its order. The client library writes to its socket once
- *     for each callback, which costs a system call here and wakes up the server: under load that was 42 % of the time of a
- *     gateway.
- * A4. A question that comes while there is no connection is sent once there is one, unless its time is over by then.
+ * A1. A request settles once: with its answer or an error. A timeout or a lost or closed connection
+ *     does not tell whether the request arrived.
+ * A2. Nothing is sent twice: the caller decides whether a repeat is safe.
+ * A3. Messages of one turn of the event loop leave together, in order. The client library writes to
+ *     its socket once per callback, which costs a system call and wakes up the server: under load
+ *     that was 42 % of the time of a gateway.
+ * A4. A request made during a disconnection is sent after the reconnection, unless it has timed out
+ *     by then.
  */
 import {
   ClosedConnectionError,
@@ -26,10 +28,11 @@ import { Overdue, type Limited } from './journal/overdue.ts'
 
 export interface RequestMux {
   /**
-   * Ask, and give the answer.
-   * @param timeout milliseconds to wait for it.
-   * @throws Forbidden when the account lacks the permission, NoRespondersError when nobody listens, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when
-   * it is larger than the server accepts.
+   * Sends a request and returns the answer.
+   * @param timeout milliseconds to wait for the answer.
+   * @throws Forbidden when the account lacks the permission, NoRespondersError when the subject has
+   * no subscriber, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when the
+   * message is larger than the server accepts.
    */
   ask(
     subject: string,
@@ -37,15 +40,18 @@ export interface RequestMux {
     headers: MsgHdrs | undefined,
     timeout: number,
   ): Promise<Msg>
-  /** Send a message that wants no answer. One that cannot be sent is logged. */
+  /** Sends a message that expects no answer. A failure to send is logged. */
   tell(subject: string, data: Uint8Array, headers?: MsgHdrs): void
-  /** Resolves when everything told and asked before has been handed to the connection. */
+  /**
+   * Resolves when all earlier messages and requests have been handed to the connection, except
+   * requests held during a disconnection.
+   */
   sent(): Promise<void>
-  /** The server refused what was sent to a subject: its open questions fail. */
+  /** Fails the open requests to a subject after the server rejected a message to it. */
   refused(subject: string, reason: Error): void
-  /** The connection does not stand any more. */
+  /** Handles the loss of the connection: open requests fail, new ones are held. */
   lost(): void
-  /** The connection stands again. */
+  /** Handles the reconnection: the held requests are sent. */
   found(): void
 }
 
@@ -56,7 +62,9 @@ interface Question extends Limited {
   readonly failed: (error: Error) => void
 }
 
-/** Questions and messages over a connection that stands. Subjects are those of the servers. */
+/**
+ * Creates the multiplexer of a connection that is up. It uses subjects as they are on the servers.
+ */
 export function createRequestMux(
   connection: NatsConnection,
   space: Namespace,
@@ -75,11 +83,11 @@ export function createRequestMux(
     leaving = []
     for (const one of all) one()
   }
-  /** At the end of this turn of the event loop. */
+  /** Runs a send at the end of this turn of the event loop. */
   const soon = (send: () => void): void => {
     if (leaving.push(send) === 1) setImmediate(leave)
   }
-  /** The question of a number, if it is still open: it is settled now. */
+  /** Removes a request that is still open, and returns it so that the caller settles it. */
   const close = (number: string): Question | undefined => {
     const question = open.get(number)
     if (!question) return undefined

@@ -1,7 +1,8 @@
 /**
- * One process owns a data folder. Two servers on one store would destroy it, so the folder names its owner and the
- * owner's server; a server that outlived its owner (killed, crashed) is stopped before the next one starts.
- * A process is known by its id and its command line: ids are reused.
+ * Ownership of a data folder by one process. Two servers on one store would destroy it, so the
+ * folder records its owner and the owner's server. A server that outlived its owner (killed,
+ * crashed) is stopped before the next one starts. A process is identified by its id and its command
+ * line, because ids are reused.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -24,7 +25,7 @@ interface Claim {
 
 const file = (folder: string) => join(folder, 'owner.json')
 
-/** The command line of a running process; empty when there is none. */
+/** Returns the command line of a running process; empty when there is no such process. */
 function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
@@ -42,13 +43,19 @@ function commandOf(pid: number): string {
 const known = (pid: number): Known => ({ pid, command: commandOf(pid) })
 const lives = ({ pid, command }: Known): boolean => command !== '' && commandOf(pid) === command
 
-/** Write down that this process runs `server` in the folder, and where it listens. */
+/**
+ * Records that this process runs the server process `server` in the folder, and the server's URL.
+ */
 export const claimFolder = (folder: string, server: number, url: string): void =>
   writePrivate(
     file(folder),
     JSON.stringify({ owner: known(process.pid), server: known(server), url } satisfies Claim),
   )
-/** How to reach the server that a living process runs in the folder; undefined when there is none. @throws StartFault when the folder belongs to another user. */
+/**
+ * Returns how to connect to the server that a living process runs in the folder; undefined when
+ * there is none.
+ * @throws StartFault when the folder belongs to another user.
+ */
 export function runningIn(folder: string): Access | undefined {
   try {
     const { owner, server, url } = JSON.parse(readFileSync(file(folder), 'utf8')) as Claim
@@ -63,12 +70,13 @@ export function runningIn(folder: string): Access | undefined {
     return undefined
   }
 }
-/** The server has ended. */
+/** Removes the record of the owner and its server, after the server has ended. */
 export const unclaimFolder = (folder: string): void => rmSync(file(folder), { force: true })
 
 /**
- * Make sure that no server runs in the folder.
- * @throws StartFault when another process that lives owns it, or a left-over server cannot be stopped.
+ * Makes sure that no server runs in the folder.
+ * @throws StartFault when the server belongs to another living process, or a left-over server
+ * cannot be stopped.
  */
 export async function clearFolder(folder: string): Promise<void> {
   let claim: Claim

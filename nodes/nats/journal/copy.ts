@@ -1,6 +1,7 @@
 /**
- * Whole streams as bytes and back, by the server's own snapshots: sequences, subjects, headers and times stay as they are. A
- * snapshot is a prefix of its stream that holds at least what was acknowledged when it was asked for.
+ * Copies whole streams to bytes and back with the server's own snapshots: sequences, subjects,
+ * headers and times stay unchanged. A snapshot is a prefix of its stream and contains at least
+ * everything that was acknowledged before the snapshot was requested.
  */
 import { Objm } from '@nats-io/obj'
 import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
@@ -9,7 +10,7 @@ import { names } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
 import type { Nats } from '../server/connect.ts'
 
-/** A stream as a backup remembers it. */
+/** Configuration and state of a stream, as a backup stores them. */
 export interface Copied {
   readonly config: Readonly<Record<string, unknown>>
   readonly state: {
@@ -23,10 +24,13 @@ interface ApiAnswer {
   readonly error?: { readonly code: number; readonly description: string }
 }
 
-/** Bytes of one chunk, and how many chunks of a restore are on their way at a time. */
+/** Bytes of one chunk, and the number of chunks of a restore in flight at a time. */
 const CHUNK = 256 * 1024
 const AHEAD = 16
-/** Milliseconds: until the server has begun, without a chunk, and for putting a restored stream to use. */
+/**
+ * Timeouts in milliseconds: for the server to begin, for the next chunk, and for a restored stream
+ * to become ready.
+ */
 const BEGIN = 60_000
 const SILENCE = 60_000
 const FINISH = 600_000
@@ -46,7 +50,7 @@ async function ask<T>(
   return answer
 }
 
-/** Every stream of these servers that bears a name of the installation, as the program knows it. */
+/** Returns all streams of the installation on these servers, sorted and without the prefix. */
 export async function baseStreams({ manager, space }: Nats): Promise<string[]> {
   const found: string[] = []
   for await (const stream of manager.streams.names()) {
@@ -64,8 +68,10 @@ export const deleteStream = async ({ manager, space }: Nats, name: string): Prom
   void (await manager.streams.delete(space.stream(name)))
 
 /**
- * The snapshot of a stream: what it holds at least, and its bytes, to be read once. The server checks what it reads.
- * @throws Error when the stream is absent or damaged, or the server falls silent.
+ * Requests the snapshot of a stream. Returns the stream's configuration, the state that the
+ * snapshot contains at least, and the bytes, which can be read once. The server checks the
+ * integrity of the data it reads.
+ * @throws Error when the stream is absent or damaged, or the server stops sending.
  */
 export async function snapshotStream(
   nats: Nats,
@@ -117,8 +123,9 @@ export async function snapshotStream(
 }
 
 /**
- * Make a stream from its snapshot, with another number of replicas if wanted. Resolves when every replica has it.
- * @param sent told of bytes on their way.
+ * Creates a stream from its snapshot, with the given number of replicas. Resolves when every
+ * replica has the whole stream.
+ * @param sent receives the size in bytes of each chunk that the server has accepted.
  */
 export async function restoreStream(
   nats: Nats,
@@ -128,7 +135,7 @@ export async function restoreStream(
   replicas: number,
   sent: (bytes: number) => void,
 ): Promise<StreamState> {
-  // Where it was placed, and what the old servers noted about it, means nothing to the new ones.
+  // Placement and metadata describe the old servers and mean nothing to the new ones.
   const { placement: _, metadata: __, ...config } = copied.config
   const wanted = { ...config, num_replicas: replicas } as unknown as StreamConfig
   const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(
@@ -147,7 +154,7 @@ export async function restoreStream(
   }
   for await (const chunk of chunks) {
     const flight = send(chunk)
-    // Awaited in its turn; until then its failure is nobody's.
+    // The chunk is awaited later; until then its failure must not count as an unhandled rejection.
     flight.catch(() => {})
     flying.push(flight)
     if (flying.length >= AHEAD) await flying.shift()
@@ -160,7 +167,7 @@ export async function restoreStream(
   return inStep(nats, stream, replicas)
 }
 
-/** Wait until all replicas of a stream have it whole. */
+/** Waits until all replicas have the whole stream, and returns the stream's state. */
 async function inStep(
   { manager, space }: Nats,
   stream: string,
@@ -185,7 +192,7 @@ async function inStep(
   }
 }
 
-/** Remove objects that only lost snapshots referred to. */
+/** Deletes the snapshots in the object store, to which only lost snapshot records referred. */
 export async function dropSnapshotObjects(nats: Nats): Promise<void> {
   const store = await new Objm(nats.streams).open(nats.space.bucket(names.blobs))
   for (const { name } of await store.list())

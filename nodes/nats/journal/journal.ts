@@ -1,6 +1,7 @@
 /**
- * The journal over JetStream: a stream per partition, a subject per shard. An append is a compare-and-set on the subject's
- * last sequence. What is read for a decision comes from the stream's leader.
+ * The journal over JetStream: one stream per partition and one subject per shard. An append is a
+ * compare-and-set on the subject's last sequence. Reads on which a decision depends go to the
+ * stream's leader.
  */
 import { InvalidArgumentError } from '@nats-io/transport-node'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,23 +26,26 @@ import { createLeaderStepDown } from '../leader-stepdown.ts'
 export interface JournalOptions {
   /** Milliseconds until an append without acknowledgement counts as `unknown`; 3 s by default. */
   readonly timeout?: number
-  /** Told the duration of every acknowledged append, in seconds, and its size in bytes. */
+  /** Called with the duration in seconds and the size in bytes of every acknowledged append. */
   readonly appended?: (seconds: number, bytes: number) => void
-  /** Told of every append whose outcome is unknown. */
+  /** Called when an append stays unacknowledged and its outcome is unknown. */
   readonly doubted?: () => void
-  /** Told the server's reason when the storage did not take an append. */
+  /** Called with the server's reason when the storage rejects an append. */
   readonly refused?: (reason: string) => void
 }
-/** Pauses before an append is repeated whose first sending is still being stored, in milliseconds. */
+/** Milliseconds before each repeat of an append whose first copy is still being stored. */
 const IN_PROCESS = [10, 30, 100, 300]
-/** Messages that are read first: every further portion costs a question, and a new owner is waited for. Of the largest envelopes they are 16 MB. */
+/**
+ * Maximum number of messages in the first fetch. It is large because a new owner waits for this
+ * read and every further fetch costs a request. With envelopes of the maximum size, this is 16 MB.
+ */
 const AT_FIRST = 32
-/** Pause before an append is repeated that no leader took, in milliseconds. */
+/** Milliseconds before the repeat of an append to a stream that has no leader. */
 const UNLED = 100
-/** Attempts to go on reading without anything arriving, before `read` gives up. */
+/** Consecutive attempts without a message before `read` gives up. */
 const READ_ATTEMPTS = 6
 
-/** The journal of a connection. */
+/** Creates the journal over a connection. */
 export function createJournal(
   nats: Nats,
   {
@@ -57,7 +61,10 @@ export function createJournal(
     space.subject(subjects.journal(partition, shard))
   const relief = createLeaderStepDown(nats)
   const succession = createSuccession(() => performance.now())
-  /** The server compares before it looks for duplicates: a repeat of what was stored looks like a conflict with oneself. */
+  /**
+   * Resolves a conflict. The server compares sequences before it looks for duplicates, so the
+   * repeat of an append that was stored also reports a conflict.
+   */
   const outcomeOfConflict = async (
     partition: number,
     shard: number,
@@ -102,9 +109,10 @@ export function createJournal(
           refused(sentence(error))
           return 'refused'
         }
-        // Larger than the server accepts: sending it again cannot help.
+        // The message is larger than the server accepts; a retry cannot help.
         if (error instanceof InvalidArgumentError) throw error
-        // Nobody leads the stream: then nobody has it, and whoever is elected is to have it at once.
+        // The stream has no leader, so the append was not stored. It is retried until a leader is
+        // elected.
         const unled = isNoResponders(error) && performance.now() - started < timeout
         const pause = unled
           ? UNLED

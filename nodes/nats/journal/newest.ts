@@ -1,6 +1,6 @@
 /**
- * The newest message of a subject, as the leader of its stream knows it. Not by direct gets: replicas answer those too, and may
- * be behind.
+ * Reads the newest message of a subject from the leader of its stream. It uses no direct gets,
+ * because replicas answer those too and may lag behind.
  */
 import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
 import { Empty, MsgHdrsImpl, type MsgHdrs } from '@nats-io/transport-node'
@@ -20,9 +20,9 @@ interface Answer {
 const encoder = new TextEncoder()
 
 /**
- * Ask for the newest message of a subject; undefined when there is none.
+ * Returns the newest message of a subject; undefined when there is none.
  * @param timeout milliseconds to wait for the answer.
- * @throws JetStreamApiError when there is no such stream; what `ask` throws otherwise.
+ * @throws JetStreamApiError when there is no such stream; otherwise the errors of `ask`.
  */
 export async function newest(
   nats: Nats,
@@ -50,5 +50,8 @@ export async function newest(
   }
 }
 
-/** Whether it says that the key of a bucket was deleted (https://docs.nats.io/nats-concepts/jetstream/key-value-store). */
+/**
+ * Whether the message is the delete marker of a bucket key
+ * (https://docs.nats.io/nats-concepts/jetstream/key-value-store).
+ */
 export const isMarker = ({ headers }: Newest): boolean => headers?.has('KV-Operation') ?? false

@@ -1,13 +1,16 @@
-/** Many things that each have a time limit, watched by one timer. A limit is kept to within `LOOK` milliseconds, never too early. */
+/**
+ * Watches many time limits with one timer. A limit never expires early, and about `LOOK`
+ * milliseconds late at most.
+ */
 
-/** Milliseconds between two looks at what is overdue. */
+/** Milliseconds between two checks for expired limits. */
 const LOOK = 50
 
-/** Something with a time limit. */
+/** An item with a time limit. */
 export interface Limited {
-  /** When its time is over, as `performance.now()`. */
+  /** When the limit expires, in the time of `performance.now()`. */
   readonly until: number
-  /** Called once, when its time is over before it was deleted. */
+  /** Called once, when the limit expires or at `end`, unless the item was deleted before. */
   over(): void
 }
 
@@ -19,11 +22,11 @@ export class Overdue<T extends Limited> {
     this.#waiting.add(limited)
     if (this.#looking === undefined) this.#looking = setTimeout(this.#look, LOOK)
   }
-  /** It is done. Whether it was still waiting. */
+  /** Removes an item that is done. Returns whether it was still waiting. */
   delete(limited: T): boolean {
     return this.#waiting.delete(limited)
   }
-  /** Everything that still waits is over. */
+  /** Expires all waiting items now. */
   end(): void {
     for (const limited of this.#waiting) this.#end(limited)
   }

@@ -1,12 +1,18 @@
-/** Storing messages in streams, many at a time. */
+/** Stores messages in streams; many publications can be in flight at a time. */
 import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { RequestMux } from '../request-mux.ts'
 
-/** Header that makes a publication a compare-and-set on the last sequence of its subject (https://docs.nats.io/nats-concepts/jetstream/headers). */
+/**
+ * Header that makes a publication a compare-and-set on the last sequence of its subject
+ * (https://docs.nats.io/nats-concepts/jetstream/headers).
+ */
 export const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 
-/** Headers of a value that replaces exactly this revision of its key; 0: it is the first. */
+/**
+ * Headers of a value that replaces exactly this revision of its key; with 0, the key must not
+ * exist.
+ */
 export const onlyAfter = (revision: number): MsgHdrs => {
   const made = headers()
   made.set(EXPECTED, String(revision))
@@ -14,9 +20,11 @@ export const onlyAfter = (revision: number): MsgHdrs => {
 }
 
 /**
- * Store one message. Gives its sequence in the stream. It is not sent twice: whoever repeats knows what a repeat means.
+ * Stores one message and returns its sequence in the stream. It is sent only once: the caller
+ * decides whether a repeat is safe.
  * @param timeout milliseconds to wait for the acknowledgement.
- * @throws JetStreamApiError when the stream refuses it, NoRespondersError when there is no stream; what `ask` throws otherwise.
+ * @throws JetStreamApiError when the stream rejects the message, NoRespondersError when there is no
+ * stream or it has no leader; otherwise the errors of `ask`.
  */
 export type Publish = (
   subject: string,
@@ -31,7 +39,9 @@ interface Acknowledgement {
   readonly error?: ApiError
 }
 
-/** The sequence that an acknowledgement names. Throws what it says instead. */
+/**
+ * Returns the sequence in an acknowledgement. Throws when the acknowledgement reports an error.
+ */
 function sequenceOf(message: Msg, subject: string): number {
   const { error, seq, stream } = message.json<Acknowledgement>()
   if (error) throw new JetStreamApiError(error)
@@ -40,7 +50,7 @@ function sequenceOf(message: Msg, subject: string): number {
   return seq
 }
 
-/** The publisher of a connection. */
+/** Creates the publisher of a connection. */
 export const createPublisher =
   (ask: RequestMux['ask']): Publish =>
   async (subject, data, headers, timeout) =>

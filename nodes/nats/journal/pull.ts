@@ -1,11 +1,14 @@
 /**
- * Reading a stream in order: a named consumer in the server's memory and small fetches, so that a slow reader holds back
- * the server instead of filling its own memory.
+ * Reads a stream in order through a named consumer in the server's memory and small fetches, so
+ * that a slow reader holds back the server instead of filling its own memory.
  *
  * Invariants:
- * P1. Messages come in order and without holes: a delivery that is not the next one ends the reading with an error.
- * P2. It recovers from nothing: whoever reads decides where to begin again (journal.ts, follow.ts).
- * P3. The consumer is deleted at the end, and by the server after 30 s without its reader.
+ * P1. Messages come in order and without gaps: a delivery out of sequence ends the read with an
+ *     error.
+ * P2. A read does not recover from errors: the caller decides where to resume (journal.ts,
+ *     follow.ts).
+ * P3. The consumer is deleted at the end of the read, or by the server after 30 s without its
+ *     reader.
  */
 import {
   AckPolicy,
@@ -18,21 +21,28 @@ import { nanos, nuid } from '@nats-io/transport-node'
 import type { Nats } from '../server/connect.ts'
 
 export interface Pulling {
-  /** What has arrived; `undefined` when nothing came for `idle` milliseconds. Ends after `close`. */
+  /**
+   * The received messages; `undefined` when none arrived for `idle` milliseconds. Ends after
+   * `close`.
+   */
   readonly messages: AsyncGenerator<JsMsg | undefined, void>
   close(): void
 }
-/** Messages of one fetch: at first, and at most. */
+/** Number of messages in the first fetch, and the maximum for later fetches. */
 const FIRST = 8
 const MAX_BATCH = 256
-/** Bytes of one fetch, as far as the last one lets them be guessed: the server drops a connection that more than 64 MB wait for (its `max_pending`), which all readers share. */
+/**
+ * Target size of one fetch in bytes, estimated from the largest message of the previous fetch. The
+ * server drops a connection with more than 64 MB of pending data (its `max_pending`), and all
+ * readers share the connection.
+ */
 const BYTES = 8 * 1_048_576
 
 /**
- * Read from a sequence on.
- * @param subject only messages of this subject.
- * @param idle milliseconds, at least 1000.
- * @param first messages of the first fetch, for who knows that there are many.
+ * Reads a stream from a sequence on.
+ * @param subject reads only messages of this subject.
+ * @param idle milliseconds that one fetch waits for messages, at least 1000.
+ * @param first number of messages in the first fetch, for callers that expect many.
  */
 export async function pull(
   nats: Nats,

@@ -1,6 +1,7 @@
 /**
- * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a key; reads come from the
- * leader. A deleted key leaves nothing behind: no marker can stand in the way of the next creation.
+ * A small map with compare-and-set over a KV bucket. Keys are stored encoded, so any text is a
+ * valid key. Reads come from the leader. A deleted key leaves no marker that could block its next
+ * creation.
  */
 import { token } from '../../../protocol/subjects.ts'
 import type { Registry } from '../../host/ports.ts'
@@ -10,27 +11,28 @@ import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
 
-/** The text that `token` made a key of. */
+/** Decodes a key that `token` encoded. */
 const untoken = (key: string): string =>
   key === '=' ? '' : decodeURIComponent(key.replaceAll('=', '%'))
 
 /**
- * The registry over one bucket.
- * @param name of the bucket.
- * @param restore makes the bucket again when the servers have lost it, as they lose buckets in memory.
- * All functions throw when the leader cannot be asked; the outcome of a `put` is then unknown.
+ * Creates the registry over one bucket. All its functions throw when the leader cannot be reached;
+ * the outcome of a `put` is then unknown.
+ * @param name name of the bucket.
+ * @param restore recreates the bucket when the servers have lost it, as they lose buckets in
+ * memory.
  */
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
   const relief = createLeaderStepDown(nats)
-  /** The keys that were found under each prefix the last time. */
+  /** The keys found under each prefix by the last `list`. */
   const last = new Map<string, readonly string[]>()
 
   const restoring = async <T>(run: () => Promise<T>): Promise<T> => {
     try {
       return await run()
     } catch (error) {
-      // A publish to a stream that is gone finds no responders, not an API error.
+      // A publish to a missing stream fails with "no responders", not with an API error.
       const gone = restore && (codeOf(error) === codes.streamNotFound || isNoResponders(error))
       if (!gone) throw error
       await restore()
@@ -65,7 +67,8 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
       }),
     list: (prefix) =>
       restoring(async () => {
-        // Keys seldom change: those of the last time are read while the servers are asked which there are.
+        // Keys seldom change, so the keys of the last list are read while the server lists the
+        // current ones.
         const expected = new Map((last.get(prefix) ?? []).map((key) => [key, read(key)] as const))
         for (const reading of expected.values()) reading.catch(() => {})
         const { state } = await nats.manager.streams.info(stream, {

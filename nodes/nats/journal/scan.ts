@@ -1,24 +1,24 @@
-/** Reading a part of a journal only to find out whether it can be read: for `storage/verify.ts`. */
+/** Reads a part of a journal only to check that it is readable, for `storage/verify.ts`. */
 import { names } from '../../../protocol/subjects.ts'
 import { DamagedEnvelope, opened } from '../envelope.ts'
 import type { Nats } from '../server/connect.ts'
 import { pull } from './pull.ts'
 
-/** What a part of a journal was like. `next`: the first entry that was not read. */
+/** The result of a scan. `next` is the first entry that the scan did not reach. */
 export type Scan =
   | { readonly next: number; readonly outcome: 'sound' }
-  /** Nothing was delivered: the entry cannot be read, or the servers are busy. */
+  /** Nothing was delivered: either the entry is unreadable or the servers are busy. */
   | { readonly next: number; readonly outcome: 'silent' }
   | { readonly next: number; readonly outcome: 'damaged'; readonly reason: string }
 
 /** Milliseconds without a delivery after which a scan gives up. */
 const IDLE = 2000
-/** Entries of the first fetch. */
+/** Number of entries in the first fetch. */
 const FIRST = 16
 
 /**
- * Read the entries `from` to `to` of a partition, which must all exist, and compare sequences and checksums.
- * Throws when the servers do not answer.
+ * Reads the entries `from` to `to` of a partition, which must all exist, and checks their sequences
+ * and checksums. Throws when the servers do not answer.
  */
 export async function scanJournal(
   nats: Nats,

@@ -1,7 +1,8 @@
 /**
- * Snapshots and checkpoints in a KV bucket per partition. The first byte of a value says where the data is: here, or, when
- * it is large, in the object store under a name that is used once. So whatever a key holds is complete, and a crash
- * between the two writes leaves the previous value.
+ * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value says where
+ * the data is: in the value itself or, when large, in the object store under a name that is used
+ * once. So every key refers to complete data, and a crash between the two writes leaves the
+ * previous value.
  */
 import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
@@ -15,21 +16,26 @@ import { createLeaderStepDown } from '../leader-stepdown.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024
-/** First bytes of a value. */
+/** First byte of a value that contains the data, and of one that names an object. */
 const HERE = Buffer.of(0)
 const ELSEWHERE = Buffer.of(1)
 
-/** The snapshots of all partitions. Functions throw when the servers do not answer. */
+/**
+ * Creates the snapshot store of all partitions. Its functions throw when the servers do not answer.
+ */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
   const relief = createLeaderStepDown(nats)
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
     nats.space.storedKey(names.state(partition), token(key))
-  /** Object that a key refers to, of the keys whose value was seen to be large. */
+  /** The object to which each key refers, for keys whose value was found to be large. */
   const objects = new Map<string, string>()
   const place = (partition: number, key: string) => `${partition}/${key}`
-  /** The key's value moved away from this object. An object that stays because of a failure costs only space. */
+  /**
+   * Deletes an object to which its key no longer refers. An object that remains after a failure
+   * only costs space.
+   */
   const forsake = (at: string, object: string | undefined): void => {
     if (object === undefined) return
     if (objects.get(at) === object) objects.delete(at)
@@ -53,7 +59,8 @@ export function createSnapshots(nats: Nats): Snapshots {
         const object = new TextDecoder().decode(data)
         objects.set(place(partition, key), object)
         const found = await blobs.get(object)
-        // Absent: the key was replaced between the two reads, so it is read again.
+        // A missing object means that the key was replaced between the two reads, so the key is
+        // read again.
         if (found) return { data: found, revision: entry.sequence }
       }
       return undefined
@@ -77,7 +84,7 @@ export function createSnapshots(nats: Nats): Snapshots {
             ((await newest(nats, stream, subject, QUESTION))?.sequence ?? 0) !== revision
           )
             return undefined
-          // Who took this for a conflict would read, and try the same again at once.
+          // A caller that took this for a conflict would read and retry the same write at once.
           relief(stream, subject)
           throw error
         }
@@ -99,7 +106,7 @@ export function createSnapshots(nats: Nats): Snapshots {
       return stored
     },
     delete: async (partition, key) => {
-      // A purge instead of a delete marker: ended actors leave nothing behind.
+      // A purge leaves no delete marker behind when an actor has ended.
       await nats.manager.streams.purge(streamOf(partition), {
         filter: subjectOf(partition, key),
       })

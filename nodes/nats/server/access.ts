@@ -1,6 +1,6 @@
 /**
- * How a process reaches NATS servers and proves who it is, and what a failed attempt means to an operator: one sentence that
- * names the setting to correct. No sentence repeats a secret.
+ * How a process connects and authenticates to NATS servers. A permanent connection failure becomes
+ * one sentence for the operator, which names the setting to correct and contains no secret.
  */
 import {
   AuthorizationError,
@@ -13,7 +13,10 @@ import {
   type TlsOptions,
 } from '@nats-io/transport-node'
 
-/** What proves who a client is. `seed` is that of a user's key pair, `creds` the text of a credentials file. */
+/**
+ * Credentials of a client. `seed` belongs to a user's key pair; `creds` is the text of a
+ * credentials file.
+ */
 export type Credentials =
   | { readonly type: 'password'; readonly user: string; readonly password: string }
   | { readonly type: 'token'; readonly token: string }
@@ -23,15 +26,17 @@ export type Credentials =
 export interface Access {
   readonly servers: readonly string[]
   readonly credentials?: Credentials
-  /** Paths of files (PEM): the authority of the servers' certificates, and the certificate and key of this client. */
+  /**
+   * Paths of PEM files: the CA of the servers' certificates, and this client's certificate and key.
+   */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** JetStream domain; absent: that of the servers. */
+  /** JetStream domain; when absent, the servers' own. */
   readonly domain?: string
-  /** What names of subjects, streams and buckets begin with; absent: nothing. */
+  /** Prefix of the names of subjects, streams and buckets; no prefix when absent. */
   readonly prefix?: string
 }
 
-/** The settings of each kind of credential. */
+/** The environment variables that set each type of credentials. */
 const settingsOf: Readonly<Record<Credentials['type'], string>> = {
   password: 'BATON_NATS_USER and BATON_NATS_PASSWORD',
   token: 'BATON_NATS_TOKEN',
@@ -41,7 +46,7 @@ const settingsOf: Readonly<Record<Credentials['type'], string>> = {
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** The authenticator of credentials. */
+/** Returns the authenticator for the credentials. */
 export function authenticatorOf(credentials: Credentials): Authenticator {
   switch (credentials.type) {
     case 'password':
@@ -55,7 +60,10 @@ export function authenticatorOf(credentials: Credentials): Authenticator {
   }
 }
 
-/** The options of TLS; undefined: TLS is used when an address or a server asks for it, with the system's authorities. */
+/**
+ * Returns the TLS options. Undefined when none are set: the connection then uses TLS if an address
+ * or a server requires it, with the system's CAs.
+ */
 export const tlsOf = ({ tls }: Access): TlsOptions | undefined =>
   tls && {
     ...(tls.ca !== undefined && { caFile: tls.ca }),
@@ -63,7 +71,7 @@ export const tlsOf = ({ tls }: Access): TlsOptions | undefined =>
     ...(tls.key !== undefined && { keyFile: tls.key }),
   }
 
-/** An error and what caused it, as one text. */
+/** Joins the codes and messages of an error and its causes into one text. */
 function told(error: unknown): string {
   const texts: string[] = []
   for (let at = error; at instanceof Error && texts.length < 5; at = at.cause)
@@ -71,17 +79,23 @@ function told(error: unknown): string {
   return texts.join('; ')
 }
 
-/** Whether the server refused the credentials: trying again cannot help. */
+/** Whether the server rejected the credentials; a retry cannot succeed. */
 const isRefused = (error: unknown): boolean =>
   error instanceof AuthorizationError ||
   error instanceof UserAuthenticationExpiredError ||
   (error instanceof Error && error.cause !== undefined && isRefused(error.cause))
 
-/** What a TLS alert says when a server does not accept the certificate of its client (RFC 8446, section 6.2). */
+/**
+ * Matches the TLS alerts by which a server rejects its client's certificate (RFC 8446, section
+ * 6.2).
+ */
 const REFUSED_CERTIFICATE =
   /certificate required|CERTIFICATE_REQUIRED|handshake failure|alert (bad certificate|certificate|unknown ca|unsupported certificate)/i
 
-/** What to do about a connection that failed for good; undefined: it may succeed when it is tried again. */
+/**
+ * Returns what the operator must correct when a connection failure is permanent; undefined when a
+ * retry may succeed.
+ */
 export function lastingFailure(access: Access, error: unknown): string | undefined {
   const { servers, credentials, tls } = access
   const where = servers.join(', ')
@@ -105,6 +119,6 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
   return undefined
 }
 
-/** What to do when no server was reached in time. */
+/** Returns the message for the operator when no server answered in time. */
 export const unreachable = ({ servers }: Access, error: unknown): string =>
   `No NATS server answers at ${servers.join(', ')} (${told(error)}). Start it, or correct BATON_NATS.`

@@ -1,4 +1,4 @@
-/** What JetStream says of the account that this process is connected with. */
+/** The storage use and limit that JetStream reports for the account of this process. */
 import { Empty } from '@nats-io/transport-node'
 import { QUESTION, type Nats } from './connect.ts'
 
@@ -14,8 +14,9 @@ interface Answer extends Tier {
 }
 
 /**
- * Bytes that the account has stored on disk, and may store; of accounts with tiers, those of the fullest. Undefined when it has
- * no limit. NATS counts messages before compression. Throws when nobody answers.
+ * Returns the bytes that the account stores on disk, and its limit; for an account with tiers,
+ * those of the fullest tier. Undefined when the account has no limit. NATS counts messages before
+ * compression. Throws when JetStream does not answer.
  */
 export async function accountUse(
   nats: Pick<Nats, 'ask' | 'space'>,

@@ -1,6 +1,7 @@
 /**
- * One connection to NATS per process. It reconnects for ever by itself; what was lost meanwhile is the business of those
- * who use it. The server does not echo: what this process publishes reaches its own listeners directly (bus.ts).
+ * The process's single connection to NATS. It reconnects indefinitely; the modules that use it
+ * recover what was lost in the meantime. The server does not echo: what this process publishes
+ * reaches its own listeners directly (bus.ts).
  */
 import {
   jetstream,
@@ -30,53 +31,68 @@ export interface Nats {
   readonly connection: NatsConnection
   readonly streams: JetStreamClient
   readonly manager: JetStreamManager
-  /** How names of the program are spelled on the servers. */
+  /** Maps the program's subjects, streams and buckets to their names on the servers. */
   readonly space: Namespace
-  /** Asks and tells; for all that is not rare. */
+  /** Sends a request. All frequent traffic uses `ask` and `tell`. */
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
   readonly sent: RequestMux['sent']
-  /** Stores messages. */
+  /** Stores a message in a stream. */
   readonly publish: Publish
-  /** Version of the server first connected to. */
+  /** Version of the first server that the process connected to. */
   readonly version: string
   readonly log: Log
-  /** Rejects with `Forbidden` when the servers refuse something for want of a permission before the work is done: for a start or a command, which would wait in vain. */
+  /**
+   * Returns the result of `work`. Rejects with `Forbidden` when the servers report a missing
+   * permission before `work` is done. For startup and commands, which would otherwise wait in vain.
+   */
   permitted<T>(work: Promise<T>): Promise<T>
-  /** Whether the connection stands now. */
+  /** Whether the connection is up. */
   connected(): boolean
-  /** Run after every reconnection; the returned function ends that. */
+  /** Registers a function that runs after every reconnection; the returned function removes it. */
   onReconnect(run: () => void): () => void
-  /** Send what is buffered and close; nothing works afterwards. */
+  /** Sends buffered messages and closes the connection, which cannot be used afterwards. */
   close(): Promise<void>
 }
 export interface ConnectOptions {
   readonly access: Access
-  /** Name that the server lists this connection under. */
+  /** The connection's name in the server's list of connections. */
   readonly name: string
   readonly log: Log
-  /** What answers to this client are addressed to, as in `baton nats-permissions`: its roles, joined by `-`. */
+  /**
+   * The client's roles joined by `-`, as in `baton nats-permissions`; part of its reply subjects.
+   */
   readonly role: string
-  /** Milliseconds to try until there is a first connection; 4 s by default. */
+  /** Milliseconds for which the client tries to connect at first; 4 s by default. */
   readonly within?: number
 }
 
-/** Milliseconds that a question to JetStream may take: short, since during an election it goes unanswered and is asked again. */
+/**
+ * Timeout of a JetStream request in milliseconds. It is short because requests stay unanswered
+ * during a leader election and are repeated.
+ */
 export const QUESTION = 2000
-/** Milliseconds that storing a value may take. */
+/** Timeout of a write to a stream or bucket, in milliseconds. */
 export const STORING = 4000
 
 /**
- * Milliseconds between pings, and how many may be unanswered. A server that stands still is left after 3 s, before others can
- * elect another leader in its place (4 s at the earliest): nobody asks it when it goes on and does not know yet.
+ * Milliseconds between pings, and the number of pings that may be unanswered. The client leaves a
+ * stalled server after 3 s, before the other servers can elect a new leader (4 s at the earliest).
+ * So no client sends requests to a server that has resumed but has not yet learned of the election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 
-/** Milliseconds for which a start waits for servers: they may be started at the same time. */
+/**
+ * Milliseconds that a process waits for the servers at startup; they may be starting at the same
+ * time.
+ */
 const FIRST = 4000
-/** Milliseconds for one attempt of these. */
+/** Longest timeout of one connection attempt, in milliseconds. */
 const ATTEMPT = 2000
-/** Milliseconds for which a JetStream domain may be unknown: a leaf node may be connecting to it. */
+/**
+ * Milliseconds for which a JetStream domain may be unknown: a leaf node may still be connecting to
+ * it.
+ */
 const DOMAIN_KNOWN = 3000
 
 async function firstConnection(
@@ -116,8 +132,9 @@ async function firstConnection(
 }
 
 /**
- * Connect.
- * @throws StartFault when no server answers in time or it refuses the credentials, or it is too old, or it has no JetStream.
+ * Connects to NATS and checks that the server can be used.
+ * @throws StartFault when no server answers in time, or when the server rejects the credentials, is
+ * too old, lacks JetStream, or lacks the TLS that the settings ask for.
  */
 export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const { log, access } = options
@@ -165,7 +182,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         status.error.operation === 'publish' &&
         space.isInbox(status.error.subject)
       ) {
-        // The right to answer a request (`allow_responses`) ends with the connection that received it; the request is repeated.
+        // The permission to answer a request (`allow_responses`) ends with the connection that
+        // received the request; the request is repeated.
         log.debug({ subject: status.error.subject }, 'an answer came too late for its connection')
       } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         const reason = forbidden.tell(status.error)
@@ -190,7 +208,8 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     permitted: (work) =>
       forbidden.race(
         work.then(async (done) => {
-          // A violation of what was subscribed or sent last is reported before the server answers this.
+          // The server reports violations by earlier subscriptions and messages before it answers
+          // the flush.
           await asking.sent()
           await connection.flush().catch(() => {})
           await nextTurn()
@@ -211,7 +230,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     close: async () => {
       if (connection.isClosed()) return
       await asking.sent()
-      // Draining waits for the server's answer, which a server that is gone never gives.
+      // A drain waits for the server's answer, which a disconnected server never sends.
       const drained = up ? connection.drain() : connection.close()
       await Promise.race([
         drained.catch(() => {}),
@@ -221,7 +240,10 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   }
 }
 
-/** Whether JetStream listens under the names of the domain. Another failure is left to those who ask next. */
+/**
+ * Whether JetStream answers in the domain. Any error except "no responders" counts as yes: the next
+ * request reports it.
+ */
 async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<boolean> {
   for (const started = performance.now(); ; await sleep(100)) {
     try {
@@ -234,15 +256,21 @@ async function isDomainKnown({ ask }: RequestMux, { api }: Namespace): Promise<b
   }
 }
 
-/** Milliseconds for which one missing permission is logged once. */
+/** Milliseconds for which a missing permission is logged only once. */
 const REPEATED = 60_000
 
-/** Violations of permissions, which the server reports beside the requests that they concern. */
+/**
+ * Handles permission violations, which the server reports separately from the requests that caused
+ * them.
+ */
 function createForbidden(log: Log) {
   const waiting = new Set<(reason: Forbidden) => void>()
   const logged = new Map<string, number>()
   return {
-    /** A violation was reported. Gives what names the permission. */
+    /**
+     * Logs a reported violation and rejects all waiting work. Returns the error that names the
+     * permission.
+     */
     tell: (violation: PermissionViolationError): Forbidden => {
       const reason = new Forbidden(violation)
       const now = performance.now()

@@ -1,6 +1,7 @@
 /**
- * nats-server from the Debian archive, without root and without touching the machine's package state: apt runs on
- * directories of its own, over the mirror that the machine itself uses, and checks the archive's signature.
+ * Fetches nats-server from the Debian archive, without root and without a change to the machine's
+ * package state: apt runs in separate directories, uses the machine's own mirror and checks the
+ * archive's signature.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -22,13 +23,13 @@ import { versionIn } from './version.ts'
 
 const run = promisify(execFile)
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
-/** The release that has a recent enough package. */
+/** The Debian release whose package is recent enough. */
 const RELEASE = 'forky'
 
-/** A place that packages come from. */
+/** A Debian package archive. */
 export interface Mirror {
   readonly uri: string
-  /** File of keys that signs it, when the source names one. */
+  /** File of the keys that sign the archive, when the source names one. */
   readonly keyring?: string
 }
 const mirror = (uri: string, keyring: string | undefined): Mirror => ({
@@ -45,7 +46,9 @@ const isMain = (
   !/security|backports/.test(`${uri} ${suite ?? ''}`) &&
   components.includes('main')
 
-/** Archives named in a one-line-style file (`deb [signed-by=…] http://… suite main`). */
+/**
+ * Returns the archives in a one-line-style source list (`deb [signed-by=…] http://… suite main`).
+ */
 export const mirrorsOfList = (text: string): Mirror[] =>
   text.split('\n').flatMap((line) => {
     const match = /^\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+(.*)$/.exec(line)
@@ -55,7 +58,7 @@ export const mirrorsOfList = (text: string): Mirror[] =>
       : []
   })
 
-/** Archives named in a deb822-style file. */
+/** Returns the archives in a deb822-style source list. */
 export const mirrorsOfSources = (text: string): Mirror[] =>
   text.split(/\n[ \t]*\n/).flatMap((stanza) => {
     const fields = new Map<string, string>()
@@ -76,7 +79,7 @@ export const mirrorsOfSources = (text: string): Mirror[] =>
     )
   })
 
-/** The machine's own main archive, or undefined when it has none. */
+/** Returns the machine's own main archive, or undefined when it has none. */
 async function mirrorOfMachine(): Promise<Mirror | undefined> {
   const files = [
     '/etc/apt/sources.list',
@@ -100,7 +103,7 @@ async function mirrorOfMachine(): Promise<Mirror | undefined> {
 }
 
 /**
- * Fetch the package and put its binary into `cache` as `nats-server-<version>`.
+ * Fetches the package and stores its binary in `cache` as `nats-server-<version>`.
  * @returns path of the binary.
  * @throws StartFault when the machine has no apt, no Debian archive or no connection to it.
  */
@@ -145,7 +148,8 @@ export async function fetchFromDebian(cache: string): Promise<string> {
       throw new StartFault('the nats-server of the Debian package does not run on this machine')
     await mkdir(cache, { recursive: true })
     const place = join(cache, `nats-server-${version}`)
-    // Copied beside its place and renamed, so that a second process never sees half a binary.
+    // The binary is copied under a temporary name and renamed, so that no other process sees a
+    // partial file.
     const half = `${place}.${process.pid}`
     await copyFile(binary, half)
     await chmod(half, 0o755)

@@ -1,9 +1,11 @@
 /**
- * The credential of NATS servers that this program starts: made at random for each start, known to this process and, in files
- * of mode 0600, to its owner. Clients prove that they hold the seed of a key pair; the server's configuration has the public
- * key only, and a program that listens on the port of a server that ended is shown no secret
+ * The credential of NATS servers that this program starts: random for each start, and known only to
+ * this process and, through files of mode 0600, to its user. Clients prove that they hold the seed
+ * of a key pair. The server's configuration contains only the public key, so a foreign program that
+ * listens on the port of a stopped server receives no secret
  * (https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/nkey_auth).
- * Servers of a cluster know each other by a password, because routes know no keys.
+ * The servers of a cluster authenticate to each other by password, because routes do not support
+ * keys.
  */
 import { nkeys } from '@nats-io/transport-node'
 import { randomBytes } from 'node:crypto'
@@ -14,13 +16,13 @@ import { writePrivate } from '../../storage/private.ts'
 export interface Identity {
   /** Seed of the clients' key pair, base32 (`SU…`). */
   readonly seed: string
-  /** Its public key (`U…`). */
+  /** Public key of the same pair (`U…`). */
   readonly public_key: string
   /** Password of the routes between servers. */
   readonly route_password: string
 }
 
-/** A new identity. */
+/** Creates a random identity. */
 export function createIdentity(): Identity {
   const pair = nkeys.createUser()
   return {
@@ -30,14 +32,17 @@ export function createIdentity(): Identity {
   }
 }
 
-/** The file of a server's folder that holds the seed. */
+/** Returns the path of the seed file in a server's data folder. */
 export const seedFile = (folder: string): string => join(folder, 'client.nk')
 
-/** Keep the seed for commands of the same user, such as `baton backup`. */
+/** Stores the seed for commands of the same user, such as `baton backup`. */
 export const keepSeed = (folder: string, { seed }: Identity): void =>
   writePrivate(seedFile(folder), `${seed}\n`)
 
-/** The seed that the server in a folder accepts; undefined when there is none. Throws when another user may not read it. */
+/**
+ * Returns the seed that the server in a folder accepts; undefined when there is none. Throws when
+ * the file exists but cannot be read, for example because it belongs to another user.
+ */
 export function keptSeed(folder: string): string | undefined {
   try {
     return readFileSync(seedFile(folder), 'utf8').trim()

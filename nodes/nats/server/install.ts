@@ -1,6 +1,6 @@
 /**
- * Where the nats-server binary comes from: BATON_NATS_SERVER, the PATH, the cache, the Debian archive; in this order.
- * Run as a program it makes sure that one is there and prints its path.
+ * Finds the nats-server binary: in BATON_NATS_SERVER, the PATH, the cache or the Debian archive, in
+ * this order. Run as a program, this file makes sure that a binary exists and prints its path.
  */
 import { execFile } from 'node:child_process'
 import { access, constants, readdir } from 'node:fs/promises'
@@ -15,13 +15,16 @@ import { compareVersions, isAccepted, MINIMUM, versionIn } from './version.ts'
 const run = promisify(execFile)
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A binary that runs here, and its version. */
+/** A nats-server binary that runs on this machine, and its version. */
 export interface Binary {
   readonly path: string
   readonly version: string
 }
 
-/** The version a binary reports, or undefined when it is absent, does not run or is something else. */
+/**
+ * Returns the binary with the version it reports; undefined when it is absent, does not run or is
+ * not nats-server.
+ */
 async function probe(path: string): Promise<Binary | undefined> {
   try {
     await access(path, constants.X_OK)
@@ -33,7 +36,7 @@ async function probe(path: string): Promise<Binary | undefined> {
   }
 }
 
-/** The folder that fetched binaries are kept in. */
+/** Returns the folder that stores fetched binaries. */
 export const cacheFolder = (env: Environment): string =>
   join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'baton')
 
@@ -54,9 +57,10 @@ const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download)
 or point BATON_NATS at a running server.`
 
 /**
- * Find a nats-server, fetching it when the machine has none.
- * @param progress told once before something is downloaded.
- * @throws StartFault when none can be had, or when the one named in BATON_NATS_SERVER cannot be used.
+ * Finds a nats-server; fetches it when the machine has none.
+ * @param progress receives one message before a download starts.
+ * @throws StartFault when no binary is available, or when the one named in BATON_NATS_SERVER cannot
+ * be used.
  */
 export async function findServer(
   env: Environment,

@@ -1,45 +1,62 @@
 /**
- * The names of one installation on servers that several share. The rest of the program speaks the grammar of
- * `protocol/subjects.ts`; this boundary puts the prefix before it and takes it off again. Without a prefix, names are as they
- * were before prefixes existed, so existing stores stay valid. With the prefix `acme`: subject `acme.journal.0.1`, stream
- * `acme_JOURNAL_0`, bucket `acme_CONFIG` (stream `KV_acme_CONFIG`, keys `$KV.acme_CONFIG.>`), inbox `acme._INBOX.gateway`.
+ * The names of one installation on NATS servers that several installations share. The rest of the
+ * program uses the names of `protocol/subjects.ts`; this module adds the prefix to them and removes
+ * it again. Without a prefix, names are the same as before prefixes existed, so existing stores
+ * stay valid. With the prefix `acme`: subject `acme.journal.0.1`, stream `acme_JOURNAL_0`, bucket
+ * `acme_CONFIG` (stream `KV_acme_CONFIG`, keys `$KV.acme_CONFIG.>`), inbox `acme._INBOX.gateway`.
  */
 import { createInbox } from '@nats-io/transport-node'
 
 export interface Namespace {
-  /** Empty when there is none. */
+  /** The prefix; empty when there is none. */
   readonly prefix: string
-  /** The subject on the servers. */
+  /** Adds the prefix to a subject. */
   subject(plain: string): string
-  /** The subject as the program knows it. */
+  /** Removes the prefix from a subject. */
   plain(subject: string): string
-  /** The stream on the servers: of a journal (`JOURNAL_0`), a KV bucket (`KV_CONFIG`) or an object store (`OBJ_BLOBS`). */
+  /**
+   * Adds the prefix to a stream name: of a journal (`JOURNAL_0`), a KV bucket (`KV_CONFIG`) or an
+   * object store (`OBJ_BLOBS`).
+   */
   stream(plain: string): string
-  /** The stream as the program knows it; undefined when it is not of this installation. */
+  /** Removes the prefix from a stream name; undefined when the name does not have the prefix. */
   plainStream(stream: string): string | undefined
-  /** The name of a KV bucket or object store on the servers. */
+  /** Adds the prefix to the name of a KV bucket or object store. */
   bucket(plain: string): string
-  /** The subject that a key of a KV bucket is stored under. @param key as a token, or `*`, or `>`. */
+  /**
+   * Returns the subject under which a KV bucket stores a key.
+   * @param key a token, `*` or `>`.
+   */
   storedKey(bucket: string, key: string): string
   /**
-   * The subject that a value of this key is published to. With a domain it is one of the API, because a leaf node that has
-   * JetStream itself does not pass `$KV.>` on; the servers of the domain map it to the stored subject (nats-server,
-   * `generateJSMappingTable` in server/jetstream_api.go).
+   * Returns the subject to which a value of the key is published. With a domain it is a subject of
+   * the JetStream API, because a leaf node with its own JetStream does not forward `$KV.>`; the
+   * servers of the domain map it to the stored subject (nats-server, `generateJSMappingTable` in
+   * server/jetstream_api.go).
    */
   publishedKey(bucket: string, key: string): string
-  /** What subjects of the JetStream API begin with, without a dot at the end. */
+  /** Prefix of the subjects of the JetStream API, without a trailing dot. */
   readonly api: string
-  /** What subjects of answers begin with, so that no other role can be allowed to read them. */
+  /**
+   * Prefix of this client's reply subjects. It contains the client's roles, so that permissions can
+   * keep other roles from reading the replies.
+   */
   readonly inbox: string
-  /** Whether answers to some client of this installation, of whatever role, come to a subject. */
+  /**
+   * Whether a subject is a reply subject of any client of this installation, whatever its roles.
+   */
   isInbox(subject: string): boolean
-  /** A subject for answers that is used once. */
+  /** Returns a new, unique reply subject. */
   newInbox(): string
 }
 
 const STREAM_KIND = /^(KV_|OBJ_|)/
 
-/** @param role what distinguishes the answers to this client: its roles, such as `gateway` or `shards-views`. */
+/**
+ * Creates the namespace of one client.
+ * @param role the client's roles joined by `-`, such as `gateway` or `shards-views`; part of its
+ * reply subjects.
+ */
 export function createNamespace(
   { prefix = '', domain }: { readonly prefix?: string; readonly domain?: string },
   role: string,

@@ -1,12 +1,16 @@
 /**
- * What the NATS account of each role of node may do: the least that the role needs, as one table. `baton nats-permissions`
- * prints it, docs/operations.md shows it, and test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly this.
- * Answers to requests need no entry: `allow_responses` permits one answer to each request that was received.
+ * The permissions of the NATS account of each node role, as one table; each role gets only what it
+ * needs. `baton nats-permissions` prints the table, docs/operations.md shows it, and
+ * test/scenarios/cluster/nats-permissions.test.ts runs a cluster on exactly these permissions. Answers to
+ * requests need no entry: `allow_responses` permits one answer to each received request.
  */
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { createNamespace } from './namespace.ts'
 
-/** In the order in which they name a client's inbox; the last three are no roles of nodes. */
+/**
+ * The account roles, in the order in which they appear in a client's inbox. The last three are not
+ * roles of nodes.
+ */
 export const accountRoles = [
   'gateway',
   'shards',
@@ -18,7 +22,10 @@ export const accountRoles = [
 ] as const
 export type AccountRole = (typeof accountRoles)[number]
 
-/** Subjects with wildcards; one followed by a space and a name is for a queue group. */
+/**
+ * Subjects with wildcards. A subject followed by a space and a name applies to the queue group of
+ * that name.
+ */
 export interface Permissions {
   readonly publish: readonly string[]
   readonly subscribe: readonly string[]
@@ -28,7 +35,7 @@ export interface AccountScope {
   readonly prefix?: string
   readonly domain?: string
 }
-/** Operations on a stream, as they are spelled in subjects of the JetStream API. */
+/** Operations on a stream, spelled as in the subjects of the JetStream API. */
 type Operation =
   | 'INFO'
   | 'CREATE'
@@ -40,7 +47,7 @@ type Operation =
   | 'RESTORE'
   | 'LEADER.STEPDOWN'
 
-/** The permissions of an account that is used in all of these roles, in a fixed order. */
+/** Returns the permissions of an account that is used in all of these roles, sorted. */
 export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope): Permissions {
   const space = createNamespace(scope, inboxOf(roles))
   const partitions = Array.from({ length: scope.partitions }, (_, partition) => partition)
@@ -59,7 +66,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
       streams.map((name) => `${space.api}.STREAM.${operation}.${space.stream(name)}`),
     )
   const keys = (bucket: string) => space.publishedKey(bucket, '*')
-  /** Reading a stream: a consumer of the reader's own, and its flow control. */
+  /** Permissions to read streams through the reader's own consumers, including flow control. */
   const reading = (streams: readonly string[]) => [
     ...streams.flatMap((plain) => {
       const name = space.stream(plain)
@@ -77,7 +84,10 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const objects = `$O.${space.bucket(names.blobs)}`
   const writingBlobs = [`${objects}.C.*`, `${objects}.M.*`, ...stream([blobs], 'PURGE')]
 
-  /** Every node: it looks whether everything exists, reads the installation, and is a member of the cluster. */
+  /**
+   * Every node checks that all streams exist, reads the installation's records and is a cluster
+   * member.
+   */
   const node: Permissions = {
     publish: [
       ...stream(every, 'INFO'),
@@ -88,7 +98,7 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
     ],
     subscribe: core('node.*'),
   }
-  /** Nodes that act for users: they command shards, ask views and keep files. */
+  /** Nodes that act for users send commands to shards, query views and store files. */
   const edge: Permissions = {
     publish: [
       ...core(
@@ -120,7 +130,8 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
           ...partitions.map((partition) => keys(names.state(partition))),
           ...stream(journals, 'MSG.GET', 'LEADER.STEPDOWN'),
           ...stream(states, 'MSG.GET', 'PURGE', 'LEADER.STEPDOWN'),
-          // The bucket of leases is in memory: a shard node makes it again when all servers were restarted.
+          // The lease bucket is in memory; a shard node recreates it after a restart of all
+          // servers.
           ...stream([cluster], 'CREATE'),
           ...reading(journals),
           ...readingBlobs,
@@ -178,22 +189,28 @@ export function permissionsOf(roles: readonly AccountRole[], scope: AccountScope
   const given = accountRoles.filter((role) => roles.includes(role)).flatMap((role) => table[role])
   const distinct = (all: readonly string[]) => [...new Set(all)].sort()
   return {
-    // Libraries ask whether the account has JetStream.
+    // Client libraries check whether the account has JetStream.
     publish: distinct([`${space.api}.INFO`, ...given.flatMap(({ publish }) => publish)]),
     subscribe: distinct([`${space.inbox}.>`, ...given.flatMap(({ subscribe }) => subscribe)]),
   }
 }
 
-/** What answers to a client of these roles are addressed to; a node that provisions is known by its other roles. */
+/**
+ * Returns the roles in the inbox of a client. A node that also provisions is named by its other
+ * roles.
+ */
 function inboxOf(roles: readonly AccountRole[]): string {
   const nodes = accountRoles.filter((role) => roles.includes(role) && role !== 'provision')
   return nodes.length === 0 ? 'provision' : nodes.join('-')
 }
 
-/** Seconds within which a request may be answered: longer than a request waits at most (`BATON_DEADLINE`). */
+/**
+ * Seconds within which a request may be answered: longer than the longest request deadline
+ * (`BATON_DEADLINE`).
+ */
 export const ANSWER_SECONDS = 130
 
-/** The block `permissions` of a user, in the form of a nats-server configuration file. */
+/** Returns the `permissions` block of a user for a nats-server configuration file. */
 export function configurationOf({ publish, subscribe }: Permissions): string {
   const list = (all: readonly string[]) =>
     all.map((one) => `      ${JSON.stringify(one)}`).join('\n')

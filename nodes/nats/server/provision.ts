@@ -1,6 +1,7 @@
 /**
- * The streams and buckets, created when absent and otherwise left as they are. How many partitions and shards there are is
- * decided once, when the installation is created: ids are placed by these numbers.
+ * Creates missing streams and buckets, and raises the replicas of existing ones. The numbers of
+ * partitions and shards are fixed when the installation is created, because they determine where
+ * each id is stored.
  */
 import {
   DiscardPolicy,
@@ -20,7 +21,7 @@ import { codeOf, codes, forbidden, sentence } from '../failures.ts'
 import type { Namespace } from './namespace.ts'
 import { createRegistry } from '../journal/registry.ts'
 
-/** What is fixed at creation; `replicas` may be raised later. */
+/** Sizes that are fixed when the installation is created; only `replicas` may be raised later. */
 export interface Layout {
   readonly partitions: number
   readonly shards: number
@@ -28,12 +29,16 @@ export interface Layout {
 }
 type Configured = Partial<StreamConfig> & { readonly name: string }
 
-/** Duplicates are recognised for this long; a helper only, the actors remember their commands. */
+/**
+ * Duplicate window of the streams. It is only an extra safeguard: the actors remember their
+ * commands.
+ */
 const DUPLICATES = nanos(120_000)
 
 /**
- * How a stream on disk is compressed. Replicated ones are not: a replica of nats-server 2.15.1 that is killed cuts its log back
- * to the last applied entry when it starts, fails at a compressed block ("s2: corrupt input"), and never catches up.
+ * Returns the compression of a stream on disk. Replicated streams are not compressed: when a
+ * replica of nats-server 2.15.1 restarts after a kill, it truncates its log to the last applied
+ * entry, fails at a compressed block ("s2: corrupt input") and never catches up.
  */
 const compressionOf = (replicas: number): StoreCompression =>
   replicas > 1 ? StoreCompression.None : StoreCompression.S2
@@ -54,8 +59,10 @@ const journalConfig = (space: Namespace, partition: number, replicas: number): C
   allow_direct: false,
 })
 /**
- * A bucket as KV clients know it, with one value per key. Reads go to the leader (`allow_direct: false`).
- * @param first first revision; a bucket in memory comes back empty, and must not give out a revision twice.
+ * Returns the configuration of a KV bucket with one value per key. Reads go to the leader
+ * (`allow_direct: false`).
+ * @param first first revision; a bucket in memory is empty after a restart and must not reuse a
+ * revision.
  */
 const bucketConfig = (
   bucket: string,
@@ -82,9 +89,10 @@ const bucketConfig = (
 })
 
 /**
- * Snapshots are a cache: their stream loses its newest part as a whole, checkpoint included, so they need not be on disk
- * before they are acknowledged. One server can be told so (measured with fsync: 500 against 12,900 writes/s on a busy
- * disk); a replicated stream cannot.
+ * Returns the configuration of a snapshot bucket. Snapshots are a cache: a crash loses the newest
+ * part of their stream as a whole, checkpoint included, so they need not be on disk before they are
+ * acknowledged. A single server supports this mode (measured on a busy disk: 12,900 writes/s,
+ * against 500 with fsync); a replicated stream does not.
  */
 const stateConfig = (space: Namespace, partition: number, replicas: number): Configured => ({
   ...bucketConfig(space.bucket(names.state(partition)), StorageType.File, replicas),
@@ -92,8 +100,9 @@ const stateConfig = (space: Namespace, partition: number, replicas: number): Con
 })
 
 /**
- * Create a stream when it is absent; raise its replicas and switch its compression when they differ. What is stored stays as
- * it is: compression holds for blocks that are filled from then on. Safe to run in many processes at once.
+ * Creates a stream when it is absent; raises its replicas and switches its compression when they
+ * differ. Stored blocks keep their compression; the new setting applies to blocks filled from then
+ * on. Safe to run in many processes at once.
  */
 async function ensureStream({ manager, log }: Nats, config: Configured): Promise<void> {
   const found = await manager.streams.info(config.name).catch((error: unknown) => {
@@ -113,25 +122,33 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   }
   if (replicas === before && wanted.compression === compression) return
   if (replicas > before && found.config.persist_mode === PersistMode.Async) {
-    // A replicated stream cannot write lazily, and the mode cannot change; what it holds is a cache.
+    // A replicated stream cannot use asynchronous persistence, and the mode cannot change. Such a
+    // stream holds only a cache, so it is recreated.
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
   log.info({ stream: config.name, replicas, compression: wanted.compression }, 'stream updated')
 }
 
-/** The bucket of leases, which is kept in memory: it is gone after a restart of all servers, and made again. */
+/**
+ * Creates the lease bucket when it is absent. It is in memory, so a restart of all servers deletes
+ * it.
+ */
 export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
   ensureStream(
     nats,
     bucketConfig(nats.space.bucket(names.cluster), StorageType.Memory, replicas, Date.now()),
   )
 
-/** Milliseconds that a node waits for each thing while the servers elect. */
+/** Milliseconds that a node waits for each stream or bucket during a leader election. */
 const WITHIN = 60_000
-/** The same for a command that somebody waits for. */
+/** The same limit for commands that a user waits for. */
 export const ELECTING = 30_000
-/** Do something again while the servers elect a leader or lack peers. @param within milliseconds; then a Fault says what to check. */
+/**
+ * Retries an operation while the servers elect a leader or lack peers.
+ * @param what name of the stream or record, for messages.
+ * @param within milliseconds after which a StartFault says what to check.
+ */
 export async function patiently<T>(
   nats: Pick<Nats, 'log'>,
   what: string,
@@ -166,9 +183,15 @@ export async function patiently<T>(
   }
 }
 
-/** Key of the installation's bucket that stands for a restore under way: nothing must start on half of the streams. */
+/**
+ * Key of the config bucket that marks a restore in progress: no node may start on a partial set of
+ * streams.
+ */
 export const RESTORING = 'restoring'
-/** The bucket of the installation's records; made when absent. @throws StartFault when the servers do not provide it in time. */
+/**
+ * Creates the bucket of the installation's records when it is absent.
+ * @throws StartFault when the servers do not provide it in time.
+ */
 export const ensureConfig = (nats: Nats, replicas: number, within: number): Promise<void> =>
   patiently(
     nats,
@@ -178,7 +201,7 @@ export const ensureConfig = (nats: Nats, replicas: number, within: number): Prom
     within,
   )
 
-/** Store the layout, or compare it with the stored one. */
+/** Stores the layout, or compares it with the stored one and raises the stored replicas. */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
   if (await registry.get(RESTORING))
@@ -212,9 +235,10 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
 }
 
 /**
- * A journal of an installation that exists is never created again: nats-server leaves out a stream that it cannot read, and an
- * empty one in its place would be taken for the truth.
- * @throws StartFault when one is missing.
+ * Checks that an existing installation has all its journals. A missing journal is never recreated:
+ * nats-server omits a stream that it cannot read, and an empty journal would be taken for the real
+ * one.
+ * @throws StartFault when a journal is missing.
  */
 async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   if (!(await createRegistry(nats, names.config).get('installation'))) return
@@ -226,7 +250,10 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
       )
   }
 }
-/** Looks at a stream that is not found, half a second apart: a server that has just joined or restored may not know it yet. */
+/**
+ * Checks, half a second apart, before a stream counts as missing: a server that has just joined or
+ * restored may not list it yet.
+ */
 const LOOKS = 8
 async function isMissing(nats: Nats, stream: string, looks: number): Promise<boolean> {
   for (let look = 1; ; look++) {
@@ -242,9 +269,10 @@ async function isMissing(nats: Nats, stream: string, looks: number): Promise<boo
 }
 
 /**
- * Make sure that everything exists.
- * @param within milliseconds to wait for each thing while the servers elect; 60 s by default.
- * @throws StartFault when the layout differs from the stored one, or the servers do not provide in time.
+ * Makes sure that all streams and buckets of the installation exist.
+ * @param within milliseconds to wait for each during a leader election; 60 s by default.
+ * @throws StartFault when the layout differs from the stored one, a journal is missing, or the
+ * servers do not provide a stream in time.
  */
 export async function provision(nats: Nats, layout: Layout, within = WITHIN): Promise<void> {
   const { partitions, replicas } = layout

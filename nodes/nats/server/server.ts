@@ -1,7 +1,7 @@
 /**
- * The embedded NATS server: a child process that keeps its data in one folder and serves those only who
- * hold its credential (identity.ts). It runs in a process group of its own, so
- * that Ctrl-C reaches the service first and the service decides when its server stops.
+ * The embedded NATS server: a child process that stores its data in one folder and accepts only
+ * clients that hold its credential (identity.ts). It runs in its own process group, so that Ctrl-C
+ * reaches the service first and the service decides when its server stops.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -15,30 +15,39 @@ import { claimFolder, clearFolder, unclaimFolder } from '../journal/claim.ts'
 import { createIdentity, keepSeed, seedFile, type Identity } from './identity.ts'
 
 export interface ServerOptions {
-  /** Path of nats-server. */
+  /** Path of the nats-server binary. */
   readonly binary: string
-  /** Folder of the configuration and the store; made when absent, used again when present. */
+  /** Folder of the configuration and the store; created when absent, reused when present. */
   readonly data: string
-  /** 0: any free port. */
+  /** Port for clients; 0 selects any free port. */
   readonly port: number
-  /** `always`, or how long acknowledged data may stay unwritten, such as `2m`. */
+  /**
+   * When the server syncs to disk: `always`, or the longest time that acknowledged data may stay
+   * unsynced, such as `2m`.
+   */
   readonly sync: string
   readonly host?: string
-  /** The credential that clients and the other servers of its cluster show; a new one when absent. */
+  /** Credential of the clients and of the other servers in the cluster; created when absent. */
   readonly identity?: Identity
-  /** Who may connect, as configuration of nats-server in place of the one user of the identity: for tests of other accounts. */
+  /**
+   * A nats-server `authorization` block that replaces the single user of the identity: for tests of
+   * other accounts.
+   */
   readonly authorization?: string
   /** Name of the server, unique in its cluster. */
   readonly name?: string
-  /** Join a cluster: its name, the own port for routes, and the addresses `host:port` of the others. */
+  /**
+   * The cluster to join: its name, this server's port for routes, and the addresses `host:port` of
+   * the other servers.
+   */
   readonly cluster?: {
     readonly name: string
     readonly port: number
     readonly routes: readonly string[]
   }
-  /** Told what the server warns about. */
+  /** Receives each warning and error line of the server's log. */
   readonly warn?: (line: string) => void
-  /** Told when the server ends without having been stopped. */
+  /** Called when the server ends without having been stopped. */
   readonly unexpected?: (reason: string) => void
 }
 interface Ended {
@@ -47,15 +56,18 @@ interface Ended {
 }
 export interface Server {
   readonly url: string
-  /** How this process reaches it. */
+  /** Address and credential with which this process connects to the server. */
   readonly access: Access
-  /** Settings of a node process of the same user that is to reach it; the credential is in a file. */
+  /**
+   * Environment variables with which a node process of the same user connects to the server; the
+   * credential is in a file.
+   */
   readonly settings: { readonly BATON_NATS: string; readonly BATON_NATS_NKEY: string }
   readonly port: number
   readonly pid: number
-  /** End it orderly; after ten seconds, hard. Resolves when it has ended. */
+  /** Stops the server gracefully and kills it after ten seconds. Resolves when it has ended. */
   stop(): Promise<void>
-  /** Send a signal: for tests of failure. */
+  /** Sends a signal to the server: for failure tests. */
   kill(signal: NodeJS.Signals): void
   readonly exited: Promise<Ended>
 }
@@ -63,7 +75,7 @@ export interface Server {
 const READY_WITHIN = 60_000
 const STOP_WITHIN = 10_000
 
-/** A port that is free now. */
+/** Returns a TCP port that is free now. */
 export const freePort = (host = '127.0.0.1'): Promise<number> =>
   new Promise((done, failed) => {
     const probe = createServer().once('error', failed)
@@ -77,7 +89,7 @@ const text = (value: string): string => JSON.stringify(value)
 
 const ROUTE_USER = 'baton'
 
-/** The configuration: `nats.conf` of the project with its names filled in. */
+/** Returns the server's configuration: the project's `nats.conf` with its variables filled in. */
 function configuration(
   options: ServerOptions,
   { public_key, route_password }: Identity,
@@ -112,7 +124,10 @@ function configuration(
   return `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n  port: ${cluster.port}\n  ${login}\n  routes: [${routes}]\n}\n`
 }
 
-/** Resolves when the server says that it is ready; rejects with its last words when it ends before, or takes too long. */
+/**
+ * Resolves when the server logs that it is ready. Rejects with its last log lines when it ends
+ * earlier or takes too long.
+ */
 const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<void> =>
   new Promise((ready, failed) => {
     const last: string[] = []
@@ -156,7 +171,7 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
   })
 
 /**
- * Start a server and wait until it answers.
+ * Starts a server and waits until it is ready.
  * @throws StartFault when the folder is in use, the port is taken or the server does not start.
  */
 export async function startServer(given: ServerOptions): Promise<Server> {

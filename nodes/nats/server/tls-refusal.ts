@@ -1,7 +1,8 @@
 /**
- * Why a server ended a TLS connection just after it was made. With TLS 1.3 a client may take the handshake for complete before
- * the server has judged its certificate; the refusal follows as an alert (RFC 8446, appendix D.3), which the client library drops
- * and reports as a timeout. This makes the connection once more and listens for the alert. It sends no credentials.
+ * Finds out why a server ended a TLS connection just after the handshake. With TLS 1.3 a client may
+ * consider the handshake complete before the server has checked its certificate. The rejection
+ * follows as an alert (RFC 8446, appendix D.3), which the client library drops and reports as a
+ * timeout. This module connects once more and listens for the alert. It sends no credentials.
  */
 import { readFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
@@ -12,7 +13,10 @@ import type { Access } from './access.ts'
 const ALERT_WITHIN = 500
 const DEFAULT_PORT = 4222
 
-/** The alert of the first of the servers that sends one; undefined when none does in time, or none asks for TLS. */
+/**
+ * Returns the alert of the first listed server that sends one; undefined when none sends one in
+ * time, or none offers TLS.
+ */
 export async function tlsRefusal(access: Access): Promise<Error | undefined> {
   const answers = await Promise.all(access.servers.map((server) => alertOf(server, access)))
   return answers.find((answer) => answer !== undefined)
@@ -35,7 +39,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
     const plain = connectTcp(Number(port) || DEFAULT_PORT, host)
     sockets.push(plain)
     plain.once('error', () => settle())
-    // A server that asks for TLS says so in its first line, before the handshake.
+    // A server that offers or requires TLS says so in its first line, before the handshake.
     plain.once('data', (line) => {
       if (!/"tls_(required|available)":true/.test(line.toString('latin1'))) return settle()
       try {
@@ -50,7 +54,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
         sockets.push(secured)
         secured.on('error', settle)
       } catch {
-        // A file that cannot be read is reported by the attempt to connect.
+        // The attempt to connect reports a file that cannot be read.
         settle()
       }
     })

@@ -1,12 +1,15 @@
-/** Versions of nats-server. Older ones lose acknowledged data or lack what the journal relies on. */
+/**
+ * Version checks of nats-server. Older versions lose acknowledged data or lack features that the
+ * journal relies on.
+ */
 
 /** The oldest nats-server that is accepted. */
 export const MINIMUM = '2.14.5'
 
-/** The first `1.2.3` in a text, or undefined. */
+/** Returns the first version such as `1.2.3` in a text, or undefined. */
 export const versionIn = (text: string): string | undefined => /(\d+)\.(\d+)\.(\d+)/.exec(text)?.[0]
 
-/** Order of two versions: negative when `a` is older. */
+/** Compares two versions: negative when `a` is older. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((text) =>
     text.split('.').map((part) => Number.parseInt(part, 10) || 0),
