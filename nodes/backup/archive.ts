@@ -1,6 +1,8 @@
 /**
- * Where a backup lies: a folder of files, or one tar file with the same files (IEEE Std 1003.1, pax/ustar). Written under another
- * name and renamed at the end, so that what bears the name is complete. Only its owner can read it: it holds secrets.
+ * The files of a backup: a folder, or one tar file with the same files (IEEE Std 1003.1,
+ * pax/ustar). A backup is written under a temporary name and renamed at the end, so that the final
+ * name always stands for a complete backup. Only its owner can read it, because it contains
+ * secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -8,16 +10,16 @@ import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs
 import { dirname, join, resolve } from 'node:path'
 import { StartFault } from '../process/fault.ts'
 
-/** A file that was written. */
+/** Size and checksum of a written file. */
 export interface Written {
   readonly bytes: number
   readonly sha256: string
 }
 export interface ArchiveWriter {
   add(name: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Written>
-  /** Everything is there: give it its name. */
+  /** Completes the backup and gives it its final name. */
   finish(): Promise<void>
-  /** Leave nothing behind. */
+  /** Deletes the partial backup. */
   abandon(): Promise<void>
 }
 export interface ArchiveReader {
@@ -29,7 +31,7 @@ const BLOCK = 512
 const text = (value: string, length: number): Buffer => Buffer.concat([Buffer.from(value)], length)
 const octal = (value: number, length: number): Buffer =>
   text(`${value.toString(8).padStart(length - 1, '0')}\0`, length)
-/** Sizes beyond 8 GiB are binary, as GNU tar writes them. */
+/** Encodes a file size. Sizes of 8 GiB and more are binary, as GNU tar writes them. */
 const sizeField = (size: number): Buffer => {
   if (size < 8 ** 11) return octal(size, 12)
   const field = Buffer.alloc(12)
@@ -63,7 +65,7 @@ function header(name: string, size: number): Buffer {
 }
 const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK
 
-/** Write all of a content at a place of a file. */
+/** Writes a content to a file from a byte offset on. */
 async function pour(
   file: FileHandle,
   at: number,
@@ -80,7 +82,11 @@ async function pour(
   return { bytes, sha256: hash.digest('hex') }
 }
 
-/** Begin a backup at a place that must be free: a path that ends with `.tar` is one file, any other a folder. @throws StartFault when it is not free. */
+/**
+ * Starts a backup at a path that must not exist, or be an empty folder. A path that ends with
+ * `.tar` becomes one file, any other a folder.
+ * @throws StartFault when the path is in use.
+ */
 export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const path = resolve(place)
   const partial = `${path}.partial`
@@ -132,7 +138,10 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
   }
 }
 
-/** Open a backup. @throws StartFault when there is none at this place. */
+/**
+ * Opens a backup.
+ * @throws StartFault when the path has no backup, or a damaged one.
+ */
 export async function readArchive(place: string): Promise<ArchiveReader> {
   const path = resolve(place)
   const found = await stat(path).catch(() => undefined)
@@ -153,7 +162,7 @@ export async function readArchive(place: string): Promise<ArchiveReader> {
   }
 }
 
-/** Where the files of a tar file lie. */
+/** Returns the byte offset and size of each file in a tar file. */
 async function contents(
   path: string,
   length: number,

@@ -1,10 +1,13 @@
 /**
- * Taking a backup of a system that runs.
+ * Takes a backup of a running system.
  *
  * Invariants:
- * B1. What was acknowledged before the backup began is in it; each journal in it is a prefix of the journal.
- * B2. Large values are copied after the journals: whatever an envelope refers to is there.
- * B3. What is derived is left out: snapshots, leases, views.
+ * B1. The backup contains everything that was acknowledged before it began. Each journal in it is a
+ *     prefix of the original journal.
+ * B2. Large values are copied after the journals, so the backup contains every value to which an
+ *     envelope refers.
+ * B3. The streams of derived data are left out: snapshots, leases, views. A restore deletes large
+ *     snapshots, which share the object store with other values.
  */
 import { names } from '../../protocol/subjects.ts'
 import { StartFault } from '../process/fault.ts'
@@ -20,16 +23,24 @@ import { writeArchive, type ArchiveWriter } from './archive.ts'
 import { crosses } from './crossing.ts'
 import { MANIFEST, type Manifest, type StreamCopy } from './manifest.ts'
 
-/** Told what happens: a part begins (with about so many bytes, 0 when unknown), bytes of it passed, it ended. */
+/**
+ * Receives the progress of each part: `begin` with its approximate size in bytes (0 when unknown),
+ * `moved` for bytes that were processed, and `end`.
+ */
 export interface Progress {
   begin(what: string, about: number): void
   moved(bytes: number): void
   end(summary: string): void
 }
-/** Copies of all journals, at most, until they agree. */
+/**
+ * Maximum number of attempts to copy all journals until the copies are consistent with each other.
+ */
 const ATTEMPTS = 5
 
-/** Take a backup. @throws StartFault saying what to do when there is nothing to back up, or a stream cannot be copied. */
+/**
+ * Takes a backup.
+ * @throws StartFault with advice when there is nothing to back up, or a stream cannot be copied.
+ */
 export async function takeBackup(nats: Nats, to: string, progress: Progress): Promise<Manifest> {
   const registry = createRegistry(nats, names.config)
   const list = () =>
@@ -75,7 +86,10 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
   }
 }
 
-/** One copy of everything; undefined when the copies of the partitions do not agree. */
+/**
+ * Copies everything once; returns undefined when the copies of the partitions are inconsistent with
+ * each other.
+ */
 async function copy(
   nats: Nats,
   archive: ArchiveWriter,
@@ -139,7 +153,7 @@ async function copyStream(
     )
   }
 }
-/** Hand chunks on, counting them. */
+/** Passes chunks on and reports their sizes. */
 async function* counted(
   chunks: AsyncIterable<Uint8Array>,
   progress: Progress,

@@ -1,6 +1,8 @@
 /**
- * Journals of several partitions are copied one after the other. An actor remembers the last effect it took from each shard; in
- * a copy, that effect must be there too, or its shard would use the same place again and be taken for a repeat.
+ * Detects inconsistent copies of journals, because the partitions are copied one after the other.
+ * An actor remembers the last effect that it applied from each shard. The copy of the source shard
+ * must contain this effect. Otherwise the restored shard would reuse the effect's position, and the
+ * actor would reject the new effect as a repeat.
  */
 import { decode } from '../host/memory/codec.ts'
 import type { Blobs, Journal } from '../host/ports.ts'
@@ -12,8 +14,9 @@ interface Copy {
 }
 
 /**
- * Whether one copy may hold the consequence of something that another copy lacks.
- * @param copies of each partition its last sequence before anything was copied, and the last one that its copy surely holds.
+ * Whether one copy may contain the consequence of an entry that another copy lacks.
+ * @param copies for each partition, its last sequence before any copy began, and the last sequence
+ * that its copy is certain to contain.
  */
 export async function crosses(
   journal: Journal,

@@ -1,4 +1,7 @@
-/** What a backup says about itself: what is in it, what it was taken from, and how to tell that it is whole. */
+/**
+ * The manifest of a backup: its contents, its source, and the checksums that show whether it is
+ * intact.
+ */
 import { createHash } from 'node:crypto'
 import { StartFault } from '../process/fault.ts'
 import type { Copied } from '../nats/journal/copy.ts'
@@ -17,13 +20,19 @@ export interface Manifest {
   readonly partitions: number
   readonly shards: number
   readonly replicas: number
-  /** What names began with on the NATS servers; absent: nothing. Stored messages carry it, so a restore needs the same. */
+  /**
+   * Prefix of names on the NATS servers; absent when there was none. Stored messages contain the
+   * prefix, so a restore needs the same one.
+   */
   readonly prefix?: string
   readonly streams: readonly StreamCopy[]
-  /** The records of the installation, which is a file of its own. */
+  /** The file with the records of the installation. */
   readonly installation: Written & { readonly file: string }
 }
-/** Name of the manifest in the archive: written last, so its presence says that the backup is complete. */
+/**
+ * Name of the manifest in the archive. It is written last, so its presence shows that the backup is
+ * complete.
+ */
 export const MANIFEST = 'manifest.json'
 
 const whole = async (content: AsyncIterable<Uint8Array>): Promise<Buffer> => {
@@ -31,11 +40,14 @@ const whole = async (content: AsyncIterable<Uint8Array>): Promise<Buffer> => {
   for await (const chunk of content) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
-/** The text of a file of the archive. */
+/** Returns the text of a file in the archive. */
 export const textOf = async (archive: ArchiveReader, name: string): Promise<string> =>
   (await whole(archive.read(name))).toString()
 
-/** The manifest. @throws StartFault when there is none, or a newer release wrote it. */
+/**
+ * Reads the manifest.
+ * @throws StartFault when there is none, or it has the format of another release.
+ */
 export async function readManifest(archive: ArchiveReader, place: string): Promise<Manifest> {
   if (!archive.names.includes(MANIFEST))
     throw new StartFault(
@@ -49,7 +61,11 @@ export async function readManifest(archive: ArchiveReader, place: string): Promi
   return manifest
 }
 
-/** Read every file and compare it with the manifest. @param seen told of bytes read. @throws StartFault naming the first file that differs. */
+/**
+ * Reads every file and compares it with the manifest.
+ * @param seen receives the size in bytes of each chunk read.
+ * @throws StartFault that names the first file that differs.
+ */
 export async function verify(
   archive: ArchiveReader,
   { streams, installation }: Manifest,

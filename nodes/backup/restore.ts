@@ -1,11 +1,12 @@
 /**
- * Restoring a backup into NATS servers that hold nothing of Baton.
+ * Restores a backup into NATS servers that contain no data of Baton.
  *
  * Invariants:
- * R1. Nothing is written before the whole backup was read and compared with its manifest.
- * R2. Until everything is back, a mark in the installation's bucket keeps nodes from starting; the records that make an
- *     installation come last.
- * R3. Sequences stay what they were, so cursors that clients hold, and effects that actors remember, mean the same.
+ * R1. Nothing is written before the whole backup has been read and compared with its manifest.
+ * R2. Until the restore is complete, a mark in the installation's bucket keeps nodes from starting.
+ *     The records that define the installation are written last.
+ * R3. Sequences stay unchanged, so cursors held by clients and effects remembered by actors remain
+ *     valid.
  */
 import { names } from '../../protocol/subjects.ts'
 import { StartFault } from '../process/fault.ts'
@@ -26,13 +27,16 @@ import type { Progress } from './backup.ts'
 import { readManifest, textOf, verify, type Manifest, type StreamCopy } from './manifest.ts'
 
 export interface RestoreOptions {
-  /** Copies that the servers keep; as many as in the backed up system when absent. */
+  /** Number of replicas on the servers; when absent, as many as in the backed-up system. */
   readonly replicas: number | undefined
-  /** Clear what a restore that was broken off has left. */
+  /** Whether to delete the leftovers of an interrupted restore first. */
   readonly again: boolean
 }
 
-/** Restore a backup. Resolves when every replica has everything. @throws StartFault saying what to do. */
+/**
+ * Restores a backup. Resolves when every replica has all the data.
+ * @throws StartFault that says what to do.
+ */
 export async function restoreBackup(
   nats: Nats,
   from: string,
@@ -55,7 +59,7 @@ export async function restoreBackup(
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
 
-  // Servers that have only just been started still elect.
+  // Servers that have just started may still be electing a leader.
   await patiently(nats, 'A restore', () => empty(nats, again), ELECTING)
   await ensureConfig(nats, copies, ELECTING)
   await patiently(nats, 'A restore', () => mark(registry, new Date().toISOString()), ELECTING)
@@ -95,15 +99,18 @@ export async function restoreBackup(
   return { ...manifest, replicas: copies, root_hash: root_hash ?? '' }
 }
 
-/** Say that this restore is under way, unless another one is. */
+/** Marks a restore as in progress; throws when another restore is in progress. */
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
-  // It may be the mark of an attempt whose answer was lost.
+  // The mark may come from an earlier attempt of this restore whose answer was lost.
   if ((await registry.get(RESTORING))?.value !== began)
     throw new StartFault('Another restore into these NATS servers is under way.')
 }
 
-/** Make sure that nothing of Baton is here. */
+/**
+ * Makes sure that the servers contain no data of Baton. With `again`, it deletes the leftovers of
+ * an interrupted restore.
+ */
 async function empty(nats: Nats, again: boolean): Promise<void> {
   const found = await baseStreams(nats)
   if (found.length === 0) return
@@ -125,17 +132,23 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
     throw new StartFault(
       `A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`,
     )
-  // The mark goes last: until then this can be broken off again.
+  // The mark is deleted last, so that an interrupted deletion can be repeated.
   for (const name of found.filter((stream) => stream !== `KV_${names.config}`))
     await deleteStream(nats, name)
   await deleteStream(nats, `KV_${names.config}`)
 }
 
-/** The first sequence; of a stream that holds nothing the next one, which servers tell as 0 before anything was ever stored. */
+/**
+ * Returns the first sequence. For an empty stream this is the next sequence, because servers report
+ * 0 if nothing was ever stored.
+ */
 const firstOf = ({ messages, first_seq, last_seq }: StreamCopy['state']): number =>
   messages === 0 ? last_seq + 1 : first_seq
 
-/** A snapshot may hold a little more than its manifest says, never less. */
+/**
+ * Compares a restored stream with the manifest. A snapshot may contain slightly more than the
+ * manifest says, but never less.
+ */
 function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): void {
   if (
     firstOf(restored) === firstOf(state) &&
