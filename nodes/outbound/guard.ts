@@ -1,35 +1,42 @@
 /**
- * Which addresses the service connects to on behalf of its users: public ones, and those that the operator allows. Everything
- * else (this machine, private networks, link-local, what merely wraps one of these) is refused, so that nobody reaches through
- * the service what only the service can reach.
+ * Decides which addresses the service connects to on behalf of its users: public ones, and those
+ * that the operator allows. All others are rejected (this machine, private networks, link-local
+ * addresses, and addresses that embed one of these), so that users cannot reach internal systems
+ * through the service.
  *
  * Invariants:
- * G1. A name counts as all of its addresses: one that is refused refuses the name.
- * G2. What was checked is what is connected to: the addresses go to the connection, which asks nobody again.
+ * G1. A name stands for all of its addresses: one rejected address rejects the name.
+ * G2. The connection uses the checked addresses and does not resolve the name again.
  */
 import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
-/** An address to connect to. */
+/** A checked address to connect to. */
 export interface Resolved {
   readonly address: string
   readonly family: 4 | 6
-  /** The operator allows it by name. */
+  /** Set when the address is in a network that the operator allows. */
   readonly allowed?: true
 }
-/** The host of a request is none that may be connected to. */
+/** The service may not connect to the host of a request. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
-/** Finds all addresses of a name. */
+/** Returns all addresses of a name. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 export interface Guard {
-  /** The addresses of a host as a URL spells it. Throws AddressRefused, or what looking up the name throws. */
+  /**
+   * Returns the addresses of a host as it appears in a URL. Throws AddressRefused, or the error of
+   * the name lookup.
+   */
   check(host: string): Promise<readonly Resolved[]>
 }
 
-/** An address in its plainest form: IPv4 inside IPv6 counts as what it stands for. Undefined: no address. */
+/**
+ * Parses an address; an IPv4-mapped IPv6 address becomes the IPv4 address. Undefined when the text
+ * is not an address.
+ */
 function plain(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined
   const address = ipaddr.parse(text)
@@ -38,15 +45,18 @@ function plain(text: string): Address | undefined {
     : address
 }
 
-/** What is wrong with a list of networks, as a sentence; undefined: nothing. */
+/**
+ * Checks one entry of a list of networks. Returns the error as the end of a sentence; undefined
+ * when the entry is valid.
+ */
 export const wrongNetwork = (text: string): string | undefined =>
-  // Shortened IPv4 means something else to everybody.
+  // Programs interpret shortened IPv4 addresses differently.
   (ipaddr.isValidCIDR(text) || ipaddr.isValid(text)) &&
   (text.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(text.split('/')[0] ?? ''))
     ? undefined
     : 'must be networks such as 10.0.0.0/8 or fd00::/8, or addresses, comma-separated'
 
-/** Networks as they can be matched. */
+/** Parses networks into pairs of address and prefix length. */
 function networksOf(texts: readonly string[]): readonly (readonly [Address, number])[] {
   return texts.map((text) => {
     if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text)
@@ -60,7 +70,9 @@ const resolveAll: Resolve = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address)
 
 /**
- * A guard. @param allowed networks of the operator's own that may be reached as well. @param resolve for tests; the system's by default.
+ * Creates a guard.
+ * @param allowed networks of the operator that may be reached in addition to public addresses.
+ * @param resolve resolver for tests; the system's by default.
  */
 export function createGuard(allowed: readonly string[], resolve: Resolve = resolveAll): Guard {
   const networks = networksOf(allowed)
@@ -68,13 +80,15 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
     networks.some(
       ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
     )
-  // Of IPv6 only 2000::/3 is given out for general use (RFC 4291 with the IANA registry); what lies outside wraps or reserves something.
+  // Only 2000::/3 of IPv6 is assigned for general use (RFC 4291 and the IANA registry); other
+  // ranges are reserved or embed other addresses.
   const isPublic = (address: Address): boolean =>
     address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global))
   const checked = (host: string, text: string): Resolved => {
     const address = plain(text)
     if (!address || (!isPublic(address) && !isAllowed(address)))
-      // What a name resolves to is not repeated: callers would learn of hosts that only the service can look up.
+      // The error omits the resolved address: callers could otherwise learn about hosts that only
+      // the service can look up.
       throw new AddressRefused(
         host === text
           ? `${host} is not a public address`

@@ -1,6 +1,7 @@
 /**
- * Sending something to an address that a user named: guarded, bounded in time and size, and without following redirects.
- * Boundary: knows HTTP and the guard; what an answer means is the caller's business.
+ * Sends a POST request to an address that a user configured: checked by the guard, limited in time
+ * and size, and without following redirects. This module handles only HTTP and the guard; the
+ * caller interprets the answer.
  */
 import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -12,38 +13,38 @@ export interface Sending {
   readonly url: string
   /** Accepted schemes, with their colons. */
   readonly schemes: readonly ('https:' | 'http:')[]
-  /** http:// is accepted as well for addresses that the operator allows. */
+  /** Also accepts http:// for addresses that the operator allows. */
   readonly plain?: true
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   /** Milliseconds for the whole exchange. */
   readonly timeout: number
-  /** Bytes of an answer's body at most. */
+  /** Maximum size of the answer's body in bytes. */
   readonly most: number
-  /** A longer answer is cut off there; otherwise it is a failure. */
+  /** Truncates a longer answer; without this option, a longer answer is a failure. */
   readonly cut?: true
   readonly signal: AbortSignal
 }
 export interface Received {
   readonly status: number
   readonly content_type: string
-  /** Seconds the receiver asks for, or a date. */
+  /** The receiver's `Retry-After` header: seconds or a date. */
   readonly retry_after?: string
   readonly body: Buffer
 }
 /**
- * Why nothing useful came back. `refused`: the address may not be used; `too_large`: the answer; `stopped`: by the signal;
- * `timeout` and `network` may pass.
+ * Why a request failed. `refused`: the address may not be used. `too_large`: the answer exceeds the
+ * limit. `stopped`: the signal was aborted. `timeout` and `network` may be temporary.
  */
 export interface Failed {
   readonly failed: 'refused' | 'too_large' | 'stopped' | 'timeout' | 'network'
   readonly message: string
 }
-/** Sends. It never throws. */
+/** Sends a request. Failures are returned, never thrown. */
 export type Post = (sending: Sending) => Promise<Received | Failed>
 
 const failure = (failed: Failed['failed'], message: string): Failed => ({ failed, message })
-/** A lookup that gives what was checked, whoever asks for which form. */
+/** Returns a lookup function that always yields the checked addresses. */
 const pinned =
   (addresses: readonly Resolved[]): LookupFunction =>
   (_, options, found) => {
@@ -56,7 +57,7 @@ const pinned =
     else found(null, first.address, first.family)
   }
 
-/** A sender behind a guard. */
+/** Creates a sender that checks addresses with a guard. */
 export const createPost =
   (guard: Guard): Post =>
   async (sending) => {
@@ -125,7 +126,7 @@ function exchange(
         answer.destroy()
       })
       answer.on('error', reject)
-      // Without `end` before it, the connection was lost in the middle of the answer.
+      // A close without a preceding `end` means that the connection was lost during the answer.
       answer.on('close', () =>
         reject(new Error('the connection ended in the middle of the answer')),
       )

@@ -1,15 +1,16 @@
 /**
- * Signatures of deliveries: one scheme for whatever the service sends. What is signed is `v1`, the delivery id, the time and
- * the raw body, joined by dots; the key is the 32 bytes behind the receiver's secret. Receivers refuse times that are more
- * than 300 s away, so that every attempt is signed anew.
+ * Signatures of deliveries: one scheme for everything that the service sends. The signed text is
+ * `v1`, the delivery id, the time and the raw body, joined by dots. The key is the 32 bytes encoded
+ * in the receiver's secret. Receivers reject times that are more than 300 s off, so every attempt
+ * is signed anew.
  */
 import { createHmac } from 'node:crypto'
 
 interface Signing {
-  /** Header brand. */
+  /** Product name in the names of the headers, as in `X-<brand>-Signature`. */
   readonly brand: string
   readonly key: Uint8Array
-  /** Stays the same over all attempts. */
+  /** Identifies the delivery; the same for all attempts. */
   readonly delivery_id: string
   /** Unix milliseconds of the attempt. */
   readonly at: number
@@ -18,7 +19,7 @@ interface Signing {
   readonly secret_version: number
 }
 
-/** The headers that a signed delivery carries. */
+/** Returns the headers of a signed delivery. */
 export function signed({
   brand,
   key,

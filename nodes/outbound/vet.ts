@@ -1,10 +1,15 @@
-/** Whether an address could be sent to, said when it is configured. What matters is checked again whenever something is sent. */
+/**
+ * Checks an address when it is configured. The address is checked again before every request to it.
+ */
 import { AddressRefused, type Guard } from './guard.ts'
 
-/** Milliseconds for looking up a name; an answer that comes later is not waited for. */
+/** Milliseconds to wait for a name lookup; a later result is ignored. */
 const LOOKUP_TIMEOUT_MS = 3000
 
-/** A check of addresses: what is wrong with one, as the end of a sentence; undefined: nothing that is known now. */
+/**
+ * Creates a check of URLs. It returns what is wrong with a URL, as the end of a sentence; undefined
+ * when no problem is known.
+ */
 export const createVet =
   (guard: Guard) =>
   async (url: string): Promise<string | undefined> => {
