@@ -1,4 +1,7 @@
-/** `baton backup` and `baton restore`: against named NATS servers, or the one that runs, or can run, in the data folder. */
+/**
+ * `baton backup` and `baton restore`: use the given NATS servers, or the server that runs, or can
+ * be started, in the data folder.
+ */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -37,7 +40,10 @@ const settings = ({ nats, data }: Given, replicas?: string): Config => {
   )
 }
 
-/** Do something with the NATS servers that are meant; a server that had to be started for it is stopped afterwards. */
+/**
+ * Runs a task on the configured NATS servers. A server that was started for the task is stopped
+ * afterwards.
+ */
 async function connected(
   config: Config,
   mayBeNew: boolean,
@@ -86,7 +92,9 @@ const size = (bytes: number): string =>
     : bytes < 1e9
       ? `${(bytes / 1e6).toFixed(1)} MB`
       : `${(bytes / 1e9).toFixed(2)} GB`
-/** Progress on standard error: a line that changes on a terminal, one line for each part elsewhere. */
+/**
+ * Shows progress on standard error: a line that changes on a terminal, one line per part elsewhere.
+ */
 function shown(): Progress {
   const live = process.stderr.isTTY === true
   let part = { what: '', about: 0, bytes: 0, told: 0 }
@@ -123,7 +131,8 @@ async function backup(given: BackupGiven): Promise<void> {
 async function restore(given: RestoreGiven): Promise<void> {
   const started = performance.now()
   const config = settings(given, given.replicas)
-  // One server can keep one copy only; a cluster keeps as many as before unless told.
+  // A single server stores only one replica. A cluster keeps the number of the backup unless
+  // another number is set.
   const told = given.replicas ?? (process.env['BATON_REPLICAS'] || undefined)
   const replicas = config.nats.length === 0 ? 1 : told === undefined ? undefined : config.replicas
   await connected(config, true, async (nats) => {
@@ -139,7 +148,10 @@ async function restore(given: RestoreGiven): Promise<void> {
   })
 }
 
-/** What becomes of the owner key: a backup has only its hash, and the data folder may hold the key of another system. */
+/**
+ * Returns a note on the owner key: a backup contains only its hash, and the data folder may contain
+ * the key of another system.
+ */
 function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })
   if (holds === 'the key') return `The owner key is the one in ${file}.\n`
@@ -148,7 +160,7 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
     : 'The owner key is not in a backup: use the one of the backed-up system.\n'
 }
 
-/** Add both commands to the program. */
+/** Adds both commands to the program. */
 export function addBackupCommands(program: Command): void {
   const place = (command: Command) =>
     command

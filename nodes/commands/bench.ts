@@ -1,4 +1,6 @@
-/** `baton bench [name]`: runs benchmarks, prints their tables and keeps them in `bench/RESULTS.md`. */
+/**
+ * `baton bench [name]`: runs benchmarks, prints their tables and stores them in `bench/RESULTS.md`.
+ */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -19,7 +21,10 @@ interface Benchmark {
   bench(terms: Terms): Promise<string>
 }
 
-/** Names with what they measure. Benchmarks are the files of `bench/` that say what they are about; helpers do not. Read as text, so that listing them loads nothing. */
+/**
+ * Returns the name of each benchmark with what it measures. Benchmarks are the files of `bench/`
+ * that export `about`. The files are read as text, so that listing them loads no module.
+ */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
   for (const file of readdirSync(folder)
@@ -40,7 +45,7 @@ interface Options {
   readonly note?: string
   readonly profile?: string
 }
-/** Run the named benchmark, or all. */
+/** Runs the named benchmark, or all of them. */
 export async function runBench(
   name: string | undefined,
   { times, quick = false, save, note, profile }: Options,
@@ -65,11 +70,11 @@ export async function runBench(
     process.stdout.write(`\n${table}\n\n${how}\n\n`)
     if (save) keep(one, `${how}\n\n${table}`, nats.version)
   }
-  // Connections to a server that is gone must not keep the program.
+  // Open connections to a stopped server must not keep the process alive.
   process.exit(0)
 }
 
-/** Replace the section of a benchmark in the results. */
+/** Replaces a benchmark's section in the results file. */
 function keep(name: string, text: string, nats: string): void {
   const file = join(folder, 'RESULTS.md')
   const [cpu] = cpus()

@@ -1,4 +1,7 @@
-/** `baton chaos --turns`: turns of agents with tools, during which shard nodes, gateways and executors are killed; then the question whether a promise was broken. */
+/**
+ * `baton chaos --turns`: runs turns of agents with tools while shard nodes, gateways and executors
+ * are killed, and then checks whether a guarantee was broken.
+ */
 import { fileURLToPath } from 'node:url'
 import { StartFault } from '../process/fault.ts'
 import { findServer } from '../nats/server/install.ts'
@@ -16,14 +19,17 @@ interface Turns {
     say: (line: string) => void
   }): Promise<{ violations: readonly unknown[] }>
 }
-/** Conversations that go on at once, turns of one, and turns for each strike. */
+/** Maximum number of concurrent sessions, turns per session, and turns per injected fault. */
 const SESSIONS = 32
 const TURNS_OF_ONE = 4
 const TURNS_PER_STRIKE = 15
-/** Seconds for which jobs are leased: short, so that what an executor had is soon made by another one. */
+/**
+ * Lease of a job in seconds: short, so that another executor soon takes over the jobs of a killed
+ * one.
+ */
 const LEASE = 6
 
-/** Run it; the process ends with 0 when every promise was kept. */
+/** Runs the chaos test and ends the process; the exit code is 0 when every guarantee was kept. */
 export async function runTurnChaos(turns: number, seed: number): Promise<void> {
   const say = (line: string) => void process.stdout.write(`${line}\n`)
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))

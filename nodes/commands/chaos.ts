@@ -1,7 +1,8 @@
 /**
- * `baton chaos`: a cluster on this machine, a load, and everything that can go wrong with processes and links; then the
- * question whether a promise was broken. Where it can, it runs inside namespaces of its own, which take every process with
- * them when they end. The folder of the run is removed here, whatever happens.
+ * `baton chaos`: runs a cluster on this machine under load, injects faults into processes and
+ * links, and then checks whether a guarantee was broken. Where possible it runs inside separate
+ * namespaces, which end all their processes when they end. This command deletes the folder of the
+ * run unless `--keep` is set.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -45,7 +46,7 @@ interface Given {
   readonly turns?: string
   readonly accounts?: true
 }
-/** In the environment of the process inside the namespaces: the folder of the run. */
+/** Environment variable of the process inside the namespaces: the folder of the run. */
 const INSIDE = 'BATON_CHAOS_FOLDER'
 
 const number = (name: string, text: string, low: number, high: number): number => {
@@ -58,7 +59,10 @@ const number = (name: string, text: string, low: number, high: number): number =
 }
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-/** Run it; the exit code says whether every promise was kept. @throws StartFault when it cannot begin. */
+/**
+ * Runs the chaos test; the exit code says whether every guarantee was kept.
+ * @throws StartFault when the test cannot start.
+ */
 export async function runChaosCommand(given: Given): Promise<void> {
   const seconds = number('seconds', given.seconds, 5, 86_400)
   const rate = number('rate', given.rate, 1, 100_000)
@@ -147,7 +151,7 @@ async function here({
   const end = () =>
     stop.abort(new StartFault('Chaos was stopped before its end; nothing is judged.'))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end)
-  // Whoever began this is gone, or passes on that it was told to stop.
+  // The process that started this one has ended, or forwards a stop signal.
   process.once('disconnect', end).once('message', end)
   const { bridged, loopback } = (await import(at('net.ts'))) as Nets
   const { runChaos } = (await import(at('run.ts'))) as Chaos

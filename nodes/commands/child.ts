@@ -1,6 +1,6 @@
 /**
- * A node of this program as a process of its own, for whoever runs several on one machine. Its output is this process's;
- * it says by a message that it serves.
+ * Runs a node of this program as a separate process, for callers that run several on one machine.
+ * The child writes to this process's output and sends a message when it is ready.
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,14 +8,14 @@ import { programOf, sourceOf } from '../boot/program.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const loader = import.meta.resolve('@oxc-node/core/register')
-/** Arguments of node that start this program; what it is told follows them. */
+/** Arguments of node that start this program; the program's own arguments follow them. */
 export const program = (): readonly string[] => programOf(root, loader)
-/** Arguments of node that run a file of TypeScript. */
+/** Arguments of node that run a TypeScript file. */
 export const source = (file: string): readonly string[] => sourceOf(file, loader)
 
 export interface Child {
   readonly pid: number
-  /** Resolves when it serves; rejects when it ends before. */
+  /** Resolves when the child is ready; rejects when it ends before that. */
   readonly ready: Promise<void>
   /** Resolves with the exit code, or the signal that ended it. */
   readonly exited: Promise<string>
@@ -23,8 +23,9 @@ export interface Child {
 }
 
 /**
- * Start a program of this checkout that sends a message when it is ready.
- * @param args of node. @param before a command that is to start it, such as one that enters a network namespace.
+ * Starts a program of this checkout that sends a message when it is ready.
+ * @param args arguments of node.
+ * @param before a command that starts the program, such as one that enters a network namespace.
  */
 export function startChild(
   name: string,
@@ -44,7 +45,8 @@ export function startChild(
   const ready = Promise.race([
     new Promise<void>((done) =>
       child.on('message', (message) => {
-        // Benchmarks answer with data of their own; a server names its NATS server before it is ready.
+        // A node reports its NATS server before it is ready. Every other message means ready,
+        // including the data that benchmarks send.
         if (typeof message !== 'object' || message === null || !('server' in message)) done()
       }),
     ),
@@ -54,7 +56,7 @@ export function startChild(
   return { pid: child.pid ?? 0, ready, exited, kill: (signal) => void child.kill(signal) }
 }
 
-/** Start `baton node` with these settings (names as in the environment). */
+/** Starts `baton node` with these settings, which are named as environment variables. */
 export const startNodeProcess = (
   name: string,
   settings: Readonly<Record<string, string>>,

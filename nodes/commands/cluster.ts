@@ -1,6 +1,7 @@
 /**
- * `baton cluster`: a whole installation on this machine's loopback: three NATS servers with three replicas, two gateways,
- * two shard nodes and one node for views and HTTP actions, each a process of its own. Whoever dies is started again, so that any of them can be
+ * `baton cluster`: a whole installation on this machine's loopback interface. It has three NATS
+ * servers with three replicas, two gateways, two shard nodes and one node for views and HTTP
+ * actions, each a separate process. A process that ends is restarted, so that any of them can be
  * killed to see that nothing is lost.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -20,7 +21,10 @@ interface Member {
   stop(): Promise<void>
 }
 
-/** The owner key all nodes are given: made at the first start, kept in the folder with mode 0600. */
+/**
+ * Returns the owner key of all nodes: created at the first start and stored in the folder with mode
+ * 0600.
+ */
 function ownerKey(folder: string, prefix: string): string {
   const file = join(folder, 'root.key')
   privateFolder(folder)
@@ -30,7 +34,7 @@ function ownerKey(folder: string, prefix: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
-/** Start everything and run until told to stop. Prints every process with its id. */
+/** Starts all processes and runs until a stop signal. Prints every process with its id. */
 export async function runCluster(config: Config): Promise<void> {
   const log = createLog({ level: config.log_level === 'info' ? 'warn' : config.log_level })
   const folder = join(config.data, 'cluster')

@@ -1,4 +1,7 @@
-/** `baton nats-permissions`: the permissions of a NATS user, for the configuration of nats-server. */
+/**
+ * `baton nats-permissions`: prints the permissions of a NATS user for the configuration of
+ * nats-server.
+ */
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { StartFault } from '../process/fault.ts'
@@ -16,7 +19,10 @@ interface Given {
   readonly natsDomain?: string
 }
 
-/** The roles that a text names. @throws StartFault naming one that does not exist. */
+/**
+ * Parses a list of roles.
+ * @throws StartFault that names an unknown role.
+ */
 function rolesOf(text: string): AccountRole[] {
   return text.split(',').map((word) => {
     const role = accountRoles.find((one) => one === word.trim())
@@ -50,7 +56,7 @@ function print({ roles, ...settings }: Given): void {
   )
 }
 
-/** Add the command to the program. */
+/** Adds the command to the program. */
 export function addPermissionsCommand(program: Command): void {
   program
     .command('nats-permissions')

@@ -1,4 +1,7 @@
-/** `baton simulate`: the engine in simulated worlds that go wrong, one per seed, until one fails or all have passed. A process for each core. */
+/**
+ * `baton simulate`: runs the engine in simulated environments with faults, one per seed, until all
+ * seeds have run or too many have failed. It uses one process per core by default.
+ */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
@@ -12,11 +15,11 @@ interface Report {
   readonly time: number
 }
 
-/** Seeds that a process is given at a time, and after how many it is told how far all are. */
+/** Number of seeds handed to a process at a time, and number of seeds between progress lines. */
 const PART = 50
 const TELL = 1000
 
-/** Run the seeds from a number on; the exit code says whether all passed. */
+/** Runs the seeds from a number on; the exit code says whether all passed. */
 export async function runSimulations({
   seeds,
   from,

@@ -1,4 +1,7 @@
-/** `baton start` and `baton node`: one process, with a NATS server beside it unless one is named. */
+/**
+ * `baton start` and `baton node`: run one process, with its own NATS server unless other servers
+ * are configured.
+ */
 import { setPriority } from 'node:os'
 import { accessSync, constants } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -16,10 +19,13 @@ import type { EmbeddedStore } from '../storage/watch.ts'
 import { ownerKeyFile } from '../storage/installation.ts'
 import { startNode, type RunningNode } from '../node.ts'
 
-/** What nats-server says when it could not write: it stores nothing in that stream until it is started again. */
+/**
+ * Matches what nats-server logs when a write fails: the affected stream stores nothing more until
+ * the server restarts.
+ */
 const FULL_DISK = /no space left on device|critical write error/i
 
-/** A NATS server that is started again when it dies, on the same port and store. */
+/** Runs a NATS server and restarts it on the same port and store when it ends unexpectedly. */
 async function keepServer(
   config: Config,
   log: Log,
@@ -31,7 +37,7 @@ async function keepServer(
     },
     (line) => process.stderr.write(`${line}\n`),
   )
-  // The same for every life of the server: the node comes back with it.
+  // Every restart uses the same identity, so that the node can reconnect.
   const identity = createIdentity()
   let stopped = false
   let frozen = false
@@ -51,7 +57,7 @@ async function keepServer(
       },
       unexpected: (reason) => void again(reason),
     })
-    // The supervisor ends it when this process dies.
+    // The supervisor stops the server when this process dies.
     process.send?.({ server: server.pid })
     return server
   }
@@ -79,7 +85,7 @@ async function keepServer(
       frozen: () => frozen,
       restart: async () => {
         frozen = false
-        // `unexpected` is not told of an end that was asked for.
+        // A requested stop does not call `unexpected`.
         await server.stop()
         if (!stopped) await start(server.port).catch((error: Error) => again(error.message))
       },
@@ -95,7 +101,7 @@ async function keepServer(
   }
 }
 
-/** A disk without a single byte: said in a sentence. */
+/** Turns the error of a completely full disk into a StartFault. */
 const diskFull =
   ({ data }: Config) =>
   (error: NodeJS.ErrnoException): never => {
@@ -106,8 +112,9 @@ const diskFull =
   }
 
 /**
- * Niceness of a process that only has views. On a machine that it shares with nodes that decide, those go first: an answer to
- * a command is worth more than that a list shows it at once. Measured on two hardware threads with twelve processes: see docs/architecture.md.
+ * Niceness of a process that has only the role `views`. Shard nodes and gateways on the same
+ * machine take precedence: a fast answer to a command is worth more than a list that shows it at
+ * once. Measured on two hardware threads with twelve processes: see docs/architecture.md.
  */
 const BEHIND = 5
 function standBack(config: Config, log: Log): void {
@@ -119,7 +126,10 @@ function standBack(config: Config, log: Log): void {
   }
 }
 
-/** Make the data folder, or say what is wrong with it. @throws StartFault when it cannot be written to. */
+/**
+ * Creates the data folder and checks that it is usable.
+ * @throws StartFault when the folder cannot be created or accessed.
+ */
 function ensureData(data: string): void {
   try {
     privateFolder(data)
@@ -138,7 +148,10 @@ function ensureData(data: string): void {
   }
 }
 
-/** Run until told to stop. @param greet say where it is and what to try next. */
+/**
+ * Runs a node until a stop signal.
+ * @param greet whether to print the node's address and what to try next.
+ */
 export async function runNode(config: Config, greet: boolean): Promise<void> {
   const log = createLog({
     level: config.log_level,
@@ -152,7 +165,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   let node: RunningNode | undefined
   let hurry: (() => void) | undefined
   const stop = async (signal: string) => {
-    // A second signal ends the wait for load balancers, nothing else.
+    // A second signal only ends the wait for load balancers.
     if (hurry) return hurry()
     const drain = signal === 'SIGTERM' && node?.url !== undefined ? config.drain : 0
     log.info({ signal, drain }, 'stopping')
@@ -193,7 +206,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   process.send?.('ready')
 }
 
-/** Where the owner key of this installation is, as far as this node knows. */
+/** Returns where the owner key of this installation is, as far as this node can tell. */
 function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): string {
   const { file, holds } = ownerKeyFile(data, installed)
   if (holds === 'the key') return `The owner key is in ${file}`

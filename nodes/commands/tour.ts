@@ -1,4 +1,4 @@
-/** `baton tour`: against a running server, else one is started for it. */
+/** `baton tour`: uses a running server, or starts one for the tour. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -15,7 +15,10 @@ import { findServer } from '../nats/server/install.ts'
 import { startServer } from '../nats/server/server.ts'
 import { startNode } from '../node.ts'
 
-/** Owner keys of servers that were started here; they are sent to this machine only. */
+/**
+ * Returns the stored owner keys of servers started on this machine; they are sent only to this
+ * machine.
+ */
 const stored = (urls: readonly string[]): string[] =>
   urls.every(isLoopback)
     ? keyFiles(process.env)
@@ -23,7 +26,7 @@ const stored = (urls: readonly string[]): string[] =>
         .map((file) => readFileSync(file, 'utf8').trim())
     : []
 
-/** The first of the keys that the server accepts. */
+/** Returns the first key that the server accepts. */
 async function accepted(url: string, keys: readonly string[]): Promise<string> {
   for (const key of keys)
     if (
@@ -41,7 +44,7 @@ const answers = async (url: string): Promise<boolean> =>
     () => false,
   )
 
-/** Run the tour; the exit code says whether its totals were right. */
+/** Runs the tour; the exit code says whether its totals were right. */
 export async function runTourCommand({
   server,
   key,
