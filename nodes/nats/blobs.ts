@@ -40,7 +40,7 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // The delete marker is not needed.
+      // Nothing needs the delete marker that remains.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }

@@ -30,8 +30,8 @@ export interface Layout {
 type Configured = Partial<StreamConfig> & { readonly name: string }
 
 /**
- * Duplicate window of the streams. It is only an extra safeguard: the actors remember their
- * commands.
+ * Duplicate window of the streams. It is only an extra safeguard: actors recognise repeated
+ * commands themselves.
  */
 const DUPLICATES = nanos(120_000)
 
@@ -142,7 +142,7 @@ export const ensureCluster = (nats: Nats, replicas: number): Promise<void> =>
 
 /** Milliseconds that a node waits for each stream or bucket during a leader election. */
 const WITHIN = 60_000
-/** The same limit for commands that a user waits for. */
+/** Milliseconds that a command waits for each stream or bucket during a leader election. */
 export const ELECTING = 30_000
 /**
  * Retries an operation while the servers elect a leader or lack peers.
@@ -251,8 +251,8 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
   }
 }
 /**
- * Checks, half a second apart, before a stream counts as missing: a server that has just joined or
- * restored may not list it yet.
+ * Number of checks, half a second apart, before a stream counts as missing: a server that has just
+ * joined or restored may not list it yet.
  */
 const LOOKS = 8
 async function isMissing(nats: Nats, stream: string, looks: number): Promise<boolean> {
