@@ -102,7 +102,7 @@ export async function restoreBackup(
 /** Marks a restore as in progress; throws when another restore is in progress. */
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
-  // The mark may come from an earlier attempt of this restore whose answer was lost.
+  // A mark with the same start time belongs to this restore.
   if ((await registry.get(RESTORING))?.value !== began)
     throw new StartFault('Another restore into these NATS servers is under way.')
 }

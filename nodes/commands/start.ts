@@ -112,9 +112,9 @@ const diskFull =
   }
 
 /**
- * Niceness of a process that has only the role `views`. Shard nodes and gateways on the same
- * machine take precedence: a fast answer to a command is worth more than a list that shows it at
- * once. Measured on two hardware threads with twelve processes: see docs/architecture.md.
+ * Niceness of a process that has only the role `views`. Other nodes on the same machine take
+ * precedence: a fast answer to a command is worth more than a list that shows it at once. Measured
+ * on two hardware threads with twelve processes: see docs/architecture.md.
  */
 const BEHIND = 5
 function standBack(config: Config, log: Log): void {
