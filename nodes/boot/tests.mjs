@@ -5,25 +5,25 @@
  * own runner adds a TypeScript compiler to each process.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
+import { testsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing runs concurrently. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or with deadlines: two run at once, on any machine. */
 const PAIRED =
-  /^test.scenarios.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|worker-(claims|leases))\b/
+  /^test.scenarios.\w+.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|(?<=workers.)(claims|leases))\.test\b/
 /**
  * The longest tests have separate processes and start first, so that none of them is left when all
  * others have ended.
  */
 const LONG =
-  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
+  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
 /** Number of files that share a process. */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
@@ -83,13 +83,7 @@ export async function runTests(root, args, loader) {
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
   const named = args.filter((arg) => !arg.startsWith('-'))
-  const files =
-    named.length > 0
-      ? named
-      : readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
-          .filter((name) => name.endsWith('.test.ts'))
-          .sort()
-          .map((name) => join('test', name))
+  const files = testsOf(root, named.length > 0 ? named : ['test'])
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const kinds = [LONG, PAIRED, ALONE]
   const [long = [], paired = [], alone = []] = kinds.map((kind) =>
