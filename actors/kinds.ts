@@ -1,7 +1,7 @@
 /** Every kind of actor, by name, as a shard host runs them. */
 import type { Kind } from '../protocol/entry.ts'
 import { defaultTriggerLimits, type TriggerLimits } from '../protocol/events/sources.ts'
-import type { WorkerTiming } from '../protocol/workers/socket.ts'
+import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { AnyActor } from './actor.ts'
 import type { AccessLimits } from './configuration.ts'
 import { interactionActor } from './interactions/interaction.ts'

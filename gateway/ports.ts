@@ -4,7 +4,8 @@ import type { Address, Command, FollowedKind, Placed } from '../protocol/entry.t
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
-import type { GatewayMessage, Offer, Taking, WorkerTiming } from '../protocol/workers/socket.ts'
+import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
+import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */

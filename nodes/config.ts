@@ -6,7 +6,7 @@
 import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import type { TriggerLimits } from '../protocol/events/sources.ts'
 import { availableParallelism } from 'node:os'
-import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/socket.ts'
+import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
 import {
   byFlag,
   flagOf,

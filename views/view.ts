@@ -21,7 +21,7 @@ import {
 } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQuestions } from '../protocol/view-questions.ts'
-import { defaultTiming } from '../protocol/workers/socket.ts'
+import { defaultTiming } from '../protocol/workers/timing.ts'
 import { applyAgents } from './tables/agents/agents.ts'
 import { applyActions } from './tables/actions/definitions.ts'
 import { applyAudit } from './tables/access/audit.ts'

@@ -11,7 +11,9 @@ import {
   type QueueEvent,
 } from '../../protocol/jobs/rows.ts'
 import type { Address } from '../../protocol/entry.ts'
-import type { ClaimedJob, GatewayMessage, WorkerTiming } from '../../protocol/workers/socket.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { GatewayMessage } from '../../protocol/workers/messages.ts'
+import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import { find, type QueueState } from './state.ts'
 
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>

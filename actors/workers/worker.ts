@@ -15,13 +15,9 @@ import type { Actor } from '../actor.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
-import type {
-  GatewayMessage,
-  Registration,
-  WorkerEvent,
-  WorkerTiming,
-  workers,
-} from '../../protocol/workers/socket.ts'
+import type { Registration, WorkerEvent, workers } from '../../protocol/workers/socket.ts'
+import type { GatewayMessage } from '../../protocol/workers/messages.ts'
+import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 
 export interface WorkerState {
   registration?: Registration

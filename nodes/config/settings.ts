@@ -3,7 +3,7 @@
  */
 import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
-import { defaultTiming, type WorkerTiming } from '../../protocol/workers/socket.ts'
+import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
 import {
   address,
   any,

@@ -15,13 +15,8 @@ import type { Address } from '../../protocol/entry.ts'
 import { queueOfLease } from '../../protocol/jobs/lease.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import {
-  sizes,
-  type ClaimedJob,
-  type GatewayMessage,
-  type Offer,
-  type Taking,
-} from '../../protocol/workers/socket.ts'
+import { sizes, type ClaimedJob } from '../../protocol/workers/socket.ts'
+import type { GatewayMessage, Offer, Taking } from '../../protocol/workers/messages.ts'
 import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {

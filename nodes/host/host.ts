@@ -6,7 +6,8 @@
 import { Quarantine } from './quarantine.ts'
 import { NewerRelease } from './memory/codec.ts'
 import type { HostDeps } from './deps.ts'
-import { assignment, type Membership } from './cluster/membership.ts'
+import type { Membership } from './cluster/membership.ts'
+import { assignment } from './cluster/assignment.ts'
 import type { Registry } from './ports.ts'
 import { Shard } from './shard.ts'
 

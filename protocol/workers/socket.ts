@@ -8,12 +8,13 @@ import { Closed, JsonObject, Timestamp, cutting, listOf } from '../common.ts'
 import { query, command, stream } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { JobHeader } from '../jobs/rows.ts'
-import type { Take } from '../internal.ts'
 
 const message_id = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }))
+
 const Names = Type.Optional(
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 }),
 )
+
 const Models = Type.Optional(
   Type.Array(
     Type.Object({
@@ -23,6 +24,7 @@ const Models = Type.Optional(
     { maxItems: 1000 },
   ),
 )
+
 const Slots = Type.Optional(Type.Integer({ minimum: 0, maximum: 100_000 }))
 
 /**
@@ -95,8 +97,11 @@ export const up = {
   'worker.draining': Type.Object({ type: Type.Literal('worker.draining'), message_id }),
   keepalive: Type.Object({ type: Type.Literal('keepalive'), message_id }),
 } as const
+
 export type Up = { [K in keyof typeof up]: Static<(typeof up)[K]> }[keyof typeof up]
+
 export type Register = Static<(typeof up)['worker.register']>
+
 /** Filters of a claim; an absent filter matches any value. */
 export interface Filters {
   readonly queues?: readonly string[]
@@ -131,15 +136,19 @@ export const ClaimedJob = Type.Object(
   },
   { additionalProperties: false },
 )
+
 export type ClaimedJob = Readonly<Static<typeof ClaimedJob>>
+
 const echoed = Type.Optional(
   Type.String({ description: 'message_id of the frame that is answered' }),
 )
+
 const cancelling = {
   job_id: Type.String(),
   reason: Type.Optional(Type.String()),
   requested_at: Type.Optional(Timestamp),
 }
+
 const frameErrors = [
   'invalid_actor',
   'worker_instance_conflict',
@@ -153,7 +162,9 @@ const frameErrors = [
   'payload_too_large',
   'rate_limit_exceeded',
 ] as const
+
 export type FrameError = (typeof frameErrors)[number]
+
 /** Frames that the server sends, by `type`. */
 export const down = {
   'worker.registered': Type.Object({
@@ -201,6 +212,7 @@ export const down = {
     error: Type.Object({ code: Type.Enum([...frameErrors]), message: Type.String() }),
   }),
 } as const
+
 export type Down = { [K in keyof typeof down]: Static<(typeof down)[K]> }[keyof typeof down]
 
 /**
@@ -226,6 +238,7 @@ export const closeCodes = {
  * contains the key in base64url.
  */
 export const socketProtocol = 'service.worker.v1'
+
 export const socketBearerPrefix = 'service.bearer.'
 
 /**
@@ -242,37 +255,6 @@ export const sizes = {
   spec: 768 * 1024,
   outbound: 900 * 1024,
 } as const
-
-/** Timing in seconds. The constraints between the values are checked at start. */
-export interface WorkerTiming {
-  readonly cadence: number
-  readonly lease: number
-  readonly poll: number
-  readonly stale: number
-  readonly takeover: number
-  readonly register: number
-}
-export const defaultTiming: WorkerTiming = {
-  cadence: 20,
-  lease: 60,
-  poll: 20,
-  stale: 90,
-  takeover: 60,
-  register: 30,
-}
-/**
- * The faults of a timing. It must satisfy: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale
- * > 2 × cadence, takeover ≤ stale.
- */
-export function checkTiming(t: WorkerTiming): string[] {
-  const faults: string[] = []
-  if (t.cadence > 55) faults.push('heartbeat cadence must be at most 55 s')
-  if (t.lease < 3 * t.cadence) faults.push('lease must be at least three heartbeat cadences')
-  if (t.poll > t.cadence) faults.push('claim poll must not be longer than the heartbeat cadence')
-  if (t.stale <= 2 * t.cadence) faults.push('stale time must be more than two heartbeat cadences')
-  if (t.takeover > t.stale) faults.push('takeover window must not be longer than the stale time')
-  return faults
-}
 
 /** A worker as the list of workers shows it. */
 export const Worker = Type.Object({
@@ -293,6 +275,7 @@ export const Worker = Type.Object({
   connected_at: Timestamp,
   last_seen_at: Timestamp,
 })
+
 export type Worker = Static<typeof Worker>
 
 export const workers = {
@@ -341,6 +324,7 @@ export interface Registration {
   readonly models: readonly { readonly provider: string; readonly model: string }[]
   readonly connected_at: number
 }
+
 /** An event of a worker instance's registry entry. */
 export type WorkerEvent =
   /** The worker registered, or changed the work that it accepts. */
@@ -362,57 +346,3 @@ export type WorkerEvent =
       readonly session?: string
     })
   | (Event & { readonly type: 'worker.seen'; readonly at: number; readonly leases: number })
-
-/** Messages to one gateway's mailbox (`subjects.gateway`). The reply to each is `{ok: boolean}`. */
-export type GatewayMessage =
-  /**
-   * Deliver a leased job to a worker session. `ok: false` when the session is not connected here;
-   * the lease is then released.
-   */
-  | {
-      readonly type: 'assign'
-      readonly project: string
-      readonly session: string
-      readonly job: ClaimedJob
-    }
-  | {
-      readonly type: 'cancel'
-      readonly project: string
-      readonly session: string
-      readonly job_id: string
-      readonly reason?: string
-      readonly at: number
-    }
-  /** Close the connection of a session that registered elsewhere. */
-  | {
-      readonly type: 'supersede'
-      readonly project: string
-      readonly session: string
-      readonly generation: number
-    }
-  | { readonly type: 'drain'; readonly project: string; readonly session: string }
-  /** Drop the cached configuration of a project or of the organization before replying. */
-  | { readonly type: 'forget'; readonly project: string }
-
-/** An offer of jobs to gateways (`subjects.offer`), in the order of assignment. */
-export interface Offer {
-  readonly project: string
-  readonly queue: string
-  readonly jobs: readonly JobHeader[]
-  /** The shard of these jobs; absent in offers of earlier releases. */
-  readonly source?: string
-  /** The jobs were just enqueued, and the answer is needed at once. */
-  readonly ahead?: true
-}
-/** The answer of a gateway or executor that accepts jobs of an offer. */
-export interface Taking {
-  readonly gateway: string
-  readonly takes: readonly Take[]
-  /**
-   * No job was accepted because no slot is free now. The gateway has unsubscribed, so another one
-   * can receive the offer at once.
-   */
-  readonly busy?: true
-  /** The remaining jobs are work that the service itself does; no worker receives it. */
-  readonly served?: true
-}

@@ -13,7 +13,7 @@ import { terminal, type RunStep, type WorkflowRunDetail } from '../../protocol/r
 import { timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
 import { shownRun } from '../../protocol/loops/record.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
-import { defaultTiming } from '../../protocol/workers/socket.ts'
+import { defaultTiming } from '../../protocol/workers/timing.ts'
 import { View } from '../../views/view.ts'
 import { given, START, type Outcome, type Scene } from '../support/given.ts'
 import { ask, Journal, T0, type Draft } from './support/journal.ts'

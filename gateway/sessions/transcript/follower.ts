@@ -18,54 +18,20 @@
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
-import type {
-  TranscriptPage,
-  TranscriptQuestion,
-} from '../../../protocol/sessions/transcript/pages.ts'
-import type { Preview, Previewed } from '../../../protocol/sessions/transcript/previews.ts'
+import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
+import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import type { Sink } from '../../http/respond.ts'
 import { begunOf, compacts, endsTurn, type Change, type Dialect, type End } from './change.ts'
 import { LiveRows } from './live.ts'
 import { readiness } from '../../streams/readable.ts'
-
-/** The functions of the session and the node that a follower needs. Times are milliseconds. */
-export interface Ports {
-  /**
-   * Queries a page. `fresh`: the page must contain everything up to this cursor; absent: everything
-   * committed by now.
-   */
-  ask(
-    question: Omit<TranscriptQuestion, 'session_id'>,
-    fresh?: number,
-  ): Promise<TranscriptPage | Refusal>
-  /** Returns everything that a row has shown so far; undefined without a publisher. */
-  shown(message_id: string): Promise<Previewed | undefined>
-  now(): number
-  later(ms: number, run: () => void): () => void
-  /** How long a stream lasts before its client must reconnect. */
-  readonly age: number
-  /** Count a client that was too slow, and the changes that were written. */
-  slow(): void
-  given(changes: number): void
-}
-interface Client {
-  readonly sink: Sink
-  readonly dialect: Dialect
-  settled: boolean
-  /** The turns whose begin the client was shown before it joined. */
-  readonly begun: Set<string>
-  /** Cancels the timer that ends an idle stream. */
-  idle: (() => void) | undefined
-}
-interface Head {
-  cursor: number
-  revision: number
-}
+import type { Ports } from './follower-ports.ts'
+import type { Client, Head } from './follower-ports.ts'
 
 /** The maximum items on a page, and the maximum rows of a transcript opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
+
 /** Milliseconds between failed queries; the last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
 

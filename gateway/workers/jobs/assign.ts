@@ -4,12 +4,8 @@
  * responsibility for it: it then writes the job to the socket, gives it back, or fails it.
  */
 import { timestamp } from '../../../protocol/common.ts'
-import {
-  closeCodes,
-  sizes,
-  type ClaimedJob,
-  type GatewayMessage,
-} from '../../../protocol/workers/socket.ts'
+import { closeCodes, sizes, type ClaimedJob } from '../../../protocol/workers/socket.ts'
+import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
 import { arrived } from './claim.ts'
 import { drain } from '../drain.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'

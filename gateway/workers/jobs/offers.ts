@@ -14,7 +14,7 @@
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability } from '../../../protocol/subjects.ts'
 import type { Take } from '../../../protocol/internal.ts'
-import type { Offer, Taking } from '../../../protocol/workers/socket.ts'
+import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import { Order } from './order.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'

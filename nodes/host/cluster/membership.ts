@@ -21,10 +21,12 @@
  *     waits until every other node has answered its greeting, or can no longer believe that it is
  *     alone.
  */
-import { hashOf } from '../../../protocol/subjects.ts'
 import { idInUse, rivalIn, type Instance } from './node-id.ts'
 import type { Clock, Registry } from '../ports.ts'
 import { GONE, LEASE, RENEW } from '../timing.ts'
+import type { RoleName, Member } from './assignment.ts'
+import type { Neighbours } from './neighbours.ts'
+import type { Claimed } from './node-id.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and for which it may believe it is alone.
@@ -32,11 +34,6 @@ import { GONE, LEASE, RENEW } from '../timing.ts'
  */
 const [FRESH, TRUST] = [1100, 1800]
 
-export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
-export interface Member {
-  readonly id: string
-  readonly roles: readonly RoleName[]
-}
 /**
  * `listens`: the node answers presence probes; older releases do not, and are not probed. `shards`:
  * the shards that it serves. `stops`: why it accepts no writes.
@@ -47,6 +44,7 @@ interface NodeRecord extends Member, Partial<Instance> {
   readonly shards?: readonly string[]
   readonly stops?: readonly string[]
 }
+
 interface Observed {
   readonly member: Member
   readonly beat: number
@@ -56,27 +54,6 @@ interface Observed {
   readonly shards: readonly string[]
   readonly stops: readonly string[]
   gone: boolean
-}
-/** A node id that this process has claimed. */
-export interface Claimed {
-  readonly self: Instance
-  /** Revision of the record that the claim wrote. */
-  readonly revision: number
-  /** Called when another process holds the id. */
-  superseded(fault: Error): void
-}
-/** Direct contact between nodes, without the registry. */
-export interface Neighbours {
-  /**
-   * Whether the NATS servers report no subscriber for a node. False also when that cannot be
-   * determined.
-   */
-  nobody(id: string): Promise<boolean>
-  /**
-   * Announces to a node that this one has joined. True once that node is `unsure`, or will be
-   * before it receives anything again.
-   */
-  greet(id: string): Promise<boolean>
 }
 
 export class Membership {
@@ -417,40 +394,4 @@ export class Membership {
       return
     seen.gone = await this.#neighbours.nobody(seen.member.id)
   }
-}
-
-/**
- * The node that should own each shard: of those that have capacity left, the one with the highest
- * hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load
- * as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result; no node has
- * more than its share, rounded up.
- */
-export function assignment(
-  nodes: readonly Member[],
-  shards: readonly string[],
-): ReadonlyMap<string, string> {
-  const room = new Map(nodes.map(({ id }) => [id, Math.ceil(shards.length / nodes.length)]))
-  const owners = new Map<string, string>()
-  for (const shard of shards) {
-    let best: { id: string; weight: number } | undefined
-    for (const [id, left] of room) {
-      const weight = mixed(hashOf(`${shard}@${id}`))
-      if (left > 0 && (!best || weight > best.weight || (weight === best.weight && id > best.id)))
-        best = { id, weight }
-    }
-    if (!best) break
-    owners.set(shard, best.id)
-    room.set(best.id, (room.get(best.id) ?? 1) - 1)
-  }
-  return owners
-}
-
-/**
- * The finalizer of MurmurHash3. Node names often differ in one character only, so every input bit
- * must affect the whole hash.
- */
-function mixed(hash: number): number {
-  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
-  return (twice ^ (twice >>> 16)) >>> 0
 }

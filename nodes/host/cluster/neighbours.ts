@@ -41,3 +41,17 @@ export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
     met()
     return MET
   })
+
+/** Direct contact between nodes, without the registry. */
+export interface Neighbours {
+  /**
+   * Whether the NATS servers report no subscriber for a node. False also when that cannot be
+   * determined.
+   */
+  nobody(id: string): Promise<boolean>
+  /**
+   * Announces to a node that this one has joined. True once that node is `unsure`, or will be
+   * before it receives anything again.
+   */
+  greet(id: string): Promise<boolean>
+}

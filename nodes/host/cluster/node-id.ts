@@ -17,6 +17,7 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
 import type { Bus, Clock, Registry } from '../ports.ts'
 import { GONE, LEASE } from '../timing.ts'
+import { type Instance } from './node-id.ts'
 
 /** A process that runs, or ran, as a node. */
 export interface Instance {
@@ -126,4 +127,13 @@ export async function claimNodeId(claim: Claim): Promise<number> {
 export function claimOverBus(bus: Bus, claim: Omit<Claim, 'presence'>): Promise<number> {
   bus.subscribe(subjectOf(claim.self.instance), () => true)
   return claimNodeId({ ...claim, presence: (instance) => presenceOf(bus, instance) })
+}
+
+/** A node id that this process has claimed. */
+export interface Claimed {
+  readonly self: Instance
+  /** Revision of the record that the claim wrote. */
+  readonly revision: number
+  /** Called when another process holds the id. */
+  superseded(fault: Error): void
 }

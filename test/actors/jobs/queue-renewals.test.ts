@@ -1,7 +1,7 @@
 /** What a queue says of the leases that it has renewed. */
 import t from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
-import { defaultTiming } from '../../../protocol/workers/socket.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { QueueStage } from './queue-stage.ts'
 
 t.test('a lease is said with its last heartbeat, as far as this owner has heard one', async (t) => {

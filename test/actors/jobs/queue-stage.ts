@@ -4,7 +4,7 @@ import type { QueueState } from '../../../actors/jobs/state.ts'
 import type { Job, JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { QueueCommands } from '../../../protocol/internal.ts'
-import { defaultTiming } from '../../../protocol/workers/socket.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { Stage, type Done } from '../support/stage.ts'
 
 const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { workerActor, type WorkerState } from '../../../actors/workers/worker.ts'
 import type { WorkerCommands } from '../../../protocol/internal.ts'
-import { defaultTiming } from '../../../protocol/workers/socket.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { Stage, types } from '../support/stage.ts'
 
 type Drain = {

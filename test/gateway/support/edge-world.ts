@@ -6,7 +6,7 @@ import { feedKinds, lastCursor, type Command, type Placed } from '../../../proto
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { refuse, type FieldError } from '../../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../../protocol/ids.ts'
-import { defaultTiming } from '../../../protocol/workers/socket.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { edge, PRJ } from './given.ts'
 
 export const RUN = 'run_01AAAAAAAAAAAAAAAAAAAAAA0C'

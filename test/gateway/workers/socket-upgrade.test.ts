@@ -7,7 +7,8 @@ import { openAuthentication } from '../../../gateway/auth/authenticate.ts'
 import { mountWorkerSocket } from '../../../gateway/workers/mount.ts'
 import { createUpgrade } from '../../../gateway/workers/upgrade.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
-import { defaultTiming, type GatewayMessage } from '../../../protocol/workers/socket.ts'
+import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { bearer, edge, ORG, PRJ } from '../support/given.ts'
 
 /** The edge of `given.ts` with what the worker socket needs besides. */

@@ -11,12 +11,9 @@ import { makeId, type Prefix } from '../../../protocol/ids.ts'
 import type { GrantedLease } from '../../../protocol/internal.ts'
 import { leaseToken } from '../../../protocol/jobs/lease.ts'
 import { offerCapability, subjects } from '../../../protocol/subjects.ts'
-import {
-  defaultTiming,
-  type ClaimedJob,
-  type Offer,
-  type Taking,
-} from '../../../protocol/workers/socket.ts'
+import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
+import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 

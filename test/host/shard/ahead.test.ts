@@ -2,7 +2,8 @@
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { Command, Entry } from '../../../protocol/entry.ts'
-import { defaultTiming, type Offer, type Taking } from '../../../protocol/workers/socket.ts'
+import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 

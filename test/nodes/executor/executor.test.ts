@@ -9,12 +9,9 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { leaseToken } from '../../../protocol/jobs/lease.ts'
-import {
-  defaultTiming,
-  type ClaimedJob,
-  type Offer,
-  type Taking,
-} from '../../../protocol/workers/socket.ts'
+import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
+import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 const jobId = (n: number) => makeId('job', n, new Uint8Array(9).fill(n), n)
 const header = (n: number): JobHeader => ({

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { assignment, type Member } from '../../../nodes/host/cluster/membership.ts'
+import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
 import { service } from '../../support/service.ts'
 import {
   ask,

@@ -8,7 +8,7 @@ import { errors, isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
-import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/socket.ts'
+import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/messages.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Worker } from './worker.ts'
 

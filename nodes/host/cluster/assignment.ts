@@ -1,0 +1,45 @@
+/** Which node should own each shard. Boundary: a pure function of the live nodes; `membership.ts` says which those are. */
+import { hashOf } from '../../../protocol/subjects.ts'
+
+export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
+
+export interface Member {
+  readonly id: string
+  readonly roles: readonly RoleName[]
+}
+
+/**
+ * The node that should own each shard: of those that have capacity left, the one with the highest
+ * hash of (node, shard) (rendezvous hashing, Thaler and Ravishankar 1996; with a bound on the load
+ * as in Mirrokni, Thorup and Zadimoghaddam 2018). Every node computes the same result; no node has
+ * more than its share, rounded up.
+ */
+export function assignment(
+  nodes: readonly Member[],
+  shards: readonly string[],
+): ReadonlyMap<string, string> {
+  const room = new Map(nodes.map(({ id }) => [id, Math.ceil(shards.length / nodes.length)]))
+  const owners = new Map<string, string>()
+  for (const shard of shards) {
+    let best: { id: string; weight: number } | undefined
+    for (const [id, left] of room) {
+      const weight = mixed(hashOf(`${shard}@${id}`))
+      if (left > 0 && (!best || weight > best.weight || (weight === best.weight && id > best.id)))
+        best = { id, weight }
+    }
+    if (!best) break
+    owners.set(shard, best.id)
+    room.set(best.id, (room.get(best.id) ?? 1) - 1)
+  }
+  return owners
+}
+
+/**
+ * The finalizer of MurmurHash3. Node names often differ in one character only, so every input bit
+ * must affect the whole hash.
+ */
+function mixed(hash: number): number {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
+  return (twice ^ (twice >>> 16)) >>> 0
+}

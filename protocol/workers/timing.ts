@@ -1,0 +1,34 @@
+/** Timing of workers: heartbeats, leases and claims, and the constraints between them. */
+
+/** Timing in seconds. The constraints between the values are checked at start. */
+export interface WorkerTiming {
+  readonly cadence: number
+  readonly lease: number
+  readonly poll: number
+  readonly stale: number
+  readonly takeover: number
+  readonly register: number
+}
+
+export const defaultTiming: WorkerTiming = {
+  cadence: 20,
+  lease: 60,
+  poll: 20,
+  stale: 90,
+  takeover: 60,
+  register: 30,
+}
+
+/**
+ * The faults of a timing. It must satisfy: lease ≥ 3 × cadence, cadence ≤ 55, poll ≤ cadence, stale
+ * > 2 × cadence, takeover ≤ stale.
+ */
+export function checkTiming(t: WorkerTiming): string[] {
+  const faults: string[] = []
+  if (t.cadence > 55) faults.push('heartbeat cadence must be at most 55 s')
+  if (t.lease < 3 * t.cadence) faults.push('lease must be at least three heartbeat cadences')
+  if (t.poll > t.cadence) faults.push('claim poll must not be longer than the heartbeat cadence')
+  if (t.stale <= 2 * t.cadence) faults.push('stale time must be more than two heartbeat cadences')
+  if (t.takeover > t.stale) faults.push('takeover window must not be longer than the stale time')
+  return faults
+}
