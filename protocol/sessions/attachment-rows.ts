@@ -1,7 +1,7 @@
 /**
- * Files of a session. Uploads are `multipart/form-data`, or JSON with the bytes in base64. What the contract leaves open and is
- * decided here: whoever may read the session may list its files and read them; a file is given up when its bytes have not come
- * within ten minutes.
+ * Files of a session. An upload is `multipart/form-data`, or JSON with the bytes in base64.
+ * Decisions that the contract leaves open: readers of the session may list and read its files; an
+ * upload is abandoned when its bytes have not arrived within ten minutes.
  */
 import { Type } from 'typebox'
 import { Closed, pageOf, paging } from '../common.ts'

@@ -1,6 +1,7 @@
 /**
- * Attachments: files that belong to one session and can be shown to its agent. The bytes lie in the object store under a name
- * that only the service makes; the session knows what they are. A message refers to one by a source of type `artifact`.
+ * Attachments: files that belong to one session and can be shown to its agent. The bytes are in the
+ * object store under a name that only the service creates; the session stores the metadata. A
+ * message refers to a file by a source of type `artifact`.
  */
 import { Type, type Static } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
@@ -35,14 +36,17 @@ export const Artifact = Type.Object(
   { additionalProperties: false },
 )
 export type Artifact = Static<typeof Artifact>
-/** The answer of an upload: the file, and the block that refers to it, to be sent as it is. */
+/**
+ * The reply to an upload: the file, and the content block that refers to it. Clients send the block
+ * unchanged.
+ */
 export const Attached = Type.Object(
   { artifact: Artifact, content_block: Block },
   { additionalProperties: false },
 )
 export type Attached = Static<typeof Attached>
 
-/** What the edge finds out about a file before its bytes are stored. */
+/** Properties of a file that the gateway determines before it stores the bytes. */
 export interface FileFacts {
   readonly name: string
   readonly mime_type: string
@@ -50,34 +54,43 @@ export interface FileFacts {
   readonly sha256: string
   readonly as: 'image' | 'document'
   readonly page_count?: number
-  /** Of an Office file: whether its text could be read. */
+  /** For Office files: whether their text could be extracted. */
   readonly conversion?: NonNullable<Artifact['conversion']>
 }
-/** A file as its session remembers it. One that was erased is remembered as such, so that erasing it again is no fault. */
+/**
+ * A file as its session stores it. Records of erased files remain, so that erasing a file twice is
+ * not an error.
+ */
 export interface KeptAttachment {
   readonly artifact: Artifact
   readonly as: FileFacts['as']
   readonly page_count?: number
-  /** `coming`: its bytes are on their way; `stored`: they are there; `erased`: they were. */
+  /**
+   * `coming`: the bytes are not stored yet; `stored`: the object store has them; `erased`: they
+   * were deleted.
+   */
   readonly state: 'coming' | 'stored' | 'erased'
-  /** Unix milliseconds at which bytes that have not come are given up. */
+  /** Unix milliseconds at which an unfinished upload is abandoned. */
   readonly until?: number
-  /** The caller and its idempotency key, and what stands for the upload: a repeat with other bytes or another name is another upload. */
+  /**
+   * `key`: the caller's id and idempotency key. `hash`: a digest of bytes, name and type hint, so
+   * that a repeat with other content is a different upload.
+   */
   readonly key?: string
   readonly hash: string
 }
 
-/** Where the bytes of a file lie in the object store. */
+/** Name of a file's bytes in the object store. */
 export const fileName = (project: string, artifact_id: string): string =>
   `file/${project}/${artifact_id}`
 
-/** Where the text of an Office file lies, as Markdown. */
+/** Name of an Office file's text, as Markdown, in the object store. */
 export const textName = (place: string): string => `${place}.md`
-/** Whether files of a type are Office files. */
+/** Whether the type is that of an Office file. */
 export const isOffice = (mime_type: string): boolean =>
   mime_type.startsWith('application/vnd.openxmlformats-officedocument.')
 
-/** The block that refers to a file. */
+/** The content block that refers to a file. */
 export const blockOf = ({
   artifact: { id, name, mime_type, size_bytes },
   as,
@@ -90,7 +103,7 @@ export const blockOf = ({
   size_bytes,
   ...(as === 'document' && page_count !== undefined && { page_count }),
 })
-/** Id of the file that a block refers to; undefined: it refers to none. */
+/** Id of the file that a block refers to; undefined if it refers to none. */
 export function fileOf(block: JsonObject): string | undefined {
   const { type, source } = block
   if ((type !== 'image' && type !== 'document') || typeof source !== 'object' || source === null)
@@ -98,7 +111,10 @@ export function fileOf(block: JsonObject): string | undefined {
   const { type: kind, artifact_id } = source as JsonObject
   return kind === 'artifact' && typeof artifact_id === 'string' ? artifact_id : undefined
 }
-/** What stands for a file that a model is not shown. @param why the end of the sentence. */
+/**
+ * The text block that replaces a file which the model is not shown.
+ * @param why the end of the sentence in the block.
+ */
 export const unread = (
   { type, title, media_type, size_bytes }: JsonObject,
   why: string,
@@ -108,8 +124,11 @@ export const unread = (
 })
 
 export type AttachmentEvent =
-  /** Bytes are announced: whatever of them comes is found again by this. */
+  /**
+   * An upload is announced. The record makes it possible to find and erase bytes of an unfinished
+   * upload.
+   */
   | { readonly type: 'attachment.reserved'; readonly attachment: KeptAttachment }
   | { readonly type: 'attachment.stored'; readonly id: string }
-  /** The bytes of these are taken away. */
+  /** The bytes of these files are to be deleted. */
   | { readonly type: 'attachment.erased'; readonly ids: readonly string[] }

@@ -1,4 +1,7 @@
-/** What only the session itself remembers: how a turn is run, which calls are open, which keys were used. */
+/**
+ * Events and state that only the session itself uses: how turns are run, which calls are open,
+ * which keys were used.
+ */
 import type { JsonObject } from '../common.ts'
 import type { TurnExchange } from '../channels/exchange.ts'
 import type { Event } from '../entry.ts'
@@ -9,13 +12,16 @@ import type { AppContext } from './turns/context.ts'
 import type { TurnDefinition } from './turns/definition.ts'
 import type { Usage } from './schema.ts'
 
-/** One tool call of the segment that is being run. */
+/** One tool call of the segment that is being processed. */
 export interface Call {
   /** Id of the tool use; unique in the session. */
   readonly id: string
-  /** Place of its block in the row. */
+  /** Index of its block in the row. */
   readonly index: number
-  /** `ready`: may be dispatched; `job`: a worker or the service has it; `asking`: a question is being opened; `waiting`: for people. */
+  /**
+   * `ready`: may be dispatched; `job`: a worker or the service executes it; `asking`: a question is
+   * being opened; `waiting`: a person must answer.
+   */
   readonly state: 'ready' | 'job' | 'asking' | 'waiting' | 'done'
   readonly action?: ResolvedAction
   readonly job_id?: string
@@ -23,13 +29,16 @@ export interface Call {
   readonly queue?: string
   readonly interaction_id?: string
   readonly expires_at?: string
-  /** What the answer decides: the tool's own result, or whether the action may be dispatched. */
+  /**
+   * What the answer determines. `person`: the tool's result; `approval`: whether the action may be
+   * dispatched.
+   */
   readonly asks?: 'person' | 'approval'
   readonly result?: ToolResultBlock
-  /** What the action told about the application. */
+  /** Application context that the action returned. */
   readonly context?: readonly AppContext[]
 }
-/** The segment that the model wrote last and whose calls are not all settled. */
+/** The newest segment of the model, while some of its calls are not settled. */
 export interface Segment {
   readonly message_id: string
   readonly turn_index: number
@@ -37,39 +46,49 @@ export interface Segment {
   readonly content: readonly Block[]
   readonly calls: Readonly<Record<string, Call>>
 }
-/** How a turn is being ended while its questions are withdrawn. */
+/** How a turn ends; kept while its questions are being withdrawn. */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'cancelled'
   readonly error_type?: string
   readonly error_message?: string
   readonly budget?: true
-  /** One call was made too often. */
+  /** Set when the same call was repeated too often. */
   readonly stalled?: TurnReport['stalled']
 }
-/** What a session keeps of a turn that has not ended, besides its record. Times are Unix milliseconds. */
+/** State of a turn that has not ended, in addition to its record. Times are Unix milliseconds. */
 export interface TurnWork {
   readonly owner: 'direct' | 'nudge' | 'run' | 'channel'
-  /** The loop of the run that it belongs to. */
+  /** The loop that started the turn's run. */
   readonly loop_id?: string
-  /** Whose request it is: who approves what needs an approval. */
+  /**
+   * The principal that requested the turn. A user or service account receives the turn's questions
+   * by default.
+   */
   readonly asker: {
     readonly id: string
     readonly type: 'user' | 'service_account' | 'agent' | 'system'
   }
   readonly definition: TurnDefinition
   readonly output_schema?: JsonObject
-  /** Revision before its first frame, and sequence of its input. */
+  /**
+   * `boundary`: revision before the turn's first frame; `after_sequence`: sequence of its input.
+   */
   readonly boundary: number
   readonly after_sequence: number
-  /** Sequence before its first row, context included. */
+  /** Sequence before its first row, context rows included. */
   readonly before: number
-  /** Generations so far, and the turn_index of the next row. */
+  /**
+   * `generations`: number of generations so far; `next_index`: the `turn_index` of the next row.
+   */
   readonly generations: number
   readonly next_index: number
-  /** Since when it runs, and active milliseconds before that. */
+  /** `since`: start of the current active period; `spent`: active milliseconds before it. */
   readonly since?: number
   readonly spent: number
-  /** The generation under way; `through`: sequence of the last row it is shown; `message_id`: the row it writes. */
+  /**
+   * The running generation. `through`: sequence of the last row that the model is shown;
+   * `message_id`: the row that the generation writes.
+   */
   readonly generation?: {
     readonly job_id: string
     readonly message_id: string
@@ -78,20 +97,23 @@ export interface TurnWork {
     readonly through: number
   }
   readonly segment?: Segment
-  /** How often each call was made, by signature. */
+  /** Number of equal calls so far, by signature. */
   readonly repeats: Readonly<Record<string, number>>
   readonly usage: Usage
   /** Skills that the model loaded. */
   readonly skills?: readonly string[]
-  /** An output that satisfied the schema. */
+  /** An output that satisfies the schema. */
   readonly output?: JsonObject
   readonly output_source?: 'tool' | 'text'
   readonly ending?: Ending
-  /** Calls whose questions are withdrawn for a nudge. */
+  /** Calls whose questions are being withdrawn because of a nudge. */
   readonly interrupted?: readonly string[]
-  /** Of a turn of a channel: which one hears its answer. */
+  /** For a turn of a channel: the channel that receives the answer. */
   readonly exchange?: TurnExchange
-  /** How many runs stand behind the turn; absent: none. Source events of its messages carry it. */
+  /**
+   * Number of runs in the causal chain that led to the turn; absent: none. Source events of its
+   * messages carry this number.
+   */
   readonly depth?: number
 }
 
@@ -114,10 +136,10 @@ export type SessionBookkeeping =
       readonly id: string
       readonly call: Patch<Call>
     })
-  /** What a run that owns a turn is told of it, in the commit that it follows from. */
+  /** Reports the end of a turn to the run that owns it, in the commit that ends it. */
   | (Event & { readonly type: 'turn.reported'; readonly report: TurnReport })
   | (Event & { readonly type: 'turn.spent'; readonly spending: TurnSpending })
-  /** A tool was called; of its arguments the signature says enough to know them again. */
+  /** A tool was called. The signature identifies equal calls without storing all arguments. */
   | (Event & { readonly type: 'call.counted'; readonly id: string; readonly signature: string })
   | (Event & {
       readonly type: 'nudge.keyed'
@@ -126,14 +148,14 @@ export type SessionBookkeeping =
       readonly content_hash: string
       readonly kept: NudgeWork
     })
-/** What a session keeps of a nudge. */
+/** State of a nudge that the session stores. */
 export interface NudgeWork {
   readonly turn_id: string
   readonly delivery: 'current_turn' | 'new_turn'
   readonly after_sequence: number
   readonly woke: boolean
   readonly metadata?: JsonObject
-  /** For the turn that it becomes if its own ends before. */
+  /** For the new turn that the nudge starts if its own turn ends without it. */
   readonly definition: TurnDefinition
   readonly asker: TurnWork['asker']
 }

@@ -1,4 +1,7 @@
-/** What a schema cannot say about what clients send to sessions. Every fault carries its exact path; no fault repeats what was inline. */
+/**
+ * Checks of session requests that a JSON Schema cannot express. Each fault contains the exact path,
+ * and never inline file data.
+ */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 import { blockTypes, type Block } from './turns/blocks.ts'
@@ -22,13 +25,16 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether a message is dropped as a whole: it has a block of type `file`, which nobody here can read. */
+/**
+ * Whether a message is dropped as a whole because it has a block of type `file`, which the service
+ * cannot read.
+ */
 export const isDropped = (content: readonly JsonObject[]): boolean =>
   content.some(({ type }) => type === 'file')
 
-/** Blocks that a person's message may hold. */
+/** Blocks that a user's message may contain. */
 const personal: ReadonlySet<string> = new Set(['text', 'image', 'document', 'input_file'])
-/** Faults of the content of an input. */
+/** Returns the faults of an input's content. */
 export function checkContent(content: readonly JsonObject[], path: string): FieldError[] {
   if (isDropped(content)) return []
   const faults = content.flatMap((block, index) => {
@@ -151,7 +157,10 @@ function base64Of(text: string, mime: unknown): JsonObject {
     ? { type: 'base64', media_type: url[1], data: url[2] }
     : { type: 'base64', media_type: isText(mime) ? mime : 'application/octet-stream', data: text }
 }
-/** Checked blocks in the form they are stored: `input_file` of another dialect becomes a document. */
+/**
+ * Converts checked blocks to their stored form: an `input_file` block, used by another API dialect,
+ * becomes a document.
+ */
 export const ingest = (content: readonly JsonObject[]): Block[] =>
   content.map((block) => {
     if (block['type'] !== 'input_file') return block as Block
@@ -164,7 +173,7 @@ export const ingest = (content: readonly JsonObject[]): Block[] =>
     } as Block
   })
 
-/** Faults of metadata. */
+/** Returns the faults of metadata. */
 export function checkMetadata(metadata: JsonObject | undefined, path: string): FieldError[] {
   const size = metadata ? bytesOf(JSON.stringify(metadata)) : 0
   return size > limits.metadata
@@ -179,7 +188,7 @@ export function checkMetadata(metadata: JsonObject | undefined, path: string): F
     : []
 }
 
-/** Faults of application context. */
+/** Returns the faults of application context. */
 export function checkContext(
   items: readonly { readonly name: string; readonly content: string }[],
   path: string,
@@ -237,7 +246,7 @@ export function checkContext(
     : faults
 }
 
-/** Faults of the schema of an output. */
+/** Returns the faults of an output schema. */
 export function checkOutput(schema: JsonObject, path: string): FieldError[] {
   const size = bytesOf(JSON.stringify(schema))
   if (size > limits.output_schema)
@@ -261,7 +270,10 @@ export function checkOutput(schema: JsonObject, path: string): FieldError[] {
       ]
 }
 
-/** Faults of appended messages: every tool use is answered by the next message, so that no history ends with one that is not. */
+/**
+ * Returns the faults of appended messages. Each tool use must have its result in the next message,
+ * so that no history ends with an unanswered tool use.
+ */
 export function checkAppended(
   messages: readonly {
     readonly role: string

@@ -1,4 +1,7 @@
-/** Commands to a session that no client sends, what the edge adds to its rows, and what it answers to reads of its owner. */
+/**
+ * Internal commands to a session, fields that the gateway adds to client requests, and replies to
+ * internal reads.
+ */
 import type { CompactionPolicy } from '../agents/schema.ts'
 import type { SessionSeed } from './rows.ts'
 import type { ExchangeOpening } from '../channels/exchange.ts'
@@ -11,49 +14,69 @@ import type { TurnWork } from './bookkeeping.ts'
 import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
 import type { CompactionProgress, Session } from './schema.ts'
 
-/** All are total: late, repeated or foreign, they change nothing. */
+/**
+ * Unless stated otherwise, these commands are total: a late, repeated or unrelated command changes
+ * nothing.
+ */
 export type SessionCommands = {
   'job.settled': RunCommands['job.settled']
   'job.retried': RunCommands['job.retried']
-  /** From a question that this session opened, after every change of it, in the same commit. */
+  /**
+   * Sent by an interaction that this session opened, after each of its changes, in the same commit.
+   */
   'interaction.changed': {
-    /** `invalid`: it was cancelled, because targets do not exist. */
+    /** `invalid`: the interaction was cancelled because its targets do not exist. */
     input: { interaction: Interaction; invalid?: true }
     reply: undefined
   }
-  /** From a run or a channel: a turn of theirs. They have their own admission. A run is told how it ends (`turn.settled`), also when it cannot begin. */
+  /**
+   * Sent by a run or a channel to open its own turn, under separate admission rules. A run receives
+   * the end of the turn as `turn.settled`, also when the turn cannot start.
+   */
   'turn.open': { input: TurnOpening; reply: undefined }
-  /** From the run whose turn it is: it does not want it any more. It was opened before, because what a run says comes in order. */
+  /**
+   * Sent by the run that owns the turn to cancel it. Commands of a run arrive in order, so
+   * `turn.open` came first.
+   */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
-  /** From whoever does the errand of an exchange: its turn, in a session that is made when there is none. Not total: a session that went this moment refuses it. */
+  /**
+   * Sent by the executor of an exchange's lookup: starts the turn, and creates the session if there
+   * is none. Not total: a session that has just ended refuses the command.
+   */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
-  /** From the newest session of a key to the first one. */
+  /** Sent by the newest session of a key to the key's first session. */
   'session.succeed': { input: { generation: number }; reply: undefined }
-  /** From the edge: bytes are about to be stored. A repeat of an upload that was stored is answered with it. */
+  /**
+   * Sent by the gateway before it stores bytes. The reply to a repeated upload contains the stored
+   * file.
+   */
   'attachment.reserve': { input: Reserving; reply: { artifact_id: string; attached?: Attached } }
   wake: { input: unknown; reply: undefined }
 }
-/** `key`: the caller's idempotency key with the caller; `hash`: stands for bytes, name and hint. */
+/** `key`: the caller's id and idempotency key; `hash`: a digest of bytes, name and type hint. */
 interface Reserving {
   readonly file: FileFacts
   readonly hash: string
   readonly key?: string
 }
-/** The reply to appended messages. `compacting`: they began a pass, whose end the edge waits for. */
+/**
+ * The reply to appended messages. `compacting`: the append started a compaction pass; the gateway
+ * waits for its end.
+ */
 export type Appended = Session & { readonly compacting?: true }
-/** What the edge adds to an upload whose bytes are stored. */
+/** Added by the gateway to an upload whose bytes are stored. */
 export interface Attaching {
   readonly artifact_id: string
 }
 export interface TurnOpening {
   readonly turn_id: string
-  /** Where the session is, and what it is made with when it is not there; absent: it is there. */
+  /** Identifies the session, so that it can be created with `seed`; absent: the session exists. */
   readonly place?: Place
   readonly seed?: Pick<SessionSeed, 'title' | 'visibility' | 'compaction_policy'>
   readonly owner:
     | { readonly run_id: string; readonly step_key: string }
     | { readonly channel_exchange_id: string }
-  /** The loop of the run. */
+  /** The loop that started the run. */
   readonly loop_id?: string
   readonly attempt: number
   readonly content: readonly Block[]
@@ -62,30 +85,30 @@ export interface TurnOpening {
   readonly output_schema?: JsonObject
   readonly metadata?: JsonObject
 }
-/** How a turn of a run has ended, as the run is told. */
+/** The end of a run's turn, as reported to the run. */
 export interface TurnReport {
   readonly run_id: string
   readonly turn_id: string
   readonly status: 'completed' | 'failed' | 'cancelled'
-  /** What satisfied the schema; without one `text` is what the agent said last. */
+  /** `output` satisfies the schema; without an output, `text` is the agent's last text. */
   readonly output?: JsonObject
   readonly text?: string
   readonly error_type?: string
   readonly error?: string
-  /** One call was made too often. */
+  /** Set when the same call was repeated too often. */
   readonly stalled?: {
     readonly tool: string
     readonly duplicate_calls: number
     readonly limit: number
   }
-  /** The session ended before the turn could begin: another look finds its successor. */
+  /** The session ended before the turn could start; a new lookup finds its successor. */
   readonly again?: true
 }
-/** What a generation of a turn spent. */
+/** The tokens and credits that one generation of a turn spent. */
 export interface TurnSpending {
-  /** The run that has the turn, which is told. */
+  /** The run that owns the turn and receives the report. */
   readonly run_id?: string
-  /** The job; so a repeat is known. */
+  /** The job id, so that a repeated report is recognised. */
   readonly usage_id: string
   readonly step_key: string
   readonly tokens: number
@@ -95,53 +118,64 @@ export interface TurnSpending {
   readonly agent_turn_id?: string
   readonly provider?: string
   readonly model?: string
-  /** The answer ended the turn: the run is told of that next. */
+  /** The answer ended the turn; the report of that end follows. */
   readonly ends?: boolean
 }
 
-/** The session that a request is about, found by the edge. `generation`: how many sessions of the key were before it. */
+/**
+ * Location of the session that a request refers to. `generation`: the number of earlier sessions
+ * with the same key.
+ */
 export interface Place {
   readonly root: string
   readonly generation: number
   readonly session_key: string
   readonly agent_id: string
   readonly agent_name: string
-  /** Default of new sessions. */
+  /** Default compaction policy of new sessions. */
   readonly compaction_policy?: CompactionPolicy
-  /** Whose namespace the key is in, when it is not the agent's: a loop or a workflow. */
+  /** The loop or workflow whose namespace contains the key; absent: the agent's own namespace. */
   readonly scope_ref_id?: string
-  /** A run makes it. */
+  /** A run creates the session. */
   readonly of_run?: true
 }
-/** What the edge adds to an invocation and to the creation of a session. */
+/** Added by the gateway to an invocation and to the creation of a session. */
 export interface Placing {
   readonly place: Place
 }
-/** What the edge adds to whatever may start a turn. */
+/** Added by the gateway to requests that may start a turn. */
 export type { Defined }
-/** With a key, and for nudges: also why it may start none. */
+/**
+ * For nudges and requests with an idempotency key: the definition, or the reason why no turn can
+ * start.
+ */
 export type Keyed = Defined | Unfit
-/** SHA-256 of what a nudge says, hex. */
+/** SHA-256 of a nudge's content, in hexadecimal. */
 export interface Hashed {
   readonly content_hash: string
 }
 
-/** Answer to the read `standing`: whether the session lives, and what an edge must know before it sends a turn. */
+/**
+ * Reply to the read `standing`: whether the session is live, and what the gateway needs before it
+ * sends a turn.
+ */
 export interface Standing {
   readonly exists: boolean
-  /** Deleted, or idle for longer than it is kept. */
+  /** The session was deleted, or was idle for longer than its retention. */
   readonly gone: boolean
-  /** Of the newest session of the key, as far as its first session knows. */
+  /** Generation of the newest session of the key, as far as the key's first session knows. */
   readonly generation: number
   readonly session?: Session
 }
-/** Of the answer to the read `results`: what a call came to whose row is not committed yet. */
+/**
+ * An item of the reply to the read `results`: the result of a call whose row is not committed yet.
+ */
 export interface KnownResult {
   readonly turn_id: string
   readonly tool_name: string
   readonly result: ToolResultBlock
 }
-/** Answer to the read `detail`. */
+/** Reply to the read `detail`. */
 export interface Compacting {
   readonly compaction: CompactionProgress
 }

@@ -1,15 +1,18 @@
 /**
- * What happens in a session, as it is stored. The frames ARE the transcript: `message.upsert`, `message.block`,
- * `message.block.patch`, `turn.upsert` and `interaction.upsert` carry exactly what a client's fold takes, so a snapshot is a
- * fold of them (shapes: shapes.ts). All other events are bookkeeping; no transcript shows them.
+ * Stored events of a session. The frames ARE the transcript: `message.upsert`, `message.block`,
+ * `message.block.patch`, `turn.upsert` and `interaction.upsert` contain exactly the input of a
+ * client's fold, so a snapshot is a fold of them (shapes: schema.ts, turns/blocks.ts). All other
+ * events are bookkeeping and appear in no transcript.
  *
  * Invariants:
- * T1. The n-th frame of a session has the REVISION n, counted from 1: actor, view and stream count alike. A boundary is the
- *     revision before the first frame of a turn.
- * T2. A row that streams is opened by a `message.upsert` with status `streaming` and content `[]`, and ended by one of the
- *     same id with status `final` and a sequence, or by the terminal `turn.upsert` of its turn, which takes it away.
+ * T1. The n-th frame of a session has the REVISION n, counted from 1. Actor, view and stream count
+ *     in the same way. A boundary is the revision before the first frame of a turn.
+ * T2. A `message.upsert` with status `streaming` and content `[]` opens a streaming row. The row
+ *     ends with a `message.upsert` of the same id with status `final` and a sequence, or with the
+ *     terminal `turn.upsert` of its turn, which removes the row.
  * T3. Sequences are 1, 2, 3… over final rows and context rows together.
- * T4. Nothing of a turn follows its terminal `turn.upsert`, but what its withdrawn questions have to say comes before.
+ * T4. No frame of a turn follows its terminal `turn.upsert`. Frames of its withdrawn questions come
+ *     before.
  */
 import type { ExchangeOutcome } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
@@ -22,7 +25,7 @@ import type { SessionBookkeeping } from './bookkeeping.ts'
 import type { TurnDefinition } from './turns/definition.ts'
 import type { Session, SessionNudge, TranscriptMessage, TurnUpsert, TurnExtra } from './schema.ts'
 
-/** A frame of the transcript that is stored; `type` is the frame's `event_type`. */
+/** A stored frame of the transcript; `type` is the frame's `event_type`. */
 export type SessionFrame =
   | (Event & { readonly type: 'message.upsert'; readonly said?: Said } & TranscriptMessage)
   | (Event & {
@@ -40,29 +43,38 @@ export type SessionFrame =
     } & BlockPatch)
   | (Event & { readonly type: 'turn.upsert' } & TurnUpsert)
   | (Event & { readonly type: 'interaction.upsert' } & Interaction)
-/** On final messages of people and agents, for the source event that tells of them; no transcript shows it. `depth`: of that event. */
+/**
+ * Input of the source event for a final message of a user or an agent; no transcript shows it.
+ * `depth`: the depth of that event.
+ */
 export interface Said {
   readonly session_key: string
   readonly depth: number
-  /** It was said in a private channel or a direct message: that it was, not what. */
+  /**
+   * The message was sent in a private channel or a direct message; the source event omits its
+   * content.
+   */
   readonly closed?: true
-  /** It was said in a private session: only its readers receive the source event. */
+  /**
+   * The message was sent in a private session; only the readers of the session receive the source
+   * event.
+   */
   readonly private_session?: true
 }
-/** The row that a frame carries. */
+/** Returns the row that a frame contains. */
 export const rowIn = ({
   type: _,
   said: __,
   ...row
 }: Extract<SessionFrame, { type: 'message.upsert' }>): TranscriptMessage => row
-/** `progress`: absent keeps, null removes, an object replaces. */
+/** `progress`: absent keeps the value, null removes it, an object replaces it. */
 export interface BlockPatch {
   readonly status?: string
   readonly progress?: JsonObject | null
   readonly resolved_action?: ResolvedAction
 }
 
-/** What a compaction pass covers, and why it was begun. */
+/** The rows that a compaction pass covers, and the trigger of the pass. */
 export interface Pass {
   readonly trigger: 'auto' | 'manual' | 'append'
   readonly from_sequence: number
@@ -80,17 +92,20 @@ export type SessionEvent =
       readonly session: Session
       readonly root: string
       readonly generation: number
-      /** The request named the visibility; see visibility.ts. Absent in journals of earlier releases. */
+      /**
+       * The request specified the visibility; see visibility.ts. Absent in journals of earlier
+       * releases.
+       */
       readonly visibility_requested?: true
     })
   | (Event & { readonly type: 'session.updated'; readonly session: Patch<Session> })
-  /** Told to the first session of a key: the sessions before this generation are gone. */
+  /** Recorded by the first session of a key: all sessions before this generation have ended. */
   | (Event & { readonly type: 'session.succeeded'; readonly generation: number })
-  /** The transcript is pruned; the tombstone and the turns stay. */
+  /** The transcript is pruned; the session's tombstone and its turns remain. */
   | (Event & { readonly type: 'session.expired'; readonly session: Patch<Session> })
-  /** A row that no transcript shows: a snapshot of application context. It takes a sequence. */
+  /** A row that no transcript shows: a snapshot of application context. It has a sequence. */
   | (Event & { readonly type: 'context.stored'; readonly message: TranscriptMessage })
-  /** What the record of a turn has besides what its frames carry. */
+  /** Fields of a turn's record that its frames do not contain. */
   | (Event & { readonly type: 'turn.extra'; readonly id: string; readonly extra: TurnExtra })
   | (Event & { readonly type: 'nudge.queued'; readonly nudge: SessionNudge })
   | (Event & {
@@ -114,7 +129,9 @@ export type SessionEvent =
       readonly covers_through_sequence: number
       readonly pass: Pass
     })
-  /** The turn of a channel is over, just before its last frame: the channel is told. */
+  /**
+   * The outcome of a channel's turn, for the channel; recorded just before the turn's last frame.
+   */
   | (Event & { readonly type: 'exchange.answered'; readonly channel_id: string } & ExchangeOutcome)
   | (Event & {
       readonly type: 'compaction.failed'
@@ -125,7 +142,6 @@ export type SessionEvent =
   | SessionBookkeeping
   | AttachmentEvent
 
-/** The types of frames. */
 const frameTypes: ReadonlySet<string> = new Set<SessionFrame['type']>([
   'message.upsert',
   'message.block',

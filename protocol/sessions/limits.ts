@@ -1,8 +1,12 @@
-/** Bounds of sessions. Lengths in characters unless they say otherwise. */
+/** Limits of sessions. Lengths are in characters unless stated otherwise. */
 export const limits = {
-  /** Bytes of inline images and documents after decoding, and of a request's content as a whole. */
+  /** Bytes of one inline image or document, after decoding. */
   inline: 262_144,
-  /** Application context: items, their names, bytes of one and of all; names that a session remembers. After a compaction all of these are written in one commit. */
+  /**
+   * Application context: number of items, length of a name, bytes of one item and of all; number of
+   * names that a session remembers. After a compaction, the values of all remembered names are
+   * written in one commit.
+   */
   context: { items: 8, name: 64, content: 8192, total: 16_384, names: 100 },
   /** Bytes of an output schema. */
   output_schema: 32_768,
@@ -14,33 +18,46 @@ export const limits = {
   append: 100,
   blocks: 200,
   metadata: 16_384,
-  /** Equal tool calls of one turn that are allowed, generations of one turn, and calls of one segment. */
+  /** Equal tool calls allowed in one turn, generations of one turn, and calls of one segment. */
   repeats: 3,
   generations: 100,
   calls: 64,
-  /** Keys of turns and of nudges that a session remembers; the oldest are forgotten. */
+  /**
+   * Idempotency keys of turns and of nudges that a session remembers; the oldest are dropped first.
+   */
   keys: 5000,
   nudge_keys: 1000,
-  /** Ids of tool uses that it remembers, likewise. */
+  /** Ids of tool uses that a session remembers; the oldest are dropped first. */
   known_calls: 1000,
-  /** Turns that have not ended and nudges that wait, together. */
+  /** Turns that have not ended plus pending nudges. */
   turns: 50,
-  /** What a model is shown at most, where no compaction keeps it smaller: rows, and characters of their content. About what the largest models take. */
+  /**
+   * Upper bound of what a model is shown when compaction does not keep it smaller: rows, and
+   * characters of their content. About the capacity of the largest models.
+   */
   window: { rows: 2000, size: 4_194_304 },
-  /** Milliseconds that a compaction may take, and characters of its summary: what was summed up first is given up. */
+  /**
+   * Milliseconds that a compaction may take, and characters of its summary. A longer summary loses
+   * its beginning.
+   */
   compaction: 30_000,
   summary: 262_144,
   /**
-   * Characters of the results of one row with the ids that they answer, and of a result that is an error. A character takes up to six
-   * bytes of a stream's line, and clients read lines below 8 MiB; a model's answer is bounded in bytes, as any result of a job.
+   * Characters of the results in one row, including their tool use ids, and of one error result. A
+   * character takes up to six bytes of a line in a stream, and clients read lines below 8 MiB. A
+   * model's answer is bounded in bytes, like any result of a job.
    */
   results: 1_200_000,
   fault: 65_536,
-  /** Characters of what a model says before it is stored that are shown; each piece counts for some more, which is what a block of its own takes. */
+  /**
+   * Characters of a model's uncommitted output that previews show. Each chunk counts for a few more
+   * than its length, for the overhead of a separate block.
+   */
   preview: 1_200_000,
   /**
-   * Files: characters of a name and of an idempotency key; bytes of a text, of anything else, and of an upload as a whole (base64 and
-   * the form around it); pages of a PDF; files of one session, and erased ones that it remembers; milliseconds for which bytes are awaited.
+   * Files: characters of a name and of an idempotency key; bytes of a text, of any other file, and
+   * of an upload as a whole (base64 and the form around it); pages of a PDF; files of one session,
+   * and erased files that it remembers; milliseconds until an unfinished upload is abandoned.
    */
   file: {
     name: 256,

@@ -1,6 +1,6 @@
 /**
- * The part of JSON Schema that outputs of turns are held to: it refers to nothing, so that every model provider takes it.
- * The engine is that of all schemas, `protocol/json-schema/`.
+ * The subset of JSON Schema that is allowed for outputs of turns. It excludes references, so that
+ * every model provider accepts it. All schemas use the same engine, `protocol/rules/json-schema/`.
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
@@ -22,11 +22,14 @@ const refused: ReadonlySet<string> = new Set([
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Faults of the schema of an output. @param path where it stands in the request. */
+/**
+ * Returns the faults of an output schema.
+ * @param path position of the schema in the request.
+ */
 export const outputSchemaFaults = (schema: unknown, path: string): FieldError[] =>
   schemaFaults(schema, path, { refused })
 
-/** JSON whose members are in order, so that equal values have equal texts. */
+/** Serialises a value as JSON with sorted members, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'null'

@@ -1,4 +1,4 @@
-/** How long a session is kept. */
+/** How long a session is retained. */
 import { Type, type Static } from 'typebox'
 import { Closed } from '../common.ts'
 

@@ -1,7 +1,8 @@
 /**
- * Sessions of agents: invocation, turns, messages, nudges. What the contract leaves open and is decided here: unknown fields are
- * refused; a message with a block of type `file` is dropped, and any other unknown type refuses the request; `visibility` is a
- * label that product views may use; whoever may view the project reads its sessions, but for those of channels that they may not read.
+ * Sessions of agents: invocation, turns, messages, nudges. Decisions that the contract leaves open:
+ * unknown fields are rejected; a message with a block of type `file` is dropped, and any other
+ * unknown block type rejects the request; readers of the project may read its sessions, except
+ * private ones (visibility.ts) and those of channels that they may not read.
  */
 import { Type, type Static } from 'typebox'
 import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
@@ -225,7 +226,8 @@ export const sessions = {
     to: { kind: 'session', found: 'agent_session' },
     body: Invoke,
     check: checkInvoke,
-    // The key belongs to a session: it recognises nothing where each request makes a session of its own.
+    // The key is scoped to a session, so it identifies nothing if each request creates a new
+    // session.
     key: ({ input, session = {} }: Static<typeof Invoke>) =>
       session.mode === 'new' && !(session.session_key ?? session.scope_name)?.trim()
         ? undefined

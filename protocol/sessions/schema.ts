@@ -1,6 +1,7 @@
 /**
- * Sessions, turns, messages and nudges as clients get them. The objects are closed: exactly these fields. What a fold of the
- * transcript needs is here too: a message and a turn of the transcript are what the frames carry.
+ * Sessions, turns, messages and nudges as clients receive them. The objects are closed: they have
+ * exactly these fields. The messages and turns of the transcript, which clients fold, have the same
+ * shape as in the frames.
  */
 import { Type, type Static } from 'typebox'
 import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
@@ -20,7 +21,10 @@ export const LatestCompaction = Type.Object(
   { message_id: Type.String(), sequence: Type.Integer(), covers_through_sequence: Type.Integer() },
   closed,
 )
-/** How far a compaction is. `in_progress` is read off the deadline, so a lost pass does not look busy for ever. */
+/**
+ * Progress of a compaction. `in_progress` is derived from the deadline, so that a lost pass does
+ * not look active for ever.
+ */
 export const CompactionProgress = Type.Object(
   {
     in_progress: Type.Boolean(),
@@ -65,21 +69,24 @@ const session = {
   created_at: Timestamp,
   updated_at: Timestamp,
 } as const
-/** A session in lists, acknowledgements and answers of commands. */
+/** A session as lists, acknowledgements and replies to commands contain it. */
 export const Session = Type.Object(session, closed)
 const config = { config: Type.Optional(InlineConfig) } as const
-/** The stored record. Only `GET /sessions/{id}` shows its `config`. */
+/** The stored record. Of all endpoints, only `GET /sessions/{id}` returns its `config`. */
 export type Session = Static<typeof Session> & {
   readonly config?: Static<typeof InlineConfig>
 }
-/** A session as clients read it: records of earlier releases do not name a whole compaction policy. */
+/**
+ * A session as clients receive it. Records of earlier releases may lack parts of the compaction
+ * policy; this completes it.
+ */
 export const shownSession = <S extends Session>(session: S): S => ({
   ...session,
   compaction_policy: resolvedPolicy(session.compaction_policy),
 })
-/** A session without what only a reading of it alone shows. */
+/** A session without the fields that only `GET /sessions/{id}` returns. */
 export const publicSession = ({ config: _, ...record }: Session): Session => shownSession(record)
-/** A session read alone. */
+/** A session as `GET /sessions/{id}` returns it. */
 export const SessionDetail = Type.Object(
   {
     ...session,
@@ -92,7 +99,7 @@ export const SessionDetail = Type.Object(
 export type SessionDetail = Static<typeof SessionDetail>
 
 const turnStatuses = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'] as const
-/** Tokens and model calls of a turn; counters that are zero are left out, except the first two. */
+/** Tokens and model calls of a turn. Counters that are zero are omitted, except the first two. */
 export const Usage = Type.Object({
   input_tokens: Type.Optional(Count),
   output_tokens: Type.Optional(Count),
@@ -102,7 +109,7 @@ export const Usage = Type.Object({
   calls: Type.Optional(Count),
 })
 export type Usage = Static<typeof Usage>
-/** What a waiting turn waits for. */
+/** The interaction that a waiting turn waits for. */
 export const Wait = Type.Object(
   {
     kind: Type.Literal('interaction'),
@@ -131,16 +138,19 @@ const turn = {
   updated_at: Timestamp,
   completed_at: Type.Optional(Timestamp),
 } as const
-/** A turn on pages of the transcript. */
+/** A turn in pages of the transcript. */
 export const TranscriptTurn = Type.Object({ ...turn, wait: Type.Optional(Wait) }, closed)
 export type TranscriptTurn = Static<typeof TranscriptTurn>
-/** A turn as the frame `turn.upsert` of the transcript stream has it, and as it is stored. `phase` is null once it has ended. */
+/**
+ * A turn as it is stored, and as the frame `turn.upsert` of the transcript stream contains it.
+ * `phase` is null once it has ended.
+ */
 export type TurnUpsert = TranscriptTurn & {
   readonly phase: 'queued' | 'running' | 'waiting' | null
 }
-/** The turn of a frame as pages have it. */
+/** Converts the turn of a frame to its form in pages. */
 export const transcriptTurn = ({ phase: _, ...record }: TurnUpsert): TranscriptTurn => record
-/** A turn read as a record of its own. */
+/** A turn as `GET …/turns/{id}` returns it. */
 export const AgentTurn = Type.Object(
   {
     ...turn,
@@ -152,9 +162,9 @@ export const AgentTurn = Type.Object(
   closed,
 )
 export type AgentTurn = Static<typeof AgentTurn>
-/** What the record of a turn has besides the transcript's. */
+/** Fields of a turn's record that the transcript does not contain. */
 export type TurnExtra = Pick<AgentTurn, 'error_scope' | 'effective_timeout_seconds'>
-/** The record of a turn, from the transcript's and the rest. */
+/** Builds the record of a turn from its transcript form and the other fields. */
 export const agentTurn = (
   { phase: _, wait: __, ...turn }: TurnUpsert,
   extra: TurnExtra,
@@ -163,7 +173,10 @@ export const agentTurn = (
 const roles = ['system', 'user', 'assistant', 'tool', 'compaction'] as const
 const Role = Type.Enum([...roles])
 const EntryType = Type.Enum(['message', 'compaction'])
-/** A message as the transcript has it: streaming rows have no sequence yet; the final version of a row keeps its id. */
+/**
+ * A message of the transcript. Streaming rows have no sequence yet; the final version of a row
+ * keeps its id.
+ */
 export const TranscriptMessage = Type.Object(
   {
     id: Type.String(),
@@ -183,7 +196,7 @@ export const TranscriptMessage = Type.Object(
   closed,
 )
 export type TranscriptMessage = Static<typeof TranscriptMessage>
-/** A message of the log: numbered 1, 2, 3… in its session. Hidden context rows take numbers too. */
+/** A message of the log: numbered 1, 2, 3… in its session. Hidden context rows are numbered too. */
 export const SessionMessage = Type.Object(
   {
     id: Type.String(),
@@ -207,7 +220,7 @@ export const MessagePage = Type.Object({
   next_sequence: Type.Optional(Type.Integer()),
   prev_sequence: Type.Optional(Type.Integer()),
 })
-/** The logged form of a final row. */
+/** Converts a final row to its form in the log. */
 export const sessionMessage = ({
   id,
   session_id,
@@ -234,7 +247,10 @@ export const sessionMessage = ({
   created_at,
 })
 
-/** The answer of an admitted turn. `resume_cursor` precedes every row of the turn, `after_sequence` is the number of its input. */
+/**
+ * The reply to an admitted turn. `resume_cursor` precedes every row of the turn; `after_sequence`
+ * is the number of its input.
+ */
 export const TurnAck = Type.Object(
   {
     session: Session,
@@ -286,7 +302,7 @@ export const NudgeAck = Type.Object(
 export type NudgeAck = Static<typeof NudgeAck>
 
 /**
- * A page of the transcript: what a client folds before it follows.
+ * A page of the transcript, which a client folds before it follows the stream.
  * @public
  */
 export const TranscriptSnapshot = Type.Object(

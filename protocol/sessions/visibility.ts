@@ -1,16 +1,21 @@
 /**
- * Visibility of sessions. A private session is readable by its creator, by principals that spoke in it, by its agent and by
- * holders of `project.admin`. A session of a channel is readable by the readers of the channel, whatever its record says.
+ * Visibility of sessions. A private session is readable by its creator, by principals that sent
+ * input to it, by its agent and by holders of `project.admin`. A session of a channel is readable
+ * by the readers of the channel, whatever its record contains.
  *
- * Earlier releases stored `private` as the default of sessions that requests opened, and did not enforce it. Only a value
- * that the request named counts; see docs/adr/0006-private-sessions.md.
+ * Earlier releases stored `private` as the default of sessions that requests opened, and did not
+ * enforce it. The value counts only if the request specified it; see
+ * docs/adr/0006-private-sessions.md.
  */
 import { channelOfKey } from '../channels/exchange.ts'
 import type { Session } from './schema.ts'
 
 type Visible = Pick<Session, 'visibility' | 'session_key' | 'origin'>
 
-/** The record with the visibility that counts. @param requested the request that made the session named its visibility. */
+/**
+ * Returns the record with its effective visibility.
+ * @param requested whether the request that created the session specified its visibility.
+ */
 export function withVisibility(record: Session, requested: boolean | undefined): Session {
   const { visibility, session_key, origin } = record
   const defaulted =
@@ -21,6 +26,6 @@ export function withVisibility(record: Session, requested: boolean | undefined):
   return defaulted ? { ...record, visibility: 'project' } : record
 }
 
-/** Whether only some principals may read the session, channels aside. */
+/** Whether only some principals may read the session; false for sessions of channels. */
 export const isPrivate = ({ visibility, session_key }: Visible): boolean =>
   visibility === 'private' && channelOfKey(session_key) === undefined

@@ -1,4 +1,7 @@
-/** Frames of the two streams of a session, by event name: the transcript stream (version 2) and the numbered stream (version 1). */
+/**
+ * Frames of the two streams of a session, by event name: the transcript stream (version 2) and the
+ * numbered stream (version 1).
+ */
 import { Type, type TProperties } from 'typebox'
 import { JsonObject, Timestamp } from '../../common.ts'
 import { Interaction } from '../../interactions/schema.ts'
@@ -16,7 +19,7 @@ const turn = { session_id: Type.String(), turn_id: Type.String() }
 const end = (reasons: string[]) =>
   named('stream.end', { session_id: Type.String(), reason: Type.Enum(reasons) })
 
-/** Frames of `GET …/transcript/stream`. Each row replaces the one with its id. */
+/** Frames of `GET …/transcript/stream`. Each row replaces the row with the same id. */
 export const transcriptFrames = {
   'message.upsert': named('message.upsert', TranscriptMessage.properties),
   'message.block': named('message.block', { ...place, block: Block }),
@@ -66,7 +69,10 @@ const said = (event_type: string) =>
   })
 const nullable = { text: Type.Union([Type.String(), Type.Null()]) }
 
-/** Frames of `GET …/stream`. Those of stored messages have their number as id; no other has one. */
+/**
+ * Frames of `GET …/stream`. Frames of stored messages use the message's sequence as event id; all
+ * others have no id.
+ */
 export const numberedFrames = {
   'user.message': said('user.message'),
   'agent.message': said('agent.message'),

@@ -1,7 +1,8 @@
 /**
- * Pages of a transcript as views answer them. Each thing stands at the revision of its last change and is shown as it is now, so
- * what changed after a revision is a range. Whoever has taken all pages up to one without `more` has everything up to its
- * `revision`; whoever stops between two goes on after `through`.
+ * Pages of a transcript as views return them. Each item has the revision of its last change and
+ * appears in its current form, so the changes after a revision form a range. A reader that has all
+ * pages up to one without `more` has everything up to that page's `revision`; a reader that stops
+ * earlier continues after `through`.
  */
 import type { Interaction } from '../../interactions/schema.ts'
 import type { Pass } from '../events.ts'
@@ -9,43 +10,54 @@ import type { TranscriptMessage, TurnUpsert } from '../schema.ts'
 
 export interface TranscriptQuestion {
   readonly session_id: string
-  /** What changed after this revision; or after the message of this number; without both: the newest part. */
+  /**
+   * Selects changes after this revision, or after the message with this number; without both: the
+   * newest part.
+   */
   readonly after?: number
   readonly after_sequence?: number
-  /** Nothing that changed after this revision; absent: up to now. Open questions and streaming rows are always those of now. */
+  /**
+   * Excludes changes after this revision; absent: up to now. Open questions and streaming rows are
+   * always the current ones.
+   */
   readonly until?: number
-  /** Things on a page; it is also bounded by bytes, and has at least one. */
+  /**
+   * Maximum number of items on a page. A page is also bounded by bytes, but has at least one item.
+   */
   readonly limit: number
 }
-/** Something as it is now, and the revision of its last change. */
+/** The current form of an item, and the revision of its last change. */
 export interface Changed<T> {
   readonly revision: number
   readonly record: T
 }
-/** What the older stream tells of a summary besides its row. */
+/** Fields of a compaction that the older stream adds to the row of its summary. */
 export type Summing = Pick<Pass, 'trigger' | 'message_count' | 'summary_model'>
 export interface TranscriptPage {
-  /** What was asked for: the revision after which this page begins; −1 for the newest part. */
+  /** The requested revision, after which this page begins; −1 for the newest part. */
   readonly after: number
-  /** The page has everything that changed in (after, through]. */
+  /** The page contains everything that changed in (after, through]. */
   readonly through: number
-  /** The revision at which this page and those that follow it end. */
+  /** The revision at which this page and its successors end. */
   readonly cut: number
   readonly more: boolean
-  /** Of the session when it was asked, and the journal cursor of its last entry. */
+  /**
+   * `revision`: the session's revision at the time of the query; `last`: the journal cursor of its
+   * last entry.
+   */
   readonly revision: number
   readonly last: number
-  /** By revision, which for final rows is the order of their sequences. */
+  /** Ordered by revision, which for final rows is also the order of their sequences. */
   readonly messages: readonly (Changed<TranscriptMessage> & { readonly summing?: Summing })[]
   readonly turns: readonly Changed<TurnUpsert>[]
   readonly interactions: readonly Changed<Interaction>[]
   /** Every turn that has not ended. */
   readonly active: readonly Changed<TurnUpsert>[]
-  /** Without `more`: every row that streams, and every question that is open. */
+  /** Only without `more`: every streaming row, and every open question. */
   readonly live: readonly Changed<TranscriptMessage>[]
   readonly pending: readonly Interaction[]
 }
-/** What a turn has that is not committed, as views answer it. */
+/** Uncommitted rows of a turn, as views return them. */
 export interface LiveRowsOfTurn {
   readonly rows: readonly Changed<TranscriptMessage>[]
 }

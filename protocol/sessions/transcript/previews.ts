@@ -1,18 +1,22 @@
 /**
- * What a model has said so far, on its way to whoever follows: sent around, never stored, no cursor. One process publishes a
- * generation: the gateway that holds the worker's socket, or the executor. It counts the pieces, so that a follower sees a
- * hole, and gives everything so far to whoever asks.
+ * Previews: the output of a model before it is committed, sent to followers of the session.
+ * Previews are broadcast, never stored, and have no cursor. One process publishes a generation: the
+ * gateway that holds the worker's socket, or the executor. It numbers the chunks, so that a
+ * follower detects a gap, and returns the whole output so far on request.
  *
  * Invariants:
- * P1. A preview belongs to a row that streams and has no stored content. `base` is the revision at which its publisher learned
- *     of the row: a row that was begun anew since (a later `message.upsert`) is not this preview's any more.
- * P2. Of two publishers of one row the one with the larger `base`, then `born`, counts.
- * P3. Pieces are numbered 1, 2, 3… within (base, born). The content after n pieces is the fold of them with `appendDelta`.
+ * P1. A preview belongs to a streaming row without stored content. `base` is the revision at which
+ *     the publisher read the row. A later `message.upsert` restarts the row and makes the preview
+ *     obsolete.
+ * P2. If a row has two publishers, the one with the larger `base`, then the larger `born`, takes
+ *     precedence.
+ * P3. Chunks are numbered 1, 2, 3… within (base, born). The content after n chunks is their fold
+ *     with `appendDelta`.
  */
 import type { JsonObject } from '../../common.ts'
 import type { Block } from '../turns/blocks.ts'
 
-/** Whose words these are, and who says so. Times are Unix milliseconds. */
+/** The row of a preview, and its publisher (`base`, `born`). Times are Unix milliseconds. */
 export interface PreviewOf {
   readonly session_id: string
   readonly turn_id: string
@@ -20,37 +24,46 @@ export interface PreviewOf {
   readonly base: number
   readonly born: number
 }
-/** One piece. */
+/** One chunk. */
 export interface Preview extends PreviewOf {
   readonly n: number
-  /** As its worker sent it: `{text}`, `{type: 'thinking', thinking}`, or something that only some clients know. */
+  /**
+   * The worker's delta, unchanged: `{text}`, `{type: 'thinking', thinking}`, or a shape that only
+   * some clients understand.
+   */
   readonly delta: JsonObject
   readonly job_id: string
-  /** The run whose step asked for it. */
+  /** The run whose step requested the generation. */
   readonly run_id?: string
   readonly at: number
   readonly worker_id?: string
   readonly model?: string
-  /** The worker's own count. */
+  /** The worker's own chunk number. */
   readonly sequence?: number
 }
-/** Everything so far. */
+/** The whole output so far. */
 export interface Previewed extends PreviewOf {
   readonly n: number
   readonly content: readonly Block[]
 }
 
-/** Whether one publisher of a row counts before another: positive, zero for the same one, negative. */
+/**
+ * Compares two publishers of a row by precedence: positive if `a` takes precedence, zero if they
+ * are the same, else negative.
+ */
 export const rank = (a: PreviewOf, b: PreviewOf): number => a.base - b.base || a.born - b.born
 
-/** What a piece adds to a content: to its last block when that is of its kind, else as a block of its own. */
+/**
+ * The effect of a chunk on a content: it extends the last block if that is of the same kind, else
+ * it opens a new block.
+ */
 export interface Appended {
   readonly content: readonly Block[]
   readonly index: number
   readonly opened: boolean
   readonly added: { readonly text: string } | { readonly thinking: string }
 }
-/** Append a piece; undefined when it adds nothing that a transcript shows. */
+/** Appends a chunk; returns undefined if it adds nothing that a transcript shows. */
 export function appendDelta(
   content: readonly Block[],
   { text, thinking }: JsonObject,
@@ -93,7 +106,7 @@ export function appendDelta(
   }
 }
 
-/** Answer to the read `generation`: the row that a job writes, as of a revision. */
+/** Reply to the read `generation`: the row that a job writes, as of a revision. */
 export interface Generating {
   readonly turn_id: string
   readonly message_id: string

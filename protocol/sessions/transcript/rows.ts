@@ -1,4 +1,7 @@
-/** Following sessions: the transcript as pages and as a stream, the older numbered stream, and what a turn shows of itself right now. */
+/**
+ * Following a session: the transcript as pages and as a stream, the older numbered stream, and the
+ * uncommitted output of a turn.
+ */
 import { Type, type Static } from 'typebox'
 import { Closed, JsonObject, Timestamp, paging } from '../../common.ts'
 import { query, stream } from '../../contract.ts'
@@ -8,7 +11,10 @@ const Sealed = Type.Optional(Type.String({ minLength: 1, maxLength: 512 }))
 const S = '/projects/:project/sessions/:session_id'
 const read = { tag: 'sessions', permission: 'project.view', errors: ['not_found'] } as const
 
-/** A frame of the transcript stream: what `event_type` names, flattened. Unknown types are to be passed over. */
+/**
+ * A frame of the transcript stream: the payload that `event_type` identifies, flattened. Clients
+ * must ignore unknown types.
+ */
 const TranscriptFrame = Type.Object(
   { event_type: Type.String(), session_id: Type.Optional(Type.String()) },
   { additionalProperties: true },

@@ -1,4 +1,7 @@
-/** Content blocks: what messages are made of. Seven types; each is open, so what a provider adds is kept and shown to it again. */
+/**
+ * Content blocks, of which messages consist. There are seven types. Each is open: members that a
+ * provider adds are stored and sent to the provider again.
+ */
 import { Type, type Static } from 'typebox'
 import { JsonObject } from '../../common.ts'
 
@@ -91,9 +94,9 @@ export const blockTypes = [
   'reminder',
 ] as const
 
-/** The tool uses of a content, in order. */
+/** Returns the tool uses of a content, in order. */
 export const toolUses = (content: readonly Block[]): readonly ToolUseBlock[] =>
   content.filter((block) => block.type === 'tool_use')
-/** The texts of a content in one. */
+/** Returns the concatenated texts of a content. */
 export const textOf = (content: readonly Block[]): string =>
   content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')

@@ -1,6 +1,6 @@
-/** Application context: what a model is told about the application around its session, by name. */
+/** Application context: named facts about the surrounding application that the model is shown. */
 
-/** A snapshot of one thing. */
+/** The value of one named fact. */
 export interface AppContext {
   readonly name: string
   readonly content: string

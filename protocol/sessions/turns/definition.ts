@@ -1,6 +1,6 @@
 /**
- * What a turn runs with, resolved when it is admitted: by whom, with which model, tools and budget. It stays as it was
- * admitted for as long as the turn lives, however the agent changes meanwhile.
+ * The configuration of a turn, resolved at admission: agent, model, tools and budget. It does not
+ * change while the turn lives, even if the agent's configuration does.
  */
 import type { EffectiveDefinition, EffectiveSkill } from '../../agents/definition.ts'
 import type { InlineConfig } from '../../agents/inline.ts'
@@ -8,33 +8,41 @@ import type { Price } from '../../agents/models.ts'
 import type { JsonObject } from '../../common.ts'
 import type { Refusal } from '../../errors.ts'
 
-/** Principals that may approve the call of a destructive action: those with a role. */
+/** The holders of a role, who may approve calls of a destructive action. */
 export interface Approver {
   /** `role:<name or id>`: a target of the interaction. */
   readonly target: string
-  /** The only principal with the role when the turn was admitted; absent: there were several. */
+  /**
+   * The only principal that had the role when the turn was admitted; absent: there were several.
+   */
   readonly sole?: string
 }
-/** A tool that a turn may use. Whoever resolves tools has checked grants and rights; the session only offers and dispatches them. */
+/**
+ * A tool that a turn may use. Grants and permissions were checked when the tool was resolved; the
+ * session only offers and dispatches it.
+ */
 export interface GrantedTool {
   /** Dotted name of the action. */
   readonly name: string
   readonly description?: string
   readonly input_schema?: JsonObject
-  /** A destructive action is asked of a person each time. */
+  /** A destructive action requires the approval of a person for each call. */
   readonly annotations: {
     readonly idempotent?: boolean
     readonly destructive?: boolean
     readonly read_only?: boolean
   }
-  /** Who does it: a worker of the project, or the service itself. */
+  /** The executor of the action: a worker of the project, or the service itself. */
   readonly kind: 'worker' | 'http' | 'builtin'
   readonly queue?: string
   readonly environment_id?: string
-  /** Of a destructive action. Absent in turns that older releases admitted: the asker of the turn approves. */
+  /**
+   * For a destructive action. Absent in turns that older releases admitted: the turn's requester
+   * approves, or administrators and owners if the requester is an agent or the service.
+   */
   readonly approvers?: readonly Approver[]
 }
-/** A definition with every layer settled. */
+/** A definition in which all layers of configuration are resolved. */
 export interface TurnDefinition
   extends Pick<
     EffectiveDefinition,
@@ -42,29 +50,41 @@ export interface TurnDefinition
   > {
   readonly agent_id: string
   readonly agent_name: string
-  /** Where it runs, for whoever executes its jobs. */
+  /** Organization and project, for the executor of the turn's jobs. */
   readonly scope: { readonly org_id: string; readonly project_id: string }
   readonly tools: readonly GrantedTool[]
   readonly skills: readonly EffectiveSkill[]
-  /** Text about the agent's memory that goes to the model after the instructions. */
+  /** Text about the agent's memory that the model receives after the instructions. */
   readonly memory?: string
-  /** Why that text could not be made: the turn fails with it. */
+  /** Why that text could not be produced; the turn fails with this message. */
   readonly memory_fault?: string
   readonly max_tokens?: number
-  /** How often the model is asked, and equal tool calls that are allowed (0: any number), when that is not what every turn may. */
+  /**
+   * Limits that differ from the defaults: generations of the turn, and equal tool calls (0:
+   * unlimited).
+   */
   readonly max_generations?: number
   readonly max_repeats?: number
-  /** The project wants another principal than the asker to approve destructive actions. */
+  /**
+   * The project requires that another principal than the requester approves destructive actions.
+   */
   readonly separate_approver?: true
-  /** What tokens cost; absent: nothing is known. */
+  /** The price of tokens; absent: unknown. */
   readonly price?: Price
 }
-/** What the edge hands over with a turn: the settled definition, and the inline config to store: absent keeps, null clears. */
+/**
+ * Added by the gateway to a turn: the resolved definition, and the inline config to store (absent
+ * keeps it, null clears it).
+ */
 export interface Defined {
   readonly definition: TurnDefinition
   readonly config?: InlineConfig | null
 }
-/** What it hands over when there is none but the request has a key, or may join a turn: a turn or nudge that is known is answered, a turn under way is told, and nothing else begins. */
+/**
+ * Added instead of a definition when none could be resolved but the request has a key or may join a
+ * turn. A known turn or nudge is still returned, and a running turn still receives the input; no
+ * new turn starts.
+ */
 export interface Unfit {
   readonly unfit: Refusal
 }

@@ -1,4 +1,7 @@
-/** What a model is asked: the rows of a session in the form that messages interfaces take, and what a valid answer looks like. */
+/**
+ * Requests to a model: the rows of a session in the format of messages APIs, and the validation of
+ * the model's answer.
+ */
 import type { JsonObject } from '../../common.ts'
 import type { Block } from './blocks.ts'
 import type { TurnDefinition } from './definition.ts'
@@ -9,13 +12,16 @@ export interface ModelMessage {
   readonly role: 'user' | 'assistant'
   readonly content: readonly JsonObject[]
 }
-/** The spec of a generation job. The member named like the brand tells where it came from. */
+/**
+ * The spec of a generation job. The member named after the brand identifies the organization and
+ * project.
+ */
 export interface GenerationSpec {
   readonly route: JsonObject
   readonly request: JsonObject
 }
 
-/** A block as a model is shown it: without what only clients are shown. */
+/** Converts a block to the form that a model is shown, without fields that are only for clients. */
 function toModel(block: Block): JsonObject {
   const { original, ...open } = block as Block & { original?: JsonObject }
   if (original) return original
@@ -39,7 +45,10 @@ function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage 
   }
 }
 
-/** Rows as messages: a summary first, then by number; neighbours of one role are one message. A model must be spoken to first. */
+/**
+ * Converts rows to messages: a summary first, then by number. Neighbouring rows of one role become
+ * one message. The first message is always a user's, as models require.
+ */
 export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = []
   for (const message of rows.map(spoken)) {
@@ -62,10 +71,13 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
       ]
     : messages
 }
-/** What is wrong with a conversation, or nothing: every tool use is answered by the next message, and a person speaks last. Rows are read as `messagesOf` joins them. */
+/**
+ * Returns why a conversation is invalid, or undefined. The next message must answer every tool use,
+ * and the last message must be a user's. Rows are joined as in `messagesOf`.
+ */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined
-  /** Tool uses of the newest message of the assistant that have no result yet. */
+  /** Tool uses of the newest assistant message that have no result yet. */
   const left = new Set<string>()
   for (const { role: by, content } of rows) {
     if (content.length === 0) continue
@@ -107,7 +119,7 @@ export function generationSpec(
   } as GenerationSpec
 }
 
-/** A model's answer, as far as a session reads it. */
+/** A model's answer, as far as a session uses it. */
 export interface Answer {
   readonly content: readonly Block[]
   readonly model: string
@@ -124,7 +136,10 @@ const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   image: () => true,
   document: ({ source }) => isObject(source),
 }
-/** Blocks of providers that have no name of their own here are kept whole behind an empty text, and shown to the provider again. */
+/**
+ * Stores a block of an unknown provider type unchanged, next to an empty text, so that it can be
+ * sent to the provider again.
+ */
 const foreign = (original: JsonObject): Block =>
   Object.assign(
     original['type'] === 'redacted_thinking'
@@ -135,7 +150,10 @@ const foreign = (original: JsonObject): Block =>
 const owned: ReadonlySet<string> = new Set(['tool_result', 'reminder'])
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 const countOf = (value: unknown): number => (isCount(value) ? (value as number) : 0)
-/** Counts that a usage must have, and those that it may have: some models say null for what they do not count. */
+/**
+ * Required and optional counts of a usage. Some models return null for counts that they do not
+ * measure.
+ */
 const needed = ['input_tokens', 'output_tokens'] as const
 const optional = [
   'cache_read_input_tokens',
@@ -152,7 +170,10 @@ function usageFault(usage: unknown): string | undefined {
     : `llm_response.usage.${odd} must be a whole number that is not negative`
 }
 
-/** Read the result of a generation: `{llm_response}` with a message of an assistant. Gives a sentence when it is none. */
+/**
+ * Reads the result of a generation: `{llm_response}` with an assistant message. Returns the reason
+ * as text if the result is invalid.
+ */
 export function readAnswer(result: JsonObject | undefined): Answer | string {
   const message = result?.['llm_response']
   if (!isObject(message)) return 'the result has no llm_response'
@@ -200,7 +221,7 @@ function usageOf(usage: JsonObject): Usage {
 }
 const nonzero = (counts: Readonly<Record<string, number>>): Usage =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
-/** Two usages in one. */
+/** Adds two usages. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (name: keyof Usage): number => (a[name] ?? 0) + (b[name] ?? 0)
   return {
@@ -214,5 +235,5 @@ export function addUsage(a: Usage, b: Usage): Usage {
     }),
   }
 }
-/** Roughly the tokens of rows of which no model has said anything: a quarter of their characters. */
+/** Estimated tokens of rows whose usage no model has reported: a quarter of their characters. */
 export const tokensOf = (characters: number): number => Math.ceil(characters / 4)

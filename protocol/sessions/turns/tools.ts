@@ -1,7 +1,8 @@
 /**
- * How granted tools are shown to a model, and what a call of the model means. `flat`: one tool for each action; `meta`: one
- * router for each group, the first part of the actions' names, with the input `{command, args}`. Names that models take have
- * at most 64 letters, digits, `_` and `-`; equal ones get a number.
+ * How granted tools are presented to a model, and how the model's tool calls are interpreted.
+ * `flat`: one tool per action; `meta`: one router tool per group (the first part of the actions'
+ * names) with the input `{command, args}`. Names have at most 64 letters, digits, `_` and `-`, as
+ * models require; a duplicate gets a number.
  */
 import type { EffectiveSkill } from '../../agents/definition.ts'
 import { textSelects } from '../../agents/selectors.ts'
@@ -16,14 +17,17 @@ export interface ShownTool {
 }
 /** The service's own tools. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
-/** What a call means. */
+/** The interpretation of a tool call. */
 export type Meaning =
   | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
   | { readonly kind: 'reserved'; readonly which: Reserved }
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** Names of the service's own tools. @param brand in lower case. */
+/**
+ * Names of the service's own tools.
+ * @param brand in lower case.
+ */
 const reservedNames = (brand: string): Readonly<Record<Reserved, string>> => ({
   submit_output: `${brand}_submit_output`,
   ask: `${brand}_ask_person`,
@@ -35,7 +39,9 @@ const safe = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, '_').s
 const groupOf = ({ name }: GrantedTool): string => name.slice(0, Math.max(0, name.indexOf('.')))
 const commandOf = ({ name }: GrantedTool): string => name.slice(name.indexOf('.') + 1)
 
-/** A name the model knows, with the one action or the group of actions behind it. */
+/**
+ * A name that the model knows, with the single action or the group of actions that it stands for.
+ */
 interface Entry {
   readonly name: string
   readonly one?: GrantedTool
@@ -89,7 +95,10 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
         },
       }
 
-/** The tools of a turn. @param output schema of its output, if it has one. */
+/**
+ * Returns the tools of a turn.
+ * @param output schema of the turn's output, if there is one.
+ */
 export function presented(
   definition: TurnDefinition,
   brand: string,
@@ -164,7 +173,7 @@ export const askSchema: JsonObject = {
   },
 }
 
-/** What the model means by a call. */
+/** Interprets a tool call of the model. */
 export function meaningOf(
   definition: TurnDefinition,
   brand: string,
@@ -211,7 +220,7 @@ function help(group: readonly GrantedTool[], command: unknown): string {
   )
 }
 
-/** Whether a skill's list of tools lets an action through. */
+/** Whether a skill's list of allowed tools includes an action. */
 export const allows = (allowed: readonly string[], { name, kind }: GrantedTool): boolean =>
   allowed.some((text) =>
     textSelects(text, {
