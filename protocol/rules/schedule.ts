@@ -1,15 +1,19 @@
 /**
- * When schedules fire. A schedule is a cron pattern in a time zone, or an interval that is counted from a fixed time. All times
- * are Unix milliseconds; nothing here reads a clock.
+ * Computes when schedules fire. A schedule is a cron pattern in a time zone, or an interval counted
+ * from a fixed time. All times are Unix milliseconds; nothing here reads a clock.
  *
- * Daylight saving: a pattern with one time of day fires once on every day it names. A time that a day lacks counts as the first
- * moment after the gap, a time that a day has twice as the first of the two. Patterns with several times, such as every quarter of
- * an hour, fire whenever the clock on the wall shows one of them.
+ * Daylight saving: a pattern with one time of day fires once on every day that it selects. A time
+ * that is skipped counts as the first moment after the gap; of a time that occurs twice, the first
+ * occurrence counts. Patterns with several times, such as every quarter of an hour, fire whenever
+ * local time matches one of them.
  */
 import { Cron } from 'croner'
 import { parseDuration } from '../common.ts'
 
-/** A schedule as authors write it: exactly one of `cron` and `interval`; `timezone` goes with `cron` and is UTC by default. */
+/**
+ * A schedule as authors write it: exactly one of `cron` and `interval`. `timezone` applies to
+ * `cron` only and is UTC by default.
+ */
 export interface Schedule {
   readonly cron?: string
   readonly interval?: string
@@ -20,13 +24,16 @@ export interface Schedule {
 export const SHORTEST = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
-/** A year with every kind of day in it: a pattern that never fires after its beginning never fires. */
+/**
+ * 2000-01-01, the start of a leap year. A pattern that never fires after this time never fires at
+ * all.
+ */
 const SOME_TIME = 946_684_800_000
 
 const patternOf = ({ cron = '', timezone = 'UTC' }: Schedule): Cron =>
   new Cron(cron, { timezone, mode: '5-part' })
 
-/** Why a schedule cannot be kept, with the field that is wrong, or undefined. */
+/** Returns why a schedule is invalid, with the field at fault, or undefined. */
 export function scheduleFault(
   schedule: Schedule,
 ): { readonly field: keyof Schedule; readonly message: string } | undefined {
@@ -67,7 +74,10 @@ function isZone(name: string): boolean {
   }
 }
 
-/** The first fire after a time, or undefined when there is none. @param anchor from which intervals are counted. */
+/**
+ * The first fire after a time, or undefined if there is none.
+ * @param anchor the time from which intervals are counted.
+ */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
   if (schedule.interval === undefined)
     return patternOf(schedule).nextRun(new Date(after))?.getTime()
@@ -75,11 +85,15 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
   return anchor + length * Math.max(1, Math.floor((after - anchor) / length) + 1)
 }
 
-/** The last fire up to `now`, given one that is not later than `now`. A long time without a look costs hardly more than a short one. */
+/**
+ * The last fire up to `now`, found by bisection, so that the cost hardly depends on the time since
+ * `known`.
+ * @param known a fire that is not later than `now`.
+ */
 export function latestFire(schedule: Schedule, known: number, now: number, anchor: number): number {
   const next = (after: number): number => nextFire(schedule, after, anchor) ?? Infinity
   if (next(known) > now) return known
-  // After `low` there is a fire up to now, after `high` there is none.
+  // Invariant: there is a fire after `low` and up to `now`; there is none after `high`.
   let low = known
   let high = now
   while (high - low > 1000) {

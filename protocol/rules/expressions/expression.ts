@@ -1,12 +1,16 @@
 /**
- * Expressions: what authors write in `if`, in conditions and between `${{` and `}}`. Pure: a value in, a value out, no
- * clock, no I/O, and an end that comes soon (see `values.ts` for the meaning of values, `operations.ts` for the operators).
+ * Expressions: the text that authors write in `if`, in conditions and between `${{` and `}}`.
+ * Evaluation is pure: no clock, no I/O, and bounded work (`values.ts` defines the values,
+ * `operations.ts` the operators).
  *
- * - Literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`, `== != < <= > >=`,
- *   `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as `a contains b`, `a.contains(b)` or
- *   `contains(a, b)`), `len lower upper` (as `len(a)` or `a.len()`).
- * - What is unknown is null, at any depth; comparing null by order is false; null counts as false.
- * - A step whose id has a `-` is read by index, `steps["my-step"].output`, because `steps.my-step` is a subtraction.
+ * - Literals, `a.b`, `a["b"]`, `a[0]`, `[1, 2]`, `{name: "x"}`, `c ? a : b`, `+ - * / %`, `== != <
+ *   <= > >=`, `&& || !` or `and or not`, `in`, `contains startsWith endsWith matches` (as `a
+ *   contains b`, `a.contains(b)` or `contains(a, b)`), `len lower upper` (as `len(a)` or
+ *   `a.len()`).
+ * - An unknown member is null, at any depth; an order comparison with null is false; null counts as
+ *   false.
+ * - A step whose id contains a `-` is read by index, `steps["my-step"].output`, because
+ *   `steps.my-step` is a subtraction.
  */
 import type { Guard } from './guard.ts'
 import {
@@ -21,10 +25,13 @@ import { closingBraces } from './tokens.ts'
 import { ExpressionError, ROOM, typeName, weigh, WORK } from './values.ts'
 
 export { ExpressionError } from './values.ts'
-/** The names an expression may read, with their JSON values. */
+/** The root names that an expression may read, with their JSON values. */
 export type Roots = Readonly<Record<string, unknown>>
 
-/** The expression of a text that may be wrapped in one interpolation, and its offset in the text. */
+/**
+ * Returns the expression of a text that may be wrapped in one interpolation, and its offset in the
+ * text.
+ */
 function unwrap(text: string): { readonly expression: string; readonly offset: number } {
   const offset = text.startsWith('${{') ? 3 : /^\s*\$\{\{/.exec(text)?.[0].length
   const end = offset === undefined ? undefined : closingBraces(text, offset)
@@ -33,7 +40,10 @@ function unwrap(text: string): { readonly expression: string; readonly offset: n
     : { expression: text.slice(offset, end), offset }
 }
 
-/** What an expression reads, for checks that need more than the roots; a fault when it does not compile. */
+/**
+ * Compiles an expression and returns the steps that it reads, or a fault if it does not compile or
+ * reads an unknown root.
+ */
 export function analyse(
   source: string,
   roots: readonly string[],
@@ -57,8 +67,8 @@ export function analyse(
 }
 
 /**
- * Check an expression when it is authored.
- * @param roots the names it may read.
+ * Checks an expression when it is authored.
+ * @param roots the root names that it may read.
  * @returns on failure a message for the author and, when known, the offset in the expression.
  */
 export function compile(
@@ -70,7 +80,10 @@ export function compile(
 }
 
 const shown = (source: string) => (source.length > 120 ? `${source.slice(0, 120)}…` : source).trim()
-/** Run a bare expression within a scope whose budget it shares. @throws ExpressionError only. */
+/**
+ * Runs a bare expression in a scope and charges its budget.
+ * @throws ExpressionError only.
+ */
 export const run = (source: string, scope: Scope): unknown =>
   runProgram(programOf(source), source, scope)
 function runProgram(program: Program | ProgramFault, source: string, scope: Scope): unknown {
@@ -83,18 +96,22 @@ function runProgram(program: Program | ProgramFault, source: string, scope: Scop
       : error
   }
 }
-/** A scope with a fresh budget. */
+/** Returns a scope with a fresh budget. */
 export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
 
 /**
- * The value of an expression, bare or wrapped in `${{ }}`: a JSON value, null for what is unknown. The value may be part of
- * the roots; don't change it.
- * @throws ExpressionError when it does not compile, on types an operator cannot work on, and when it exceeds its bounds.
+ * Evaluates an expression, bare or wrapped in `${{ }}`. Returns a JSON value, null for unknown
+ * members. The value may be part of the roots; callers must not modify it.
+ * @throws ExpressionError if it does not compile, if an operator does not support a type, or if it
+ *   exceeds its bounds.
  */
 export const evaluate = (source: string, roots: Roots): unknown =>
   weigh(run(unwrap(source).expression, scopeOf(roots)), { left: ROOM })
 
-/** The truth of a condition; null is false. @throws ExpressionError also when the value is neither true, false nor null. */
+/**
+ * Evaluates a condition; null is false.
+ * @throws ExpressionError also if the value is neither a boolean nor null.
+ */
 export const predicate = (source: string, roots: Roots): boolean =>
   truthOf(evaluate(source, roots), source)
 function truthOf(value: unknown, source: string): boolean {
@@ -105,14 +122,18 @@ function truthOf(value: unknown, source: string): boolean {
   )
 }
 
-/** A condition that is asked again and again: whoever holds it keeps its program. */
+/** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** When the document has another value there, the condition is false. */
+  /** The condition is false for every document with another value at this path. */
   readonly guard?: Guard | undefined
-  /** As `predicate`. @param work that it may do at most. @throws ExpressionError */
+  /**
+   * Evaluates the condition like `predicate`.
+   * @param work the maximum work of the evaluation.
+   * @throws ExpressionError
+   */
   test(roots: Roots, work: number): boolean
 }
-/** The condition of a text. One that does not compile throws when it is asked. */
+/** Compiles a condition. If the text does not compile, `test` throws. */
 export function conditionOf(source: string): Condition {
   const { expression } = unwrap(source)
   const program = programOf(expression)

@@ -1,16 +1,20 @@
 /**
- * What a condition asks first. When it begins with `a.b == "x"`, joined to the rest by `&&`, it is false for every document in
- * which that is not so: whoever holds many conditions need not ask those.
+ * Guards of conditions. A condition that begins with `a.b == "x"`, joined to the rest by `&&`, is
+ * false for every document with another value there. A caller with many conditions can skip those
+ * without evaluating them.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-/** The value that the member at a path must have. */
+/** The value that a condition requires at a path. */
 export interface Guard {
   readonly path: readonly string[]
   readonly value: string | number | boolean
 }
 
-/** The guard of a syntax tree; undefined when it does not begin with a comparison of a member with a literal. */
+/**
+ * Returns the guard of a syntax tree; undefined if it does not begin with a comparison of a member
+ * with a literal.
+ */
 export function guardOf(node: ASTNode): Guard | undefined {
   if (node.op === '&&') return guardOf(node.args[0])
   if (node.op !== '==') return undefined

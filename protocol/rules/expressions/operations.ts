@@ -1,4 +1,7 @@
-/** The operators and functions of expressions over values. Each says, in its error, which types it cannot work on. */
+/**
+ * The operators and functions of expressions. The error of each lists the types that it does not
+ * support.
+ */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, type Pattern } from '../regex/pattern.ts'
 import { bounded, equal, fail, isObject, spend, textOf, typeName, type Budget } from './values.ts'
@@ -6,7 +9,7 @@ import { bounded, equal, fail, isObject, spend, textOf, typeName, type Budget } 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
 
-/** `+` of numbers, of lists, or of a text and anything. */
+/** `+` of two numbers, of two lists, or of a text and any value. */
 export function add(a: unknown, b: unknown, budget: Budget): unknown {
   if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
   if (typeof a === 'string' || typeof b === 'string')
@@ -17,7 +20,10 @@ export function add(a: unknown, b: unknown, budget: Budget): unknown {
   return [...a, ...b]
 }
 
-/** `- * / %` of numbers. Division is that of real numbers; `%` has the sign of its left operand. */
+/**
+ * `- * / %` of numbers. Division is real division; the result of `%` has the sign of the left
+ * operand.
+ */
 export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unknown): number {
   if (typeof a !== 'number' || typeof b !== 'number')
     return fail(`cannot compute ${typeName(a)} ${operator} ${typeName(b)}`)
@@ -31,7 +37,7 @@ export function arithmetic(operator: '-' | '*' | '/' | '%', a: unknown, b: unkno
 export const negate = (value: unknown): number =>
   typeof value === 'number' ? 0 - value : fail(`cannot negate ${typeName(value)}`)
 
-/** The truth of a value where a condition is wanted: null is false. */
+/** The truth value of a condition; null is false. */
 export const truth = (value: unknown): boolean =>
   typeof value === 'boolean'
     ? value
@@ -39,7 +45,9 @@ export const truth = (value: unknown): boolean =>
       ? false
       : fail(`expected true or false, got ${typeName(value)}`)
 
-/** `a in b`: element of a list, name of an object, part of a text. Nothing is in null. */
+/**
+ * `a in b`: element of a list, member name of an object, or part of a text. Null contains nothing.
+ */
 export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
   if ((container ?? null) === null) return false
   if (Array.isArray(container)) return container.some((element) => equal(element, item, budget))
@@ -68,7 +76,10 @@ function texts(
   return compare(a, b)
 }
 
-/** `a matches b` with the pattern compiled beforehand when it is a literal. */
+/**
+ * `a matches b`.
+ * @param compiled the pattern, if it is a literal and was compiled in advance.
+ */
 export const matchesPattern = (
   text: unknown,
   pattern: unknown,
@@ -93,7 +104,10 @@ function cased(
   return bounded(change(value), budget)
 }
 
-/** Characters of a text (code points), elements of a list, members of an object; 0 for null. */
+/**
+ * Returns the number of characters (code points) of a text, elements of a list or members of an
+ * object; 0 for null.
+ */
 function length(value: unknown, budget: Budget): number {
   if (Array.isArray(value)) return value.length
   if ((value ?? null) === null) return 0
@@ -110,7 +124,10 @@ function length(value: unknown, budget: Budget): number {
   return value.length - pairs
 }
 
-/** Functions by name. Each can be called as `name(a, b)` and as `a.name(b)`; those of two operands also as `a name b`. */
+/**
+ * Functions by name. Each can be called as `name(a, b)` and as `a.name(b)`; functions of two
+ * operands also as `a name b`.
+ */
 export const functions: Readonly<
   Record<
     string,

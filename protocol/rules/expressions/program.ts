@@ -1,11 +1,13 @@
 /**
- * From the text of an expression to a program: words are rewritten, the CEL library parses, and its syntax tree becomes
- * nested functions. Only the grammar is the library's: values follow `values.ts`, because the service's expressions
- * compute with JSON numbers and treat what is unknown as null, where CEL has 64-bit integers and errors.
+ * Compiles the text of an expression to a program. Word operators are rewritten, the CEL library
+ * parses the text, and its syntax tree becomes nested functions. The library provides the grammar
+ * only. Values follow `values.ts`, because expressions use JSON numbers and null for unknown
+ * members, where CEL has 64-bit integers and errors.
  *
  * Invariants:
- * P1. There are no loops, macros or definitions, so a program's work is bounded by its size and its budget.
- * P2. A program is a pure function of its source; programs are remembered, at most REMEMBERED of them.
+ * P1. There are no loops, macros or definitions, so a program's work is bounded by its size and its
+ *     budget.
+ * P2. A program is a pure function of its source. Programs are cached, at most REMEMBERED of them.
  */
 import { Environment, ParseError, type ASTNode } from '@marcbachmann/cel-js'
 import { guardOf, type Guard } from './guard.ts'
@@ -19,29 +21,29 @@ export interface Scope extends Budget {
 }
 type Code = (scope: Scope) => unknown
 
-/** A name that a program reads, and where its source says so. */
+/** A name that a program reads, and its position in the source. */
 export interface Reference {
   readonly name: string
   readonly position: number
 }
 export interface Program {
   readonly run: Code
-  /** Roots, each at its first use. */
+  /** Root names, each at its first use. */
   readonly roots: readonly Reference[]
-  /** Steps named literally: `steps.x`, `steps["x"]`, `steps[0]`. */
+  /** Steps with a literal name or index: `steps.x`, `steps["x"]`, `steps[0]`. */
   readonly steps: readonly Reference[]
   readonly guard?: Guard | undefined
 }
 export interface ProgramFault {
   readonly message: string
-  /** Offset in the source, when one place is at fault. */
+  /** Offset in the source, if the fault has a single position. */
   readonly position?: number
 }
 
-/** Longest expression, in characters. */
+/** Maximum length of an expression, in characters. */
 const MAX_SOURCE = 4096
 const REMEMBERED = 1024
-/** Roots that exist everywhere in principle: where one is not given, it is null. */
+/** Roots that are valid in every scope; a root without a value is null. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([
   'input',
   'event',
@@ -275,7 +277,7 @@ function parse(text: string): Program | ProgramFault {
 }
 
 const remembered = new Map<string, Program | ProgramFault>()
-/** The program of a bare expression, or what is wrong with it. */
+/** Returns the program of a bare expression, or its fault. */
 export function programOf(text: string): Program | ProgramFault {
   if (text.length > MAX_SOURCE)
     return { message: `the expression is longer than ${MAX_SOURCE} characters` }
@@ -287,5 +289,5 @@ export function programOf(text: string): Program | ProgramFault {
   return program
 }
 
-/** Whether parsing gave a program. */
+/** Whether parsing returned a program. */
 export const isProgram = (parsed: Program | ProgramFault): parsed is Program => 'run' in parsed

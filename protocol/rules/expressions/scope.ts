@@ -1,30 +1,35 @@
-/** What expressions may read where they stand: the roots, and the steps that come before. */
+/** The scope of an expression: the root names it may read, and the earlier steps. */
 import type { Step } from '../../workflows/steps.ts'
 import type { StepRule } from './template.ts'
 
-/** Names that every expression of a workflow may read; `event` is another name of `input`. */
+/** Root names available to every expression of a workflow; `event` is an alias of `input`. */
 export const ROOTS = ['input', 'event', 'config', 'meta', 'run', 'steps'] as const
-/** Names that the condition of an awaited event may read. */
+/** Root names available to the condition of an awaited event. */
 export const EVENT_ROOTS = ['event', 'meta'] as const
-/** Names that the mapping of an awaited event may read. */
+/** Root names available to the mapping of an awaited event. */
 export const MAPPING_ROOTS = ['event', 'meta', 'run'] as const
-/** Names that the name of a run may read: it is made when the run is. */
+/**
+ * Root names available to the template of a run's name, which is rendered when the run is created.
+ */
 export const NAME_ROOTS = ['input', 'event', 'config', 'meta', 'run'] as const
-/** Names that the steps of a `for_each` may read besides. */
+/** Additional root names available to the steps of a `for_each`. */
 export const ITEM_ROOTS = ['item', 'index'] as const
 
-/** A place in a workflow. */
+/** The scope at a position in a workflow. */
 export interface Scope {
   readonly roots: readonly string[]
   readonly rule: StepRule
-  /** Whether a step with this id comes before. */
+  /** Whether an earlier step has this id. */
   readonly knows: (id: string) => boolean
 }
 
-/** The id of a step: its own, else its index as text. */
+/** The id of a step: its explicit id, else its index as text. */
 export const idOf = (step: Pick<Step, 'id'>, index: number): string => step.id ?? String(index)
 
-/** The scope of the step at an index of a list; `outer`: that of the step which holds the list. */
+/**
+ * Returns the scope of the step at an index of a list.
+ * @param outer the scope of the step that contains the list.
+ */
 export function scopeAt(
   steps: readonly Pick<Step, 'id'>[],
   index: number,

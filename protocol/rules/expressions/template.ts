@@ -1,6 +1,6 @@
 /**
- * Templates: JSON documents whose texts contain `${{ expression }}`. Names of members are never interpolated, and a text
- * that an interpolation produced is never read again as a template.
+ * Templates: JSON documents whose texts contain `${{ expression }}`. Member names are never
+ * interpolated, and the output of an interpolation is never interpreted as a template again.
  */
 import type { FieldError } from '../../errors.ts'
 import { analyse, ExpressionError, run, scopeOf, type Roots } from './expression.ts'
@@ -9,14 +9,17 @@ import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
 
-/** A text in parts: literal text, and expressions with their offset. */
+/** A part of a text: literal text, or an expression with its offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
 const OPEN = '${{'
 
 /** Whether a text contains an interpolation. */
 export const hasTemplate = (text: string): boolean => text.includes(OPEN)
 
-/** How many interpolations a document has; it must not be nested without bound. */
+/**
+ * Counts the interpolations of a document. The caller must have bounded the nesting, because the
+ * function is recursive.
+ */
 export function interpolationsIn(value: unknown): number {
   if (typeof value === 'string') return value.split(OPEN).length - 1
   if (typeof value !== 'object' || value === null) return 0
@@ -44,7 +47,7 @@ const UNCLOSED = 'an interpolation that begins with ${{ is not closed by }}'
 interface Rendering {
   readonly scope: Scope
   readonly native: boolean
-  /** Size the document may still gain. */
+  /** Remaining size that the document may gain. */
   readonly room: Budget
 }
 function renderLeaf(text: string, { scope, native, room }: Rendering): unknown {
@@ -71,21 +74,30 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
 }
 
 /**
- * Render a document for an action: every interpolation becomes text (null: empty, lists and objects: compact JSON);
- * leaves that are no texts keep their type.
+ * Renders a document for an action. Each interpolation becomes text (null: empty; lists and
+ * objects: compact JSON); leaves that are not texts keep their type.
  * @throws ExpressionError
  */
 export const renderText = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: false, room: { left: ROOM } })
 
-/** Render an output or inputs: as `renderText`, but a leaf that is exactly one interpolation keeps the type of its value. @throws ExpressionError */
+/**
+ * Renders an output or inputs like `renderText`, except that a leaf which is exactly one
+ * interpolation keeps the type of its value.
+ * @throws ExpressionError
+ */
 export const renderNative = (value: unknown, roots: Roots): unknown =>
   render(value, { scope: scopeOf(roots), native: true, room: { left: ROOM } })
 
-/** A rule on the literal step references of an expression: why one is refused, or undefined. */
+/**
+ * Validates a literal step reference of an expression. Returns why it is rejected, or undefined.
+ */
 export type StepRule = (step: Reference) => string | undefined
 
-/** Check one expression at a path. @param offset of the expression in the text that is shown to the author. */
+/**
+ * Checks one expression at a path.
+ * @param offset of the expression in the text that is shown to the author.
+ */
 export function checkExpression(
   source: string,
   roots: readonly string[],
@@ -113,9 +125,9 @@ export function checkExpression(
 }
 
 /**
- * Check every interpolation of a document when it is authored.
- * @param roots the names that its expressions may read.
- * @param path of the document in the request; faults are reported at the exact leaf.
+ * Checks every interpolation of a document when it is authored.
+ * @param roots the root names that its expressions may read.
+ * @param path of the document in the request; each fault contains the exact path of the leaf.
  */
 export function checkTemplate(
   value: unknown,
@@ -144,16 +156,17 @@ export function checkTemplate(
 
 const lookUp = (document: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>(member, document)
-/** What an event has at a path of a `match`; null: nothing. */
+/** Returns the value of an event at a path of a `match`; null if there is none. */
 export function valueAt(document: unknown, path: string): unknown {
   const prefix = path.startsWith('event.') ? 'event' : path.startsWith('meta.') ? 'meta' : undefined
   if (prefix) return lookUp(member(document, prefix), path.slice(prefix.length + 1))
   return lookUp(member(document, 'event'), path) ?? lookUp(member(document, 'meta'), path)
 }
 /**
- * Whether an event satisfies the `match` of a wait: every key is a dotted path below `event.` or `meta.`, or without such a
- * beginning below the event and, when that has no such value, below meta. The value there must deeply equal the wanted one;
- * a wanted list also accepts any of its elements. A missing value is null. Values beyond comparing do not match.
+ * Whether an event satisfies the `match` of a wait. Each key is a dotted path below `event.` or
+ * `meta.`. A path without such a prefix is looked up in the event and, if there is no value, in
+ * meta. The value must deeply equal the expected value; an expected list also accepts any of its
+ * elements. A missing value is null. Values that are too large to compare do not match.
  */
 export function matches(match: object, document: unknown): boolean {
   const scope = scopeOf({})

@@ -1,9 +1,10 @@
 /**
- * Where the tokens of an expression begin and end. The grammar itself belongs to the CEL parser; this scanner exists
- * because two things must be known before it runs: where an interpolation ends, and which words are operators. Both must
- * never look inside a text literal.
+ * Finds the boundaries of the tokens of an expression. The CEL parser defines the grammar. This
+ * scanner exists because two things must be known before parsing: where an interpolation ends, and
+ * which words are operators. Neither search may look inside a text literal.
  *
- * Invariant: scanning never fails and never stands still; what is no token is `other`, and the parser refuses it.
+ * Invariant: scanning never fails and always advances; text that is not a token has the kind
+ * `other`, and the parser rejects it.
  */
 export interface Token {
   readonly kind: 'name' | 'number' | 'text' | 'punctuation' | 'other'
@@ -22,7 +23,10 @@ const match = (pattern: RegExp, source: string, at: number): string | undefined 
   return pattern.exec(source)?.[0]
 }
 
-/** End of the text literal whose opening quotes end at `from`, or undefined when it is never closed. */
+/**
+ * Returns the end of the text literal whose opening quotes end at `from`, or undefined if it is not
+ * closed.
+ */
 function closing(source: string, quote: string, from: number): number | undefined {
   for (let at = from; at < source.length; at++) {
     if (source[at] === '\\') at++
@@ -31,7 +35,7 @@ function closing(source: string, quote: string, from: number): number | undefine
   return undefined
 }
 
-/** The next token at or after an offset, or undefined at the end. */
+/** Returns the next token at or after an offset, or undefined at the end. */
 export function nextToken(source: string, from: number): Token | undefined {
   const start = from + (match(SPACE, source, from)?.length ?? 0)
   if (start >= source.length) return undefined
@@ -52,8 +56,9 @@ export function nextToken(source: string, from: number): Token | undefined {
 }
 
 /**
- * Offset of the `}}` that closes an interpolation whose expression begins at `from`, or undefined when nothing closes it.
- * Braces of object literals are counted, those in text literals are not seen.
+ * Returns the offset of the `}}` that closes an interpolation whose expression begins at `from`, or
+ * undefined if nothing closes it. Braces of object literals are counted; braces in text literals
+ * are ignored.
  */
 export function closingBraces(source: string, from: number): number | undefined {
   let depth = 0

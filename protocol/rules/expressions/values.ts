@@ -1,35 +1,42 @@
 /**
- * What expressions compute with: JSON values, and nothing else. Numbers are JSON numbers (IEEE 754 doubles, so `1 / 2` is
- * 0.5); null stands for everything unknown.
+ * The values of expressions: JSON values only. Numbers are JSON numbers (IEEE 754 doubles, so `1 /
+ * 2` is 0.5); null represents every unknown value.
  *
  * Invariants:
  * V1. Only own members exist: `constructor` and `__proto__` are unknown names like any other.
- * V2. Every operation whose cost grows with its operands pays for it from the budget, so evaluation always ends soon.
+ * V2. Every operation whose cost grows with its operands charges that cost to the budget, so the
+ *     work of an evaluation is bounded.
  */
 
-/** Why an expression gave no value; the message is meant for its author. Callers report it as `expression_error`. */
+/**
+ * Why an expression returned no value; the message is for the author. Callers report it as
+ * `expression_error`.
+ */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError'
 }
-/** Give up with a message. */
+/** Throws an ExpressionError with a message. */
 export const fail = (message: string): never => {
   throw new ExpressionError(message)
 }
 
-/** Work that one evaluation may still do; a unit takes in the order of ten nanoseconds. */
+/** Remaining work of one evaluation; a unit takes on the order of ten nanoseconds. */
 export interface Budget {
   left: number
 }
-/** Work of one evaluation, or of one rendered document. */
+/** Work budget of one evaluation, or of one rendered document. */
 export const WORK = 3_000_000
-/** Size of one result or one rendered document, as `weigh` counts it. */
+/** Maximum size of one result or one rendered document, as counted by `weigh`. */
 export const ROOM = 2_000_000
-/** Longest text an operation may build, in UTF-16 units. */
+/** Maximum length of a text that an operation may create, in UTF-16 units. */
 const MAX_TEXT = 1_048_576
-/** Nesting that equality and rendering follow. */
+/** Maximum nesting depth for equality and rendering. */
 export const MAX_DEPTH = 64
 
-/** Pay for work. @throws ExpressionError when the budget is used up. */
+/**
+ * Charges work to a budget.
+ * @throws ExpressionError when the budget is exhausted.
+ */
 export function spend(
   budget: Budget,
   units: number,
@@ -39,7 +46,7 @@ export function spend(
   if (budget.left < 0) fail(exhausted)
 }
 
-/** The type of a value, in the words of messages. */
+/** The name of a value's type in messages. */
 export function typeName(
   value: unknown,
 ): 'null' | 'boolean' | 'number' | 'text' | 'list' | 'object' {
@@ -59,7 +66,10 @@ export function typeName(
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A member of an object by name, or of a list by index (also from text, as dotted paths have it); null when there is none. */
+/**
+ * Returns a member of an object by name, or of a list by index (also a numeric text, as in dotted
+ * paths); null if there is none.
+ */
 export function member(value: unknown, key: unknown): unknown {
   if (typeof value !== 'object' || value === null) return null
   if (Array.isArray(value)) {
@@ -103,7 +113,10 @@ export function equal(a: unknown, b: unknown, budget: Budget, depth = 0): boolea
   )
 }
 
-/** -1, 0 or 1 for two numbers or two texts (by UTF-16 unit); undefined when one is null: every comparison with null is false. */
+/**
+ * Compares two numbers or two texts (by UTF-16 unit): -1, 0 or 1; undefined if one is null, because
+ * every comparison with null is false.
+ */
 export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
   if ((a ?? null) === null || (b ?? null) === null) return undefined
   if (
@@ -114,7 +127,10 @@ export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
   return fail(`cannot order ${typeName(a)} and ${typeName(b)}`)
 }
 
-/** The text of a value inside other text: null is empty, lists and objects are compact JSON. */
+/**
+ * Returns the text of a value for embedding in other text: null is empty, lists and objects are
+ * compact JSON.
+ */
 export function textOf(value: unknown, budget: Budget): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return ''
@@ -130,8 +146,8 @@ export function textOf(value: unknown, budget: Budget): string {
 }
 
 /**
- * Pay for the size of a result: one for every value and every character of its texts. Parts may be shared inside, but a
- * result that repeats them is as large as it looks once it is written.
+ * Charges the size of a result: one unit for each value and each character of its texts. Shared
+ * parts count each time they occur, as they do in the serialised result.
  * @returns the value.
  */
 export function weigh(value: unknown, room: Budget, depth = 0): unknown {
@@ -145,7 +161,7 @@ export function weigh(value: unknown, room: Budget, depth = 0): unknown {
   return value
 }
 
-/** A text within bounds. */
+/** Returns a text unchanged if it is within the size limit. */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
   return text.length > MAX_TEXT

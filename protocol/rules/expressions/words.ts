@@ -1,34 +1,36 @@
 /**
- * Operators that authors write as words: `and or not`, and the infix forms `a contains b`, `a startsWith b`,
- * `a endsWith b`, `a matches b`, each also negated (`a not in b`). CEL has no such operators, so the source is rewritten
- * on tokens before it is parsed: an infix word takes the place, and thereby the precedence, of `in`.
+ * Operators that authors write as words: `and or not`, and the infix forms `a contains b`, `a
+ * startsWith b`, `a endsWith b`, `a matches b`, each also negated (`a not in b`). CEL has no such
+ * operators, so the tokens are rewritten before parsing: an infix word is replaced by `in` and thus
+ * has its precedence.
  *
- * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a member name. `loop` is a name here
- * and a reserved word there, so it is spelled differently for the parser.
+ * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a
+ * member name. `loop` is a name here but a reserved word in CEL, so it is replaced by another name
+ * for the parser.
  */
 import { nextToken, type Token } from './tokens.ts'
 
-/** A relation that was written as a word. */
+/** A relation that is written as a word. */
 interface Relation {
   readonly word: string
   readonly negated: boolean
 }
 export interface Rewritten {
-  /** The source in CEL. */
+  /** The rewritten source, in CEL. */
   readonly text: string
-  /** For each `in` of the text, by its offset there, the relation it stands for. */
+  /** The relation of each `in` of the text, by offset in the text. */
   readonly relations: ReadonlyMap<number, Relation>
-  /** The offset in the author's source of an offset in the text. */
+  /** Maps an offset in the rewritten text to the offset in the author's source. */
   readonly origin: (offset: number) => number
 }
 
-/** How the parser is told the name `loop`. */
+/** The name that replaces `loop` for the parser. */
 export const LOOP = '__loop'
-/** Infix words; `in` is CEL's own. */
+/** Words that are infix operators; CEL itself has only `in`. */
 const INFIX: ReadonlySet<string> = new Set(['in', 'contains', 'startsWith', 'endsWith', 'matches'])
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{'])
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
-/** What ends the operand of a `not`. */
+/** Tokens that end the operand of a `not`. */
 const WEAK: ReadonlySet<string> = new Set(['and', 'or', '&&', '||', '?', ':', ','])
 
 function tokensOf(source: string): Token[] {
@@ -38,7 +40,9 @@ function tokensOf(source: string): Token[] {
   return tokens
 }
 
-/** Rewrite a source to CEL. Never fails: what is wrong stays wrong, and the parser says so. */
+/**
+ * Rewrites a source to CEL. Never fails: invalid input stays invalid, and the parser reports it.
+ */
 export function rewriteWords(source: string): Rewritten {
   const tokens = tokensOf(source)
   const relations = new Map<number, Relation>()

@@ -1,8 +1,8 @@
-/** Bounds of JSON Schema: how large numbers are, and how much texts, lists and objects hold. */
+/** The JSON Schema keywords that bound numbers and the sizes of texts, lists and objects. */
 import { isObject, spend, type Budget } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 
-/** How much a value holds, by what is counted; undefined for values of another type. */
+/** The size of a value, by unit; undefined for values of another type. */
 const sizes = {
   items: (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined),
   members: (value: unknown, budget: Budget): number | undefined => {
@@ -37,7 +37,7 @@ function compared(words: string, holds: (value: number, given: number) => boolea
     holds(value, given) ||
     fail(`must be ${words} ${given}`, { actual: value })
 }
-/** A flag beside `minimum` or `maximum`, as OpenAPI 3.0 has it. */
+/** Whether a schema has a boolean `exclusiveMinimum` or `exclusiveMaximum`, as in OpenAPI 3.0. */
 const isExclusive = ({ schema }: Check, name: string): boolean => schema[name] === true
 
 const above = compared('more than', (value, given) => value > given)
@@ -74,7 +74,7 @@ export const bounds: Readonly<Record<string, Keyword>> = {
   },
 }
 
-/** Whether a number is a multiple of another, exactly: in decimal, as both are written. */
+/** Whether a number is an exact multiple of another in decimal notation. */
 function isMultiple(value: number, of: number): boolean {
   const [a, b] = [decimal(value), decimal(of)]
   const exponent = Math.min(a.exponent, b.exponent)
@@ -87,7 +87,10 @@ function decimal(value: number): { digits: bigint; exponent: number } {
   return { digits: BigInt(whole + fraction), exponent: Number(power) - fraction.length }
 }
 
-/** JSON with members in order, so that equal values have equal texts; every part is paid for. */
+/**
+ * Serialises a value as JSON with sorted members, so that equal values have equal texts; all work
+ * is charged to the budget.
+ */
 function canonical(value: unknown, budget: Budget, depth: number): string {
   if (depth > MAX_NESTING) spend(budget, Number.POSITIVE_INFINITY)
   const parts = (texts: string[]): string => {
@@ -105,5 +108,5 @@ function canonical(value: unknown, budget: Budget, depth: number): string {
   spend(budget, 4 * names.length)
   return `{${parts(names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], budget, depth + 1)}`))}}`
 }
-/** Nesting of items that are compared. */
+/** Maximum nesting of compared items. */
 const MAX_NESTING = 64

@@ -1,31 +1,46 @@
-/** What the keywords of JSON Schema see of a check. Boundary: types and words; `validate.ts` does it. */
+/**
+ * The context of one validation, as the keywords of JSON Schema see it. Types and shared messages
+ * only; `validate.ts` implements it.
+ */
 import type { FieldError } from '../../errors.ts'
 import type { Budget } from '../expressions/values.ts'
 
-/** Members and items that a schema has looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
+/**
+ * Members and items that a schema has evaluated, for `unevaluatedProperties` and
+ * `unevaluatedItems`.
+ */
 export type Evaluated = Set<string | number>
-/** A value under a schema, as a keyword sees it. */
+/** The validation of one value against one schema. */
 export interface Check {
   readonly schema: Readonly<Record<string, unknown>>
   readonly value: unknown
   readonly budget: Budget
   readonly evaluated: Evaluated
-  /** Report a fault of the value, or of a member of it. @returns false, which is what a failed keyword gives. */
+  /**
+   * Reports a fault of the value, or of a member of it.
+   * @returns false, so that a keyword can return the call.
+   */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false
-  /** Check the same value under another schema. @param quiet whether its faults are not reported. */
+  /**
+   * Checks the same value against another schema.
+   * @param quiet suppresses the faults.
+   */
   same(schema: unknown, quiet?: boolean): boolean
-  /** Check a member or an item of the value. */
+  /** Checks a member or an item of the value. */
   inner(schema: unknown, key: string | number, value: unknown, quiet?: boolean): boolean
-  /** Check the value under each schema; its faults are those of the schema that fits best when none does. */
+  /**
+   * Counts the schemas that the value fits. If it fits none, the faults of the closest schema are
+   * reported, else `message`.
+   */
   fitting(schemas: readonly unknown[], message: string): number
-  /** The schema that a reference names. */
+  /** Resolves a reference to its schema. */
   resolve(reference: string): unknown
-  /** Whether a pattern matches somewhere in a text. */
+  /** Whether a pattern matches anywhere in a text. */
   matches(pattern: string, text: string): boolean
 }
 
-/** Whether the value of a check fits what its schema says under a keyword. */
+/** Checks the value against one keyword. `given` is the keyword's value in the schema. */
 export type Keyword = (check: Check, given: unknown) => boolean
 
-/** The message for a member that is missing. */
+/** The message for a missing member. */
 export const REQUIRED = 'is required'

@@ -1,12 +1,13 @@
 /**
- * The formats of JSON Schema that are enforced; every other is an annotation, as the standard has it (`regex` among them: a text of a user is
- * never compiled by the engine). Invariant: each test is linear in the text. Shapes are patterns of the automaton, or patterns of ours in
- * which no repetition can give back what it took.
+ * The enforced formats of JSON Schema. All other formats are annotations, as the standard allows;
+ * `regex` is one of them, because a user's text is never compiled by the engine. Invariant: each
+ * test is linear in the length of the text. Each format is checked by a pattern of the automaton,
+ * or by a built-in pattern without backtracking.
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 
-/** A test by a pattern, for texts up to a length. */
+/** Returns a test by pattern, for texts up to a maximum length. */
 function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })
@@ -29,7 +30,7 @@ function isTime(text: string): boolean {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(hours) > 23 || Number(minutes) > 59)
     return false
   if (Number(second) < 60) return true
-  // A leap second is the last of a day in UTC.
+  // A leap second is the last second of a day in UTC.
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1)
   const utc = (Number(hour) * 60 + Number(minute) - offset + 1440) % 1440
   return Number(second) === 60 && utc === 1439
@@ -77,7 +78,10 @@ function isEmail(text: string): boolean {
 }
 
 const isPlain = shape('^([!#$&-;=?-Z_a-z~\\[\\]]|%[0-9a-fA-F]{2})*$', MAX_URI)
-/** Characters and percent-encoding of RFC 3986; brackets only around the host, one `#` at most. */
+/**
+ * Checks characters and percent-encoding by RFC 3986; brackets are allowed only around the host,
+ * and at most one `#`.
+ */
 function isUriReference(text: string): boolean {
   const [before = '', ...fragments] = text.split('#', 3)
   if (fragments.length > 1 || !isPlain(text.replace('#', ''))) return false
@@ -91,7 +95,7 @@ function isUriReference(text: string): boolean {
 const isUri = (text: string): boolean =>
   /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && isUriReference(text)
 
-/** Tests by the name of the format. */
+/** Tests by format name. */
 export const formats: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['date', isDate],
   ['time', isTime],

@@ -1,7 +1,8 @@
 /**
- * The keywords of JSON Schema: one arm each. An arm reports its faults and gives whether the value fits; a keyword that
- * says nothing about the type of the value, or is malformed, holds. Steps that depend on the size of the schema or of the value
- * are paid for where they are taken.
+ * The keywords of JSON Schema: one function each. A keyword function reports faults and returns
+ * whether the value fits. A keyword that does not apply to the type of the value, or is malformed,
+ * is satisfied. Work that depends on the size of the schema or of the value is charged to the
+ * budget where it occurs.
  */
 import { bounds } from './bounds.ts'
 import { formats } from './formats.ts'
@@ -153,7 +154,7 @@ const objects: Keywords = {
   },
 }
 
-/** Items from an index on, each under one schema. */
+/** Checks the items from an index on against one schema. */
 function eachItem({ value, evaluated, inner }: Check, given: unknown, from: number): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
@@ -163,7 +164,7 @@ function eachItem({ value, evaluated, inner }: Check, given: unknown, from: numb
   }
   return fits
 }
-/** The first items, each under a schema of its own. */
+/** Checks the first items, each against the schema at the same index. */
 function eachInTurn({ value, evaluated, inner }: Check, given: readonly unknown[]): boolean {
   if (!Array.isArray(value)) return true
   let fits = true
@@ -203,7 +204,7 @@ const lists: Keywords = {
   },
 }
 
-/** Keywords that ask what all the others have looked at. */
+/** Keywords that depend on what all other keywords have evaluated. */
 const last: Keywords = {
   unevaluatedProperties: ({ value, budget, evaluated, inner, fail }, given) => {
     if (!isObject(value)) return true
@@ -230,7 +231,7 @@ const last: Keywords = {
   },
 }
 
-/** Every keyword but those that come last. */
+/** All keywords except those that are applied last. */
 export const keywords: Keywords = { ...general, ...bounds, ...strings, ...objects, ...lists }
 /** Keywords that are applied after all others of their schema. */
 export const lastKeywords = { names: Object.keys(last), table: last }

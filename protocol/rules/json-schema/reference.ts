@@ -1,7 +1,13 @@
-/** References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor`. A schema refers to nothing outside of it. */
+/**
+ * References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor`. A schema cannot
+ * refer to other documents.
+ */
 import { isObject, spend, type Budget } from '../expressions/values.ts'
 
-/** The schema that a reference names; undefined when it names none. @throws ExpressionError when the budget is used up. */
+/**
+ * Returns the schema that a reference identifies; undefined if there is none.
+ * @throws ExpressionError when the budget is exhausted.
+ */
 export function resolveReference(document: unknown, reference: string, budget: Budget): unknown {
   if (reference === '#') return document
   if (!reference.startsWith('#')) return undefined
@@ -24,7 +30,7 @@ function unescaped(part: string): string | undefined {
   }
 }
 
-/** The schema with an anchor, found without recursion. */
+/** Finds the schema with an anchor, without recursion. */
 function anchored(document: unknown, name: string, budget: Budget): unknown {
   const todo: unknown[] = [document]
   for (let value = todo.pop(); value !== undefined; value = todo.pop()) {

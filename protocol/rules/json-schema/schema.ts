@@ -1,6 +1,7 @@
 /**
- * Checks JSON Schemas when a definition is saved, so that what is stored can be applied: it is a schema, within bounds,
- * refers only to itself and never in a circle, and its patterns run in linear time.
+ * Checks JSON Schemas when a definition is saved, so that every stored schema can be applied: it is
+ * well-formed and within bounds, refers only to itself and never in a cycle, and its patterns run
+ * in linear time.
  */
 import type { FieldError } from '../../errors.ts'
 import { below } from '../workflow-check/path.ts'
@@ -8,16 +9,19 @@ import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 import { ExpressionError, isObject, type Budget } from '../expressions/values.ts'
 import { resolveReference } from './reference.ts'
 
-/** UTF-16 units of a schema as JSON. */
+/** Maximum length of a schema as JSON, in UTF-16 units. */
 const MAX_LENGTH = 32_768
-/** Levels of nesting of a schema. */
+/** Maximum nesting of a schema. */
 const MAX_NESTING = 32
-/** Instructions of all patterns of a schema together are bounded by bounding their length. */
+/**
+ * Maximum total length of all patterns of a schema, which bounds the total number of their
+ * instructions.
+ */
 const MAX_PATTERNS = 8192
 const MAX_FAULTS = 20
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const
 
-/** What a keyword must be given. */
+/** The expected form of a keyword's value. */
 type Shape =
   | 'schema'
   | 'schemas'
@@ -89,7 +93,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   dependentSchemas: 'schemas by name',
   dependencies: 'dependencies',
 }
-/** Keywords whose schemas see the same value. */
+/** Keywords whose subschemas apply to the same value. */
 const sameValue: ReadonlySet<string> = new Set([
   '$ref',
   '$dynamicRef',
@@ -108,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** Shapes of keywords that hold no schemas: a test, and what a fault says. */
+/** For keywords without subschemas: a test, and the message of a fault. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
@@ -134,9 +138,9 @@ const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, 
     ],
   }
 
-/** What differs between the places where schemas are supplied. */
+/** Rules that differ between the fields in which schemas are supplied. */
 export interface SchemaRules {
-  /** Keywords that the place does not take. */
+  /** Keywords that the field does not accept. */
   readonly refused?: ReadonlySet<string>
 }
 
@@ -235,7 +239,7 @@ class Reading {
 }
 
 /**
- * The faults of a schema, at most 20.
+ * Returns the faults of a schema, at most 20.
  * @param path of the schema in the request, such as `input_schema`.
  */
 export function schemaFaults(schema: unknown, path: string, rules: SchemaRules = {}): FieldError[] {
@@ -264,7 +268,7 @@ function isDeeper(document: unknown, levels: number): boolean {
   return false
 }
 
-/** The schemas that see the same value as a schema does. */
+/** Returns the subschemas that apply to the same value as the schema. */
 function besides(document: unknown, schema: Readonly<Record<string, unknown>>): object[] {
   const all = Object.entries(schema).flatMap(([name, given]): unknown[] => {
     if (!sameValue.has(name)) return []
@@ -275,7 +279,10 @@ function besides(document: unknown, schema: Readonly<Record<string, unknown>>): 
   })
   return all.filter(isObject)
 }
-/** A reference on a circle of schemas that see the same value: applying one would never end. */
+/**
+ * Returns a reference on a cycle of schemas that apply to the same value; applying such a schema
+ * would never end.
+ */
 function circleIn(document: unknown): string | undefined {
   const state = new Map<object, 'open' | 'done'>()
   const begin: unknown[] = [document]

@@ -1,14 +1,16 @@
 /**
- * Checks JSON values against JSON Schemas that users supply: outputs and arguments of tools, input and output of actions.
- * The schema is interpreted, never turned into code, so it may run inside a shard. The language is draft 2020-12, with
- * the forms of draft 7 (`items` as a list, `additionalItems`, `dependencies`, `definitions`) and of OpenAPI 3.0
- * (`nullable`, `exclusiveMinimum: true`). `$dynamicRef` and `$recursiveRef` are followed as `$ref` is.
+ * Checks JSON values against JSON Schemas that users supply: outputs and arguments of tools, input
+ * and output of actions. The schema is interpreted, never compiled to code, so it may run inside a
+ * shard. The language is draft 2020-12, with the forms of draft 7 (`items` as a list,
+ * `additionalItems`, `dependencies`, `definitions`) and of OpenAPI 3.0 (`nullable`,
+ * `exclusiveMinimum: true`). `$dynamicRef` and `$recursiveRef` are resolved like `$ref`.
  *
  * Invariants:
- * J1. Every step is paid for from a budget and every nesting is counted, so a check ends soon whatever schema and value
- *     are, and never by an exception of the engine.
+ * J1. Every step is charged to a budget and nesting is counted, so the work of a check is bounded
+ *     for any schema and value, and no check ends with an exception of the JavaScript engine.
  * J2. Patterns run on the automaton in linear time; formats never backtrack.
- * J3. A schema that was stored before a rule existed is still applied; what of it cannot be is reported with its place.
+ * J3. A schema that was stored before a rule existed is still applied; a part that cannot be
+ *     applied is reported with its path.
  */
 import type { FieldError } from '../../errors.ts'
 import { test } from '../regex/automaton.ts'
@@ -25,14 +27,17 @@ import { REQUIRED, type Check, type Evaluated } from './check.ts'
 import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 
-/** Steps that one check may take. A step takes in the order of ten nanoseconds. */
+/** Maximum steps of one check. A step takes on the order of ten nanoseconds. */
 const MAX_STEPS = 2_000_000
-/** Schemas inside schemas, references and values that one check follows. */
+/** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400
-/** Faults that one check reports. */
+/** Maximum number of faults that one check reports. */
 const MAX_FAULTS = 20
 
-/** A keyword of a schema that cannot be applied, with its place in the schema, such as `properties.id.pattern`. */
+/**
+ * A keyword of a schema that cannot be applied, with its path in the schema, such as
+ * `properties.id.pattern`.
+ */
 export interface SchemaFault {
   readonly place: string
   readonly message: string
@@ -42,12 +47,12 @@ export type Checked =
   | { readonly faults: readonly FieldError[] }
   | { readonly unusable: SchemaFault }
 
-/** A place in the value, from the inside out; its path is only written for faults. */
+/** A position in the value, linked to its parent; the path text is only built for faults. */
 interface Place {
   readonly above: Place | undefined
   readonly key: string | number
 }
-/** A schema that cannot be applied, thrown to the entry. */
+/** Thrown to the entry point when a schema cannot be applied. */
 class CannotApply extends Error {
   readonly schema: object
   readonly keyword: string
@@ -70,7 +75,10 @@ class Checking {
     this.budget = { left: steps }
   }
 
-  /** Whether a value fits. @param faults receives why it does not; undefined: nobody asks. */
+  /**
+   * Whether a value fits.
+   * @param faults receives the reasons if it does not; undefined: the caller needs no reasons.
+   */
   check(
     schema: unknown,
     value: unknown,
@@ -131,7 +139,10 @@ class Checking {
     return this.#apply(check, faults !== undefined)
   }
 
-  /** Applies the keywords of a schema; the type first, because the others say nothing about a value of another type. */
+  /**
+   * Applies the keywords of a schema. The type is checked first, because other keywords do not
+   * apply to a value of another type.
+   */
   #apply(check: Check, thorough: boolean): boolean {
     const { schema } = check
     if (keywords['type']?.(check, schema['type']) === false) return false
@@ -205,7 +216,10 @@ class Checking {
 }
 const TOO_DEEP = `needs more than ${MAX_DEPTH} nested checks`
 
-/** Of the schemas that do not fit, the one with the fewest faults inside the value explains best. */
+/**
+ * Whether a schema explains a mismatch better than the best one so far: it has a fault inside the
+ * value, and fewer faults.
+ */
 function isCloser(
   found: readonly FieldError[],
   best: readonly FieldError[] | undefined,
@@ -215,9 +229,9 @@ function isCloser(
   return isInside && (best === undefined || found.length < best.length)
 }
 /**
- * Check a value against a schema.
+ * Checks a value against a schema.
  * @param path of the value in the request, such as `input`; the fields of faults begin with it.
- * @param steps that the check may take.
+ * @param steps maximum number of steps of the check.
  */
 export function checkValue(
   schema: unknown,
@@ -244,7 +258,10 @@ export function checkValue(
   }
 }
 
-/** Where an object stands in a document, found without recursion; undefined when it does not. */
+/**
+ * Returns the path of an object in a document, found without recursion; undefined if it is not part
+ * of the document.
+ */
 function placeOf(document: unknown, wanted: object): string | undefined {
   const todo: [value: unknown, path: string][] = [[document, '']]
   for (let next = todo.pop(); next; next = todo.pop()) {
@@ -258,8 +275,9 @@ function placeOf(document: unknown, wanted: object): string | undefined {
 }
 
 /**
- * The faults of a value, for callers that answer every fault in the same way: a schema that cannot be applied is one fault
- * of the value. @param name of the schema in messages, such as `the input_schema of crm.sync`.
+ * Returns the faults of a value, for callers that handle all faults alike: a schema that cannot be
+ * applied counts as one fault of the value.
+ * @param name of the schema in messages, such as `the input_schema of crm.sync`.
  */
 export function valueFaults(
   schema: unknown,
@@ -272,6 +290,6 @@ export function valueFaults(
     ? checked.faults
     : [{ field: path, message: unusableMessage(checked.unusable, name) }]
 }
-/** A sentence about a schema that cannot be applied. */
+/** The message for a schema that cannot be applied. */
 export const unusableMessage = ({ place, message }: SchemaFault, name: string): string =>
   `cannot be checked: ${name} cannot be applied at ${place}: ${message}`

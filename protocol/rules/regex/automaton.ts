@@ -1,8 +1,11 @@
-/** Runs the program of a pattern over a text: one pass, all states at once, paying for every state visited. */
+/**
+ * Runs the program of a pattern over a text in one pass over all states at once, and charges every
+ * visited state to the budget.
+ */
 import { WORD, type Instruction, type Pattern } from './pattern.ts'
 import { spend, type Budget } from '../expressions/values.ts'
 
-/** Whether a code point is in ranges that are in order. */
+/** Whether sorted ranges contain a code point. */
 const inside = (ranges: readonly number[], code: number): boolean => {
   let [low, high] = [0, ranges.length / 2 - 1]
   while (low <= high) {
@@ -40,17 +43,23 @@ const consumes = (instruction: Instruction, code: number, ignoreCase: boolean): 
       has(char.toUpperCase().codePointAt(0) ?? code)) !== negated
   )
 }
-/** Steps that one instruction costs: asking for a property is dearer than looking at ranges. */
+/** Steps charged for one instruction: a Unicode property costs more than a comparison of ranges. */
 const costOf = (instruction: Instruction): number =>
   instruction.op === 'one' ? 1 + 4 * instruction.properties.length : 1
 
-/** Whether the pattern matches somewhere in the text. @throws ExpressionError when the work exceeds the budget. */
+/**
+ * Whether the pattern matches anywhere in the text.
+ * @throws ExpressionError when the work exceeds the budget.
+ */
 export function test({ program, ignoreCase }: Pattern, text: string, budget: Budget): boolean {
   const seen = new Uint32Array(program.length)
   const stack: number[] = []
   let round = 0
   let visits = 0
-  /** Add a state and everything reachable without consuming; true when that accepts. */
+  /**
+   * Adds a state and all states reachable without consuming a character; true if one of them
+   * accepts.
+   */
   const enter = (
     states: number[],
     start: number,

@@ -1,22 +1,28 @@
 /**
- * Regular expressions that users supply, in time linear in the text: a pattern becomes a small program that is run in all its
- * states at once (Ken Thompson, 1968; https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern
- * can make a shard wait. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes, `\d \w \s \b`,
- * `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and `(?i)` in front. A pattern matches anywhere in the text unless it is
- * anchored. Where RE2 and ECMAScript differ, the dialect decides: `matches` follows RE2, JSON Schema follows ECMAScript.
+ * Regular expressions that users supply, in time linear in the text: a pattern becomes a small
+ * program that is simulated in all states at once (Ken Thompson, 1968;
+ * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
+ * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes, `\d \w \s
+ * \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern matches anywhere
+ * in the text unless it is anchored. Where RE2 and ECMAScript differ, the dialect decides:
+ * `matches` follows RE2, JSON Schema follows ECMAScript.
  *
- * Invariant: a program has at most MAX_PROGRAM instructions, however its counted repetitions are nested.
+ * Invariant: a program has at most MAX_PROGRAM instructions, however its counted repetitions are
+ * nested.
  */
 import { fail } from '../expressions/values.ts'
 
 /** Ranges of code points, as pairs from-to. */
 type Ranges = readonly number[]
-/** A Unicode property; `test` is a pattern of ours around a checked name, for a text of one code point. */
+/**
+ * A Unicode property. `test` is a built-in pattern around a validated name and expects a text of
+ * one code point.
+ */
 interface Property {
   readonly test: RegExp
   readonly negated: boolean
 }
-/** A set of code points; the ranges are in order and do not overlap. */
+/** A set of code points; the ranges are sorted and do not overlap. */
 interface CodePoints {
   readonly ranges: Ranges
   readonly properties: readonly Property[]
@@ -31,25 +37,25 @@ export interface Pattern {
   readonly ignoreCase: boolean
 }
 
-/** What RE2 and ECMAScript understand differently. */
+/** The differences between RE2 and ECMAScript. */
 export interface Dialect {
-  /** Longest pattern, in UTF-16 units. */
+  /** Maximum length of a pattern, in UTF-16 units. */
   readonly longest: number
   /** Code points that `.` does not match. */
   readonly lineEnds: Ranges
   /** Code points of `\s`. */
   readonly space: Ranges
-  /** Whether a `]` at the beginning of a class stands for itself. */
+  /** Whether a `]` at the start of a class is a literal. */
   readonly bracketFirst: boolean
 }
-/** Patterns of `matches` in expressions. */
+/** The dialect of `matches` in expressions. */
 const RE2: Dialect = {
   longest: 512,
   lineEnds: [10, 10],
   space: [9, 10, 12, 13, 32, 32],
   bracketFirst: true,
 }
-/** Patterns of JSON Schema: ECMA-262 with the flag `u`. */
+/** The dialect of JSON Schema: ECMA-262 with the flag `u`. */
 export const ECMASCRIPT: Dialect = {
   longest: 1024,
   lineEnds: [10, 10, 13, 13, 0x2028, 0x2029],
@@ -75,15 +81,18 @@ const complement = (ranges: Ranges): number[] => {
   return [...result, from, 0x10ffff]
 }
 
-/** The code point of a set that has one only. */
+/** The only code point of a set; undefined if there are several or none. */
 const singleOf = ({ ranges, properties }: CodePoints): number | undefined =>
   ranges.length === 2 && ranges[0] === ranges[1] && properties.length === 0 ? ranges[0] : undefined
 
-/** Appends the instructions of a part of the pattern to the program; runs on to the next instruction when it matched. */
+/**
+ * Appends the instructions of a part of the pattern to the program. After a match, execution
+ * continues with the next instruction.
+ */
 type Emit = (out: Output) => void
 interface Output {
   readonly program: Instruction[]
-  /** Bounds the work of nested repetitions, empty ones included. */
+  /** Bounds the work of nested repetitions, including empty ones. */
   work: number
 }
 const push = <I extends Instruction>(out: Output, instruction: I): I => {
@@ -96,7 +105,7 @@ const one =
   ({ ranges, properties }: CodePoints, negated = false): Emit =>
   (out) =>
     void push(out, { op: 'one', ranges, properties, negated })
-/** Ranges in order and without overlap, so that a code point is found by halving. */
+/** Sorts and merges ranges, so that a code point is found by binary search. */
 function merged(ranges: Ranges): Ranges {
   const pairs: [number, number][] = []
   for (let i = 0; i < ranges.length; i += 2) pairs.push([ranges[i] ?? 0, ranges[i + 1] ?? 0])
@@ -109,7 +118,7 @@ function merged(ranges: Ranges): Ranges {
   }
   return result
 }
-/** The property of a name such as `L` or `Script=Greek`; undefined when there is none. */
+/** Returns the property with a name such as `L` or `Script=Greek`; undefined if there is none. */
 function propertyOf(name: string, negated: boolean): Property | undefined {
   if (!/^[A-Za-z_]{1,40}(=[A-Za-z_]{1,40})?$/.test(name)) return undefined
   try {
@@ -121,7 +130,7 @@ function propertyOf(name: string, negated: boolean): Property | undefined {
 type Fork = Instruction & { op: 'fork' }
 const fork = (out: Output): Fork =>
   push<Fork>(out, { op: 'fork', next: out.program.length + 1, other: out.program.length + 1 })
-/** A fork whose two ways are one; its target is given once it is known. */
+/** A fork whose branches are the same. The returned function sets its target once that is known. */
 const jump = (out: Output) => {
   const choice = fork(out)
   return (target: number) => void (choice.next = choice.other = target)
@@ -167,8 +176,9 @@ const repeat =
   }
 
 /**
- * Compile a pattern.
- * @throws ExpressionError when it is malformed, too long, too large, or needs backtracking; the message is for its author.
+ * Compiles a pattern.
+ * @throws ExpressionError if it is malformed, too long, too large, or needs backtracking; the
+ *   message is for the author.
  */
 export function compilePattern(source: string, dialect: Dialect = RE2): Pattern {
   if (source.length > dialect.longest)
@@ -180,7 +190,7 @@ export function compilePattern(source: string, dialect: Dialect = RE2): Pattern 
   const bad = (why: string): never =>
     fail(`the pattern ${JSON.stringify(source)} is not valid: ${why}`)
 
-  /** The text up to a closing brace; the opening one comes first. */
+  /** Reads the text in braces at the current position. */
   const braced = (what: string): string => {
     const end = chars.indexOf('}', at)
     if (!take('{') || end < 0) bad(`${what} needs a name or number in braces`)
@@ -197,7 +207,7 @@ export function compilePattern(source: string, dialect: Dialect = RE2): Pattern 
       bad(`\\${char} needs ${char === 'x' ? 2 : 4} hexadecimal digits`)
     return code
   }
-  /** A code unit, or the code point of two that belong together: `\ud83d\ude00`. */
+  /** Reads a code unit, or the code point of a surrogate pair: `\ud83d\ude00`. */
   const unit = (char: string): number => {
     const high = hexadecimal(char)
     const pair = high >= 0xd800 && high < 0xdc00 && chars[at] === '\\' && chars[at + 1] === 'u'

@@ -1,9 +1,9 @@
-/** Which actions a workflow names, and where. What a name means is known at the edge only. */
+/** The actions that a workflow refers to, and where. Only the gateway can resolve the names. */
 import type { Spec, Step } from '../../workflows/spec.ts'
 import { below } from './path.ts'
 import { placesIn } from './places.ts'
 
-/** A place of a workflow that names an action. */
+/** A field of a workflow that refers to an action. */
 interface NamedAction {
   readonly field: string
   readonly name: string
@@ -12,7 +12,10 @@ const named = (steps: readonly Step[], path: string): NamedAction[] =>
   placesIn(steps, path, ({ kind, config }, at): NamedAction[] =>
     kind === 'action' ? [{ field: below(at, 'action_name'), name: config.action_name }] : [],
   )
-/** The actions that steps and cleanup name, with the exact places. @param path of the document that has them. */
+/**
+ * Returns the actions that steps and cleanup refer to, with their exact paths.
+ * @param path of the document that contains them.
+ */
 export const actionPlaces = (
   { steps = [], cleanup = [] }: Partial<Pick<Spec, 'steps' | 'cleanup'>>,
   path = '',

@@ -1,4 +1,7 @@
-/** What a schema cannot say about steps and checks that ask an agent, and which agents a workflow names. Whether these exist is known at the edge only. */
+/**
+ * Checks of agent steps and judged checks that a JSON Schema cannot express, and the agents that a
+ * workflow refers to. Only the gateway can check whether these exist.
+ */
 import type { Static } from 'typebox'
 import { compactionFaults, routeFaults } from '../../agents/schema.ts'
 import type { FieldError } from '../../errors.ts'
@@ -13,10 +16,13 @@ type Policy = Static<typeof SessionPolicy>
 type AgentConfig = Extract<Step, { kind: 'agent' }>['config']
 type Assertion = Extract<Step, { kind: 'check' }>['config']['checks'][number]
 
-/** Names that the name and the title of a session may read besides those of every expression. */
+/** Additional root names available to the name and the title of a session. */
 const SESSION_ROOTS = ['agent', 'loop', 'source', 'step'] as const
 
-/** Faults of a session policy; `scope`: what its templates may read where it stands. */
+/**
+ * Returns the faults of a session policy.
+ * @param scope the root names and steps that its templates may read.
+ */
 export const checkSessionPolicy = (
   { name, title, compaction_policy }: Policy,
   path: string,
@@ -28,7 +34,7 @@ export const checkSessionPolicy = (
   ...compactionFaults(compaction_policy, below(path, 'compaction_policy')),
 ]
 
-/** Faults of the config of an agent step. */
+/** Returns the faults of an agent step's config. */
 export const checkAgentConfig = (
   { instructions, output_schema, session, model_route }: AgentConfig,
   path: string,
@@ -43,7 +49,7 @@ export const checkAgentConfig = (
   ...routeFaults(model_route, undefined, below(path, 'model_route')),
 ]
 
-/** Faults of an assertion that an agent judges. */
+/** Returns the faults of an assertion that an agent judges. */
 export const checkJudge = (
   { prompt }: Assertion,
   path: string,
@@ -53,12 +59,18 @@ export const checkJudge = (
     ? [{ field: below(path, 'prompt'), message: 'is required for a check by an agent' }]
     : checkTemplate(prompt, roots, below(path, 'prompt'), rule)
 
-/** A place of a workflow that names an agent; without a name, that of the loop is meant. */
+/**
+ * A field of a workflow that refers to an agent; without a name it refers to the agent of the loop.
+ */
 interface NamedAgent {
   readonly field: string
   readonly name: string | undefined
 }
-/** The agents that steps name, with the exact places; the judges of checks only where they are named. @param path of the steps. */
+/**
+ * Returns the agents that steps refer to, with their exact paths; judges of checks are included
+ * only if they are named.
+ * @param path of the steps.
+ */
 export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] =>
   placesIn(steps, path, ({ kind, config }, at): NamedAgent[] => {
     if (kind === 'agent') return [{ field: below(at, 'agent_id'), name: config.agent_id }]
@@ -70,7 +82,7 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
         )
       : []
   })
-/** Steps that name no agent where nothing else names one. */
+/** Returns a fault for each step without an agent, for workflows that have no default agent. */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path)
     .filter(({ name }) => name === undefined)

@@ -1,4 +1,4 @@
-/** Bounds on what authors write: the size of a document, and durations and times that can be reached. */
+/** Bounds of authored documents: their size, and the range of durations and times. */
 import { parseDuration, parseTimestamp } from '../../common.ts'
 import type { FieldError } from '../../errors.ts'
 import { below } from './path.ts'
@@ -8,10 +8,15 @@ import { interpolationsIn } from '../expressions/template.ts'
 const MAX_DURATION_MS = 10 * 366 * 86_400_000
 const MAX_DEPTH = 48
 const MAX_VALUES = 20_000
-/** Each is compiled before the request is answered, and nothing else can be answered meanwhile. */
+/**
+ * Every interpolation is compiled before the request is answered, which blocks all other requests.
+ */
 const MAX_INTERPOLATIONS = 4000
 
-/** Counts the values of a document up to one more than allowed; too deep a nesting counts as too many. */
+/**
+ * Counts the values of a document and stops soon after the limit; excessive nesting counts as too
+ * many values.
+ */
 function valuesIn(value: unknown, depth: number, before: number): number {
   let values = before + 1
   if (typeof value !== 'object' || value === null) return values
@@ -24,7 +29,10 @@ function valuesIn(value: unknown, depth: number, before: number): number {
   return values
 }
 
-/** Where a document exceeds the bounds on nesting and on the number of values, found without recursion. */
+/**
+ * Returns where a document exceeds the limits of nesting or number of values, found without
+ * recursion.
+ */
 function placesOf(document: unknown, path: string): FieldError[] {
   const todo: [value: unknown, path: string, depth: number][] = [[document, path, 0]]
   let values = 0
@@ -45,7 +53,10 @@ function placesOf(document: unknown, path: string): FieldError[] {
   return []
 }
 
-/** Faults of a document that is too large to be looked at. Almost every one is within the bounds: faults need paths, finding that there is none does not. */
+/**
+ * Returns the faults of a document that is too large to be checked further. The fast count comes
+ * first, because paths are only needed for documents beyond the limits.
+ */
 export function checkSize(document: unknown, path: string): FieldError[] {
   const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []
   if (faults.length > 0) return faults

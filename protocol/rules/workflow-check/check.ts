@@ -1,6 +1,7 @@
 /**
- * What a schema cannot say about a workflow: that ids are unique, expressions compile against what is visible where they
- * stand, steps read only steps before them, durations and times are within reach. Every fault carries its exact path.
+ * Checks of a workflow that a JSON Schema cannot express: ids are unique, expressions compile
+ * against their scope, steps read only earlier steps, durations and times are in range. Every fault
+ * contains the exact path.
  */
 import type { FieldError } from '../../errors.ts'
 import type { Spec } from '../../workflows/spec.ts'
@@ -14,10 +15,13 @@ import { idOf, ITEM_ROOTS, NAME_ROOTS, ROOTS, scopeAt, type Scope } from '../exp
 import { checkExpression, checkTemplate } from '../expressions/template.ts'
 
 const MAX_FAULTS = 50
-/** What the ids of steps begin with that prepare repositories. */
+/** Prefix of the ids of steps that prepare repositories. */
 const RESERVED = 'prepare_repository'
 
-/** Check a list of steps at a path. @param outer the scope of the step that holds the list. */
+/**
+ * Checks a list of steps at a path.
+ * @param outer the scope of the step that contains the list.
+ */
 function checkSteps(
   steps: readonly Step[],
   path: string,
@@ -71,7 +75,7 @@ function checkSteps(
   })
 }
 
-/** Check the lists of steps that a step holds. */
+/** Checks the lists of steps inside a step. */
 function checkNested(step: Step, path: string, scope: Scope): FieldError[] {
   if (step.kind === 'for_each')
     return checkList(step.config, path, [...scope.roots, ...ITEM_ROOTS], scope)
@@ -120,11 +124,11 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
 }
 
 /**
- * Check a workflow that satisfies the schema.
+ * Checks a workflow that satisfies the schema.
  * @param path of the spec in the request, such as `spec`.
- * @param input what the declared inputs are called there.
- * @param agent the one that is asked by steps that name none.
- * @returns every fault, at most 50; none means that the spec can run.
+ * @param input name of the field with the declared inputs in the request.
+ * @param agent default agent of steps that name none.
+ * @returns all faults, at most 50; none means that the spec can run.
  */
 export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
   const size = checkSize(spec, path)

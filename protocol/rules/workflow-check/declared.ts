@@ -1,9 +1,9 @@
-/** Declared inputs and configuration of a workflow: what a start may leave out, and what it must look like. */
+/** Declared inputs and configuration of a workflow: their default values and types. */
 import type { FieldError } from '../../errors.ts'
 import { below } from './path.ts'
 import { isObject, typeName } from '../expressions/values.ts'
 
-/** Declarations by name, as a spec's `input` and `config` have them. */
+/** Declarations by name, as in a spec's `input` and `config`. */
 export type Declarations = Readonly<
   Record<
     string,
@@ -19,7 +19,10 @@ const types: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: isObject,
   array: Array.isArray,
 }
-/** Why a value does not fit a declared type; the service checks six types and leaves any other word to the author. */
+/**
+ * Returns why a value does not fit a declared type. Six types are checked; any other type name is
+ * accepted without a check.
+ */
 function mismatch(type: string | undefined, value: unknown, field: string): FieldError[] {
   const fits = type !== undefined && Object.hasOwn(types, type) ? types[type] : undefined
   return !fits || fits(value)
@@ -35,8 +38,8 @@ function mismatch(type: string | undefined, value: unknown, field: string): Fiel
 }
 
 /**
- * Complete the values of a start. Names that are not declared pass through; null counts as not given where a value is
- * required, and is otherwise accepted.
+ * Adds defaults to the values of a start and checks them. Undeclared names pass through. Null
+ * counts as missing if the value is required, and is otherwise accepted.
  * @param path of the values in the request, such as `input`.
  */
 export function applyDefaults(
@@ -60,7 +63,7 @@ export function applyDefaults(
   return { values: Object.fromEntries([...Object.entries(values), ...defaults]) }
 }
 
-/** Check declarations when they are authored: a default must be of the declared type. */
+/** Checks declarations when they are authored: a default must have the declared type. */
 export const checkDeclared = (declared: Declarations | undefined, path: string): FieldError[] =>
   Object.entries(declared ?? {}).flatMap(([name, rule]) =>
     (rule.default ?? null) === null

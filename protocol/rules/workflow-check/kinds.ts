@@ -1,4 +1,7 @@
-/** What a schema cannot say about each kind of step: one arm for each, every fault with its exact path. */
+/**
+ * Checks of each kind of step that a JSON Schema cannot express: one function per kind, every fault
+ * with its exact path.
+ */
 import type { FieldError } from '../../errors.ts'
 import { parseDuration } from '../../common.ts'
 import { isId } from '../../ids.ts'
@@ -47,7 +50,7 @@ const waits: Check<'wait_for_event'> = (
   ),
 ]
 
-/** What an interaction step asks, as far as it can be known before the run. */
+/** Checks the question of an interaction step as far as it is known before the run. */
 const asks: Check<'interaction'> = (config, path, scope) => {
   const {
     protocol,
@@ -211,6 +214,9 @@ const arms: { readonly [K in Step['kind']]: Check<K> } = {
   for_each: items,
 }
 
-/** Check the config of a step. @param path of the config. */
+/**
+ * Checks the config of a step.
+ * @param path of the config.
+ */
 export const checkConfig = (step: Step, path: string, scope: Scope): FieldError[] =>
   (arms[step.kind] as Check<Step['kind']>)(step.config as never, path, scope)

@@ -1,4 +1,4 @@
-/** The path of a member or an element of the document at a path, as faults name it: `spec.steps[0].config`. */
+/** Returns the path of a member or an element in the notation of faults: `spec.steps[0].config`. */
 export const below = (path: string, key: string | number): string =>
   typeof key === 'number'
     ? `${path}[${key}]`

@@ -1,8 +1,12 @@
-/** Walking the steps of a workflow with the exact place of each. */
+/** Walks the steps of a workflow together with their exact paths. */
 import type { Step } from '../../workflows/steps.ts'
 import { below } from './path.ts'
 
-/** What steps give, and those inside of them. @param path of the list. @param find what a step without steps inside gives; `at`: the path of its config. */
+/**
+ * Collects the results of `find` over all steps, including nested ones.
+ * @param path of the list.
+ * @param find called for each step that contains no steps; `at` is the path of its config.
+ */
 export const placesIn = <T>(
   steps: readonly Step[],
   path: string,
