@@ -1,8 +1,8 @@
 /**
- * Operators that authors write as words: `and or not`, and the infix forms `a contains b`, `a
- * startsWith b`, `a endsWith b`, `a matches b`, each also negated (`a not in b`). CEL has no such
- * operators, so the tokens are rewritten before parsing: an infix word is replaced by `in` and thus
- * has its precedence.
+ * Operators that authors write as words: `and or not`, and the infix forms `a contains b`,
+ * `a startsWith b`, `a endsWith b`, `a matches b`, each also negated (`a not in b`). CEL has no
+ * such operators, so the tokens are rewritten before parsing: an infix word is replaced by `in` and
+ * thus has its precedence.
  *
  * `not` binds weaker than comparisons: `not a == b` is `not (a == b)`. A word after a dot is a
  * member name. `loop` is a name here but a reserved word in CEL, so it is replaced by another name

@@ -2,10 +2,10 @@
  * Regular expressions that users supply, in time linear in the text: a pattern becomes a small
  * program that is simulated in all states at once (Ken Thompson, 1968;
  * https://swtch.com/~rsc/regexp/regexp2.html). There is no backtracking, so no pattern can block a
- * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes, `\d \w \s
- * \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern matches anywhere
- * in the text unless it is anchored. Where RE2 and ECMAScript differ, the dialect decides:
- * `matches` follows RE2, JSON Schema follows ECMAScript.
+ * shard. The syntax is the common part of RE2 and ECMAScript: literals, `.`, classes,
+ * `\d \w \s \b`, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^ $`, and a leading `(?i)`. A pattern
+ * matches anywhere in the text unless it is anchored. Where RE2 and ECMAScript differ, the dialect
+ * decides: `matches` follows RE2, JSON Schema follows ECMAScript.
  *
  * Invariant: a program has at most MAX_PROGRAM instructions, however its counted repetitions are
  * nested.
