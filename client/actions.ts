@@ -1,13 +1,13 @@
 /**
- * The stock actions that `baton worker` offers: small, harmless, and good for trying a workflow out. What their users find
- * wrong is a thrown error, so that it becomes the error of the step.
+ * The stock actions that `baton worker` offers: small, harmless actions for trying out workflows.
+ * They throw on invalid parameters, so that the message becomes the error of the step.
  */
 import { format } from 'node:util'
 import type { Action, Parameters } from './worker/options.ts'
 import { json } from './actions/json.ts'
 import { random } from './actions/random.ts'
 
-/** Write a line, printf style, to the worker's log; the result is the line. */
+/** Writes a printf-style line to the worker's log and returns the line. */
 const print: Action = ({ message = '', args = [] }, { log }) => {
   const line = format(
     typeof message === 'string' ? message : JSON.stringify(message),
@@ -16,13 +16,15 @@ const print: Action = ({ message = '', args = [] }, { log }) => {
   log(line)
   return line
 }
-/** Fail, with a message. */
+/** Fails with the given message. */
 const fail: Action = ({ message }) => {
   throw new Error(
     typeof message === 'string' && message !== '' ? message : 'This action always fails.',
   )
 }
-/** The time: RFC 3339 in UTC, or, with `utc: false`, with the offset of this machine. */
+/**
+ * Returns the time as RFC 3339 in UTC, or, with `utc: false`, with the UTC offset of this machine.
+ */
 export const time = ({ utc }: Parameters, now: Date): string => {
   if (utc !== false && utc !== 'false') return now.toISOString()
   const offset = -now.getTimezoneOffset()

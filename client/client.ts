@@ -1,4 +1,4 @@
-/** A typed client is the API table plus a way to send: no code is generated. */
+/** A typed client: the API table plus a transport, without generated code. */
 import { api, type Api } from '../protocol/api.ts'
 import type { Input, Reply, Row } from '../protocol/contract.ts'
 import { Transport, type ClientOptions } from './transport.ts'
@@ -15,7 +15,10 @@ type Callable = {
   [N in keyof Api as Api[N] extends { readonly verb: 'command' | 'query' } ? N : never]: Api[N]
 }
 type Group<N> = N extends `${infer G}.${string}` ? G : never
-/** `client.run.start({…})`: every command and query of the table, by resource and name. @throws BatonError */
+/**
+ * All commands and queries of the API table, by resource and name: `client.run.start({…})`.
+ * @throws BatonError
+ */
 export type Client = {
   readonly [G in Group<keyof Callable>]: {
     readonly [N in keyof Callable as N extends `${G}.${infer M}`
@@ -24,7 +27,7 @@ export type Client = {
   }
 } & { readonly transport: Transport }
 
-/** The client of a service. */
+/** Creates a client of a service. */
 export function client(options: ClientOptions): Client {
   const transport = new Transport(options)
   const groups: Record<string, Record<string, unknown>> = {}

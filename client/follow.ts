@@ -1,6 +1,6 @@
 /**
- * Following a stream: Server-Sent Events with reconnection. The last id seen is the cursor, so nothing is missed and
- * nothing comes twice, whichever gateway answers next.
+ * Follows Server-Sent Events streams with reconnection. The cursor is the last id received, so a
+ * reconnect to any gateway neither loses nor repeats frames.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { api, type Api } from '../protocol/api.ts'
@@ -20,17 +20,26 @@ export interface FollowOptions {
   /** Cursor to start after. */
   readonly after?: number
   readonly signal?: AbortSignal
-  /** Told of every interruption before the next try. */
+  /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
-  /** Told of a frame that came again and is left out; a server that keeps its promises never makes it happen. */
+  /** Called for a repeated frame, which is omitted; a correct server never causes this. */
   readonly onRepeat?: (id: number) => void
-  /** Milliseconds without a byte after which a stream is given up; 45 s by default, three keepalives of the server. */
+  /**
+   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
+   * intervals of the server.
+   */
   readonly silence?: number
 }
-/** Asked when the server has ended a stream: whether nothing will follow this cursor. */
+/**
+ * Called when the server has ended a stream; resolves to whether no frame will follow this cursor.
+ */
 type Over = (cursor: number) => Promise<boolean>
 
-/** The timeline of a run, from the beginning or after a cursor, until the run ends. A run that failed and was retried goes on. @throws BatonError */
+/**
+ * Follows the timeline of a run, from the beginning or after a cursor, until the run ends. A run
+ * that failed and was retried continues.
+ * @throws BatonError
+ */
 export async function* followRun(
   client: Client,
   runId: string,
@@ -49,13 +58,20 @@ export async function* followRun(
     over,
   )
 }
-/** Every run of a project, after a cursor or from now on, without end. @throws BatonError */
+/**
+ * Follows all runs of a project, after a cursor or from now on, without end.
+ * @throws BatonError
+ */
 export const followProject = (
   client: Client,
   options: FollowOptions = {},
 ): AsyncGenerator<Frame<ProjectRunEvent>> =>
   follow(client, 'run.feed', {}, 'since', options, () => Promise.resolve(false))
-/** What happens in a channel, after a cursor or from now on, until it is deleted or out of sight. @throws BatonError */
+/**
+ * Follows the events of a channel, after a cursor or from now on, until the channel is deleted or
+ * no longer visible.
+ * @throws BatonError
+ */
 export async function* followChannel(
   client: Client,
   channelId: string,
@@ -79,7 +95,10 @@ export async function* followChannel(
   )
 }
 
-/** The timeline of a run as it is now, read page by page. @throws BatonError */
+/**
+ * Reads the current timeline of a run, page by page.
+ * @throws BatonError
+ */
 export async function timeline(
   client: Client,
   runId: string,
@@ -177,9 +196,12 @@ async function* follow<T>(
   }
 }
 
-/** The comment by which a stream says where it begins, when the request named no cursor. */
+/** The comment that contains a stream's initial cursor, sent when the request contained none. */
 const BEGINS = /^\s*begins after (\d+)$/
-/** The messages of a body; a body that is no longer wanted is let go. @param begins told where the stream begins, if it says so. */
+/**
+ * Parses a body into messages; the body is cancelled when the iteration stops.
+ * @param begins called with the initial cursor if the stream contains one.
+ */
 const parsed = (
   body: NonNullable<Response['body']>,
   alive: () => void,

@@ -1,6 +1,9 @@
-/** The known word nearest to a misspelt one. */
+/** Suggests the known name that is closest to a misspelt one. */
 
-/** Edits (insert, delete, replace, swap neighbours) that turn one text into another: optimal string alignment distance. */
+/**
+ * Number of edits (insert, delete, replace, swap neighbours) between two texts: the optimal string
+ * alignment distance.
+ */
 function distance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)
@@ -19,7 +22,10 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** The nearest of the known words, when it is near enough to be meant: at most a third of its letters differ, at most three. */
+/**
+ * Returns the closest known name, if it needs at most three edits and at most one per three letters
+ * (but one is always allowed).
+ */
 export function closest(text: string, known: readonly string[]): string | undefined {
   const word = text.toLowerCase().slice(0, 64)
   let best: { readonly name: string; readonly edits: number } | undefined

@@ -1,6 +1,6 @@
 /**
- * Following a session over HTTP, in browsers and in node: pages first, then the stream, and again from the kept cursor whenever
- * it ends. Uses `fetch` and nothing else of its surroundings.
+ * Follows a session over HTTP, in browsers and in Node.js: pages first, then the stream. When the
+ * stream ends, it reconnects from the last cursor. The only platform API for requests is `fetch`.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
@@ -9,34 +9,40 @@ import { endedBySignal, watchdog, type Watchdog } from './watchdog.ts'
 
 export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 
-/** Which session, where, and as whom. */
+/** Identifies the session, the service and the credentials. */
 export interface TranscriptSource {
-  /** Base address, such as `http://127.0.0.1:8080`; several are tried in turn when one does not answer. */
+  /**
+   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * one does not answer.
+   */
   readonly url: string | readonly string[]
   readonly session_id: string
-  /** Handle of the project; `default` unless named. */
+  /** Handle of the project; `default` if absent. */
   readonly project?: string
-  /** API key or token; absent when something else signs the requests. */
+  /** API key or token; absent if the requests are authenticated in another way. */
   readonly key?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly fetch?: typeof fetch
   readonly signal?: AbortSignal
 }
 export interface FollowTranscript extends TranscriptSource {
-  /** A transcript to go on with; a new one by default. */
+  /** The transcript to continue; a new one by default. */
   readonly transcript?: Transcript
-  /** Go on after the session is idle; by default that is the end. */
+  /** Continues after the session becomes idle; by default the iteration ends then. */
   readonly forever?: boolean
-  /** Told every place that may be kept, to go on from it later. */
+  /** Called with every new cursor, so that the caller can store it and continue from it later. */
   readonly onCursor?: (cursor: string) => void
-  /** Told of every interruption before the next try. */
+  /** Called after every interruption, before the next attempt. */
   readonly onReconnect?: (reason: string) => void
-  /** Milliseconds without a byte after which a stream is given up; 45 s by default, three keepalives of the server. */
+  /**
+   * Milliseconds without a byte after which a stream is abandoned; 45 s by default, three keepalive
+   * intervals of the server.
+   */
   readonly silence?: number
-  /** How to wait: resolves after so many milliseconds. */
+  /** Waits for a number of milliseconds; replaces the default timer. */
   readonly pause?: (ms: number) => Promise<void>
 }
-/** The service refused, and asking again would not help. */
+/** The service rejected the request, and a retry would not help. */
 export class TranscriptRefused extends Error {
   readonly status: number
   readonly code: string
@@ -47,7 +53,7 @@ export class TranscriptRefused extends Error {
     this.code = code
   }
 }
-/** What a session shows now, and the frame that made it so; without one, pages were read. */
+/** The current transcript, and the frame that changed it last; without a frame, pages were read. */
 export interface TranscriptStep {
   readonly transcript: Transcript
   readonly frame?: TranscriptFrame
@@ -56,7 +62,10 @@ export interface TranscriptStep {
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 const DELAY = 1000
 
-/** Read everything that is new, page by page. @throws TranscriptRefused when it may not be read; whatever `fetch` throws. */
+/**
+ * Reads everything new, page by page.
+ * @throws TranscriptRefused if access is denied; also every error of `fetch`.
+ */
 export async function readTranscript(
   source: TranscriptSource,
   transcript = new Transcript(),
@@ -78,7 +87,10 @@ export async function readTranscript(
   return transcript
 }
 
-/** Follow a session until it is idle, or until `signal` says so. @throws TranscriptRefused when it may not be read. */
+/**
+ * Follows a session until it is idle or `signal` aborts.
+ * @throws TranscriptRefused if access is denied.
+ */
 export async function* followTranscript(options: FollowTranscript): AsyncGenerator<TranscriptStep> {
   const { transcript = new Transcript(), signal, silence = 45_000, pause = wait } = options
   const address = addresses(options)

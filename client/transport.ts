@@ -1,28 +1,35 @@
 /**
- * Sending: addresses, credentials, retries. Invariant: a request is sent again only when that cannot act twice: reads and
- * deletions always, a POST because each carries an Idempotency-Key of its own, a PATCH never.
+ * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if that
+ * cannot take effect twice. Reads and deletions are always retried, a POST because each carries its
+ * own Idempotency-Key, a PATCH never.
  */
 import { randomUUID } from 'node:crypto'
 import { routeOf, type Row } from '../protocol/contract.ts'
 import type { Code } from '../protocol/errors.ts'
 
 export interface ClientOptions {
-  /** Base address, such as `http://127.0.0.1:8080`; several are tried in turn when one does not answer. */
+  /**
+   * Base address, such as `http://127.0.0.1:8080`; if several are given, the next one is tried when
+   * one does not answer.
+   */
   readonly url: string | readonly string[]
   /** API key. */
   readonly key: string
-  /** Handle of the project that calls are about; `default` unless named. */
+  /** Handle of the project that calls refer to; `default` if absent. */
   readonly project?: string
-  /** Tries per request, the first included; 4 by default. */
+  /** Attempts per request, including the first; 4 by default. */
   readonly tries?: number
-  /** Milliseconds one try may take; 60 s by default. */
+  /** Timeout of one attempt in milliseconds; 60 s by default. */
   readonly timeout?: number
   readonly fetch?: typeof fetch
-  /** How to wait between tries: resolves after so many milliseconds. */
+  /** Waits for a number of milliseconds between attempts; replaces the default timer. */
   readonly pause?: (ms: number) => Promise<void>
 }
 
-/** A refusal of the service. `code` is stable; branch on it. `unreachable`: no answer came, so nobody knows what happened. */
+/**
+ * An error of the service. `code` is stable and intended for branching. `unreachable`: no response
+ * arrived, so the effect of the request is unknown.
+ */
 export class BatonError extends Error {
   readonly status: number
   readonly code: Code | 'unreachable'
@@ -45,7 +52,10 @@ export class BatonError extends Error {
 }
 
 const RETRIED = new Set([429, 500, 502, 503, 504])
-/** Milliseconds before the second try, doubled for each further one up to the last; and the most that `Retry-After` is believed. */
+/**
+ * Milliseconds before the second attempt, doubled for each further one up to `last`; `told` is the
+ * maximum accepted `Retry-After`.
+ */
 const WAIT = { first: 250, last: 4000, told: 60_000 } as const
 
 interface Request {
@@ -53,7 +63,7 @@ interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Not sent again, whatever happens. */
+  /** Never retried. */
   readonly once?: boolean
 }
 
@@ -73,11 +83,14 @@ export class Transport {
   get project(): string {
     return this.#options.project ?? 'default'
   }
-  /** The address in use. */
+  /** The current address. */
   get url(): string {
     return this.#urls[this.#at % this.#urls.length] ?? ''
   }
-  /** Turn to the next address, unless somebody else has already left the one that failed. */
+  /**
+   * Switches to the next address, unless a concurrent request has already left the address that
+   * failed.
+   */
   next(failed = this.url): void {
     if (failed === this.url) this.#at++
   }
@@ -87,12 +100,15 @@ export class Transport {
   get fetch(): typeof fetch {
     return this.#options.fetch ?? fetch
   }
-  /** Wait, for so many milliseconds give or take a quarter. */
+  /** Waits for the given milliseconds, with 25 % jitter. */
   pause(ms: number): Promise<void> {
     return this.#pause(ms * (0.75 + Math.random() / 2))
   }
 
-  /** Path and remaining members of an input, for a row. @throws Error when a slot of the path is not given. */
+  /**
+   * Returns the path of a row, and the members of the input that the path does not contain.
+   * @throws Error if a path parameter is missing.
+   */
   path(
     row: Row,
     input: Readonly<Record<string, unknown>>,
@@ -111,7 +127,8 @@ export class Transport {
   }
 
   /**
-   * Call a command or query of the table. Members beyond the published record are asked for, unless `include` says which.
+   * Calls a command or query of the API table. By default it requests all members beyond the
+   * published record; `include` overrides this.
    * @throws BatonError
    */
   async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {
@@ -149,7 +166,10 @@ export class Transport {
     return row.shape.key ? sent.catch((error: unknown) => this.#startedRun(path, error)) : sent
   }
 
-  /** The run that the key of a refused start names: it was started under the key before, and has ended. */
+  /**
+   * Returns the run that an earlier start under the same idempotency key created, if that is why
+   * the start was rejected.
+   */
   #startedRun(path: string, error: unknown): Promise<unknown> {
     const run =
       error instanceof BatonError && error.code === 'idempotency_key_conflict'
@@ -178,7 +198,8 @@ export class Transport {
         })
         const text = await answer.text()
         if (answer.ok) return text === '' ? undefined : JSON.parse(text)
-        // What is already gone was deleted by the try whose answer was lost.
+        // A 404 on a repeated DELETE means that an earlier attempt deleted the resource and its
+        // response was lost.
         if (method === 'DELETE' && attempt > 1 && answer.status === 404) return undefined
         failure = refusal(answer, text)
         if (!RETRIED.has(answer.status)) throw failure
@@ -199,13 +220,15 @@ export class Transport {
 const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 
-/** Why something failed, as far down as it is known: `fetch failed` hides the reason in its cause. */
+/**
+ * Returns the innermost cause of an error, because `fetch failed` hides the reason in its cause.
+ */
 export function reasonOf(error: unknown): string {
   const { message, cause, code } = error as Error & { code?: string }
   return cause === undefined ? message || code || String(error) : reasonOf(cause)
 }
 
-/** The refusal an answer carries. */
+/** Reads the error in a response. */
 export function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
   try {

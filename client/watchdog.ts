@@ -1,19 +1,20 @@
 /**
- * Ends a request that has gone silent, or whose caller stops it. `AbortSignal.any` and the signal that `fetch` makes of the
- * given one can be collected as garbage before they abort, and the request then waits for ever (nodejs/undici#3644;
- * measured on Node 20: 19 of 20 requests with garbage collection while they waited). So signals are linked by listeners of
- * their sources here, and a request and its body end with the signal that the caller holds.
+ * Ends a request that has become silent, or that the caller aborts. `AbortSignal.any` and the
+ * signal that `fetch` derives from the given one can be garbage-collected before they abort, and
+ * the request then waits for ever (nodejs/undici#3644; measured on Node 20: 19 of 20 requests, with
+ * garbage collection while they waited). This module therefore links signals by listeners on their
+ * sources, and ends a request and its body with the signal that the caller holds.
  */
 
 /** A signal that aborts when one of its sources does. */
 export interface LinkedAbort {
   readonly signal: AbortSignal
   abort(reason?: unknown): void
-  /** Listen to the sources no longer. */
+  /** Removes the listeners from the sources. */
   release(): void
 }
 
-/** A controller that aborts with the reason of the first source that aborts. */
+/** Creates a controller that aborts with the reason of the first source that aborts. */
 export function linkedAbort(...sources: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const controller = new AbortController()
   const links = sources.flatMap((source) => {
@@ -32,19 +33,19 @@ export function linkedAbort(...sources: readonly (AbortSignal | undefined)[]): L
   }
 }
 
-/** The bound of one request. */
+/** The timeout of one request. */
 export interface Watchdog {
-  /** For the request. */
+  /** The signal for the request. */
   readonly signal: AbortSignal
-  /** Something came: the time begins again. */
+  /** Restarts the timeout; called when data arrives. */
   alive(): void
-  /** Whether the request was ended because nothing came. */
+  /** Whether the request was aborted because no data arrived. */
   silent(): boolean
-  /** The request is over: end what is left of it. */
+  /** Ends the request, including a body that is still open. */
   stop(): void
 }
 
-/** Abort a request when nothing comes for `ms` milliseconds, or when `outer` aborts. */
+/** Aborts a request when no data arrives for `ms` milliseconds, or when `outer` aborts. */
 export function watchdog(ms: number, outer?: AbortSignal): Watchdog {
   const link = linkedAbort(outer)
   let silent = false
@@ -68,7 +69,9 @@ export function watchdog(ms: number, outer?: AbortSignal): Watchdog {
   }
 }
 
-/** What the promise resolves to. Rejects with the reason of the signal when that aborts first. */
+/**
+ * Settles like the promise, unless the signal aborts first; then rejects with the signal's reason.
+ */
 export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const end = () => reject(signal.reason)
@@ -77,7 +80,7 @@ export const orAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
   })
 
-/** The same `fetch`, whose signal ends the request and the body of its answer in every case. */
+/** Wraps `fetch` so that its signal always ends the request and the body of the response. */
 export const endedBySignal =
   (send: typeof fetch): typeof fetch =>
   async (input, init) => {
@@ -90,7 +93,7 @@ export const endedBySignal =
     })
     if (!answer.body) return answer
     let unlink = () => {}
-    // An error of the writing side cancels the source, which closes the connection.
+    // An error on the writable side cancels the source, which closes the connection.
     const bound = new TransformStream<Uint8Array, Uint8Array>({
       start: (controller) => {
         const end = () => controller.error(signal.reason)

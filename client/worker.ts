@@ -1,7 +1,8 @@
 /**
- * The worker library: does jobs for a service, over one WebSocket that it keeps up by itself.
+ * The worker library: executes jobs for a service over one WebSocket, with automatic reconnection.
  *
- *     const worker = new Worker({ url, key, concurrency: 4, actions: { 'send-receipt': async ({ to }) => send(to) } })
+ *     const actions = { 'send-receipt': async ({ to }) => send(to) }
+ *     const worker = new Worker({ url, key, concurrency: 4, actions })
  *     await worker.start()
  *     process.once('SIGTERM', () => worker.drain())
  */
@@ -26,11 +27,11 @@ export {
 } from './worker/options.ts'
 
 export class Worker {
-  /** Identity under which the worker is listed. */
+  /** Identity of the worker in lists of workers. */
   readonly instance: string
   readonly #core: Core
 
-  /** @param ports the world; the real one unless a test gives another. */
+  /** @param ports clock and sockets; the real ones by default, others in tests. */
   constructor(options: WorkerOptions, ports: Ports = { clock: systemClock(randomUUID), dial }) {
     const {
       url,
@@ -58,15 +59,19 @@ export class Worker {
   get ended(): Promise<WorkerEnd> {
     return this.#core.ended
   }
-  /** Connect and begin to take jobs. Resolves when registered; a service that is away is waited for. @throws WorkerError when refused for good. */
+  /**
+   * Connects and starts to claim jobs. Resolves when registered; retries while the service is
+   * unavailable.
+   * @throws WorkerError if the service rejects the worker permanently.
+   */
   start(): Promise<void> {
     return this.#core.start()
   }
-  /** Take no more jobs, finish and report the running ones, then close. */
+  /** Claims no more jobs, finishes and reports the running ones, then closes. */
   drain(): Promise<WorkerEnd> {
     return this.#core.drain()
   }
-  /** Tell running jobs to stop and give them back; ends within 5 seconds. */
+  /** Signals running jobs to stop and returns them to their queues; ends within 5 seconds. */
   stop(): Promise<WorkerEnd> {
     return this.#core.stop()
   }

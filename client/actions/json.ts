@@ -1,17 +1,20 @@
-/** The stock action `json`: parse, stringify, query, merge, validate. Parameters that went through a template are text, so text is parsed where a value is meant. */
+/**
+ * The stock action `json`: parse, stringify, query, merge, validate. Parameters that a template
+ * rendered are text, so text is parsed where a value is expected.
+ */
 import type { Parameters } from '../worker/options.ts'
 
 type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
-  /** The value that a text means; a value that is no text is itself. */
+  /** Parses a text; other values are returned unchanged. */
   parse: ({ data }) => meant(data, 'data'),
-  /** The text of a value. */
+  /** Serialises a value. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
-  /** The part of a value at a path. */
+  /** Returns the part of a value at a path. */
   query: ({ data, query }) => find(meant(data, 'data'), query),
-  /** Two objects as one, at every depth; of two other values the second. */
+  /** Merges two objects recursively; of two other values, returns the second. */
   merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),
-  /** Whether a text is JSON, and where it is not. */
+  /** Reports whether a text is JSON, and if not, the error. */
   validate: ({ data }) => {
     try {
       meant(data, 'data')
@@ -22,7 +25,10 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 }
 
-/** Do an operation. @throws Error on one that does not exist, and on text that is not JSON. */
+/**
+ * Executes an operation.
+ * @throws Error on an unknown operation, and on text that is not JSON.
+ */
 export function json(parameters: Parameters): unknown {
   const name = parameters['operation'] ?? 'parse'
   const operation =
@@ -44,7 +50,10 @@ function meant(data: unknown, field: string): unknown {
   }
 }
 
-/** `/items/0/name` (a JSON pointer, RFC 6901), `items[0].name` or `$.items[0].name`; empty is the whole. What is not there is null. */
+/**
+ * Finds a value by `/items/0/name` (a JSON pointer, RFC 6901), `items[0].name` or
+ * `$.items[0].name`. An empty path is the whole value; a missing value is null.
+ */
 function find(data: unknown, query: unknown): unknown {
   let at = data
   for (const part of partsOf(typeof query === 'string' ? query : '')) {

@@ -1,15 +1,18 @@
-/** The stock action `random`. With a seed, the same parameters give the same values, everywhere and always. */
+/**
+ * The stock action `random`. With a seed, the same parameters always return the same values on
+ * every machine.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Parameters } from '../worker/options.ts'
 
-/** Bytes to be used up, one after the other. */
+/** A stream of bytes, each used once. */
 interface Source {
   bytes(count: number): Uint8Array
 }
-/** Values at once, and characters of one. */
+/** Maximum number of values per call, and maximum length of one text. */
 const most = { count: 10_000, length: 100_000 } as const
 
-/** A source that is the same for the same seed: SHA-256 of the seed and a counter. */
+/** A deterministic source: SHA-256 of a counter and the seed. */
 function seeded(seed: string): Source {
   let left: Buffer = Buffer.alloc(0)
   let block = 0
@@ -26,7 +29,10 @@ function seeded(seed: string): Source {
 }
 const chance: Source = { bytes: (count) => randomBytes(count) }
 
-/** A whole number in 0 ≤ x < below, evenly distributed: what would favour the low ones is thrown away. */
+/**
+ * Returns an evenly distributed whole number in 0 ≤ x < limit. Values that would cause modulo bias
+ * are discarded.
+ */
 function below(source: Source, limit: number): number {
   const range = 2 ** 48
   for (;;) {
@@ -55,7 +61,7 @@ const text = (source: Source, charset: string, length: number): string => {
 type Make = (source: Source, parameters: Parameters) => unknown
 const types: Readonly<Record<string, Make>> = {
   uuid,
-  /** A whole number, min ≤ x ≤ max; 0 to 100 unless said otherwise. */
+  /** A whole number, min ≤ x ≤ max; 0 to 100 by default. */
   number: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 100)
     const [low, high] = [Math.ceil(min), Math.floor(max)]
@@ -63,7 +69,7 @@ const types: Readonly<Record<string, Make>> = {
       throw new Error(`there is no such range of whole numbers: ${min} to ${max}`)
     return low + below(source, high - low + 1)
   },
-  /** A number, min ≤ x < max; 0 to 1 unless said otherwise. */
+  /** A number, min ≤ x < max; 0 to 1 by default. */
   float: (source, parameters) => {
     const [min, max] = bounds(parameters, 0, 1)
     return min + fraction(source) * (max - min)
@@ -87,7 +93,10 @@ const types: Readonly<Record<string, Make>> = {
   },
 }
 
-/** One random value, or, with a `count`, a list of them. @throws Error on parameters that make no sense. */
+/**
+ * Returns one random value, or, with a `count`, a list of them.
+ * @throws Error on invalid parameters.
+ */
 export function random(parameters: Parameters): unknown {
   const { type = 'uuid', seed } = parameters
   const make = typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined
@@ -103,7 +112,7 @@ export function random(parameters: Parameters): unknown {
   return Array.from({ length: count }, () => make(source, parameters))
 }
 
-/** A number that may have become text in a template. */
+/** Reads a number, which a template may have rendered as text. */
 function numberOf(parameters: Parameters, name: string): number | undefined {
   const given = parameters[name]
   if (given === undefined || given === null || given === '') return undefined

@@ -1,11 +1,12 @@
 /**
- * A transcript as a client keeps it: three maps and a cursor, and how each frame and page changes them. Pure: no network, no
- * clock; runs anywhere.
+ * The transcript as a client stores it: three maps and a cursor, changed by frames and pages. Pure:
+ * no network, no clock; runs anywhere.
  *
  * Invariants:
- * K1. Everything is replaced by id; only deltas add. So applying a frame or a page again changes nothing that counts.
- * K2. Whoever applies frames and whoever reads pages comes to the same transcript.
- * K3. Frames of unknown types are passed over; an id on them still moves the cursor.
+ * K1. Every item is replaced by id; only deltas append. So repeating any other frame, or a page,
+ *     has no effect.
+ * K2. Applying frames and reading pages result in the same transcript.
+ * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import { patchBlock, type BlockPatch } from '../../protocol/sessions/events.ts'
@@ -18,7 +19,7 @@ import type {
   TurnUpsert,
 } from '../../protocol/sessions/schema.ts'
 
-/** A frame as it comes: `event_type` and what it carries. */
+/** A frame as received: `event_type` and its payload. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>
 /** Statuses of questions that can still be answered. */
 const open: ReadonlySet<string> = new Set(['pending', 'in_review'])
@@ -33,7 +34,7 @@ const byAge = (a: TranscriptTurn, b: TranscriptTurn): number =>
           ? 1
           : 0
 const withoutPhase = ({ phase: _, ...turn }: TurnUpsert): TranscriptTurn => turn
-/** A page as servers send it; see `Fold.page`. */
+/** A page as servers send it; see `Transcript.page`. */
 type SnapshotPage = Omit<TranscriptSnapshot, 'interactions'> & {
   readonly interactions?: TranscriptSnapshot['interactions'] | undefined
 }
@@ -42,23 +43,26 @@ export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TranscriptTurn>()
   readonly interactions = new Map<string, Interaction>()
-  /** Where to go on; absent before the first page or place. */
+  /** Where to continue; absent before the first page or cursor. */
   cursor: string | undefined
-  /** Whether this connection has given everything up to now; set to false before the next one. */
+  /** Whether this connection has delivered everything up to now; `begin` resets it. */
   ready = false
   #place: string | undefined
 
-  /** @param cursor where to go on, as it was kept. */
+  /** @param cursor a stored cursor to continue from. */
   constructor(cursor?: string) {
     this.cursor = cursor
   }
-  /** A connection begins: nothing it gives is complete before it says so. */
+  /** Prepares for a new connection, whose content is incomplete until `stream.ready`. */
   begin(): void {
     this.ready = false
     this.#place = undefined
   }
 
-  /** Apply a frame. @param id of its event, when it has one: it stays the place for the frames after it. */
+  /**
+   * Applies a frame.
+   * @param id the event's id, if it has one; it remains the cursor for later frames without an id.
+   */
   apply(frame: TranscriptFrame, id?: string): void {
     if (id !== undefined && id !== '') this.#place = id
     const { event_type, ...data } = frame
@@ -109,7 +113,7 @@ export class Transcript {
         break
       }
       case 'turn.upsert':
-        // Pages have no `phase`; without it a reader of frames and one of pages hold the same.
+        // Pages contain no `phase`. Without it, frames and pages result in the same state.
         this.#turn(withoutPhase(given as TurnUpsert))
         break
       case 'interaction.upsert':
@@ -123,8 +127,9 @@ export class Transcript {
   }
 
   /**
-   * Apply a page. The last one has everything that streams and every open question: what is missing there is over. A page
-   * without `interactions`, as some servers send it, says nothing about questions.
+   * Applies a page. The last page contains every streaming row and every open question, so those
+   * missing from it are removed. A page without `interactions`, which some servers send, does not
+   * affect questions.
    */
   page({ messages, turns, interactions, has_more, resume_cursor }: SnapshotPage): void {
     for (const row of messages) this.#row(row)
@@ -140,7 +145,7 @@ export class Transcript {
       if (open.has(status) && !here.has(id)) this.interactions.delete(id)
   }
 
-  /** Rows as they are read: committed ones by number, then what streams, by turn. */
+  /** Messages in reading order: committed rows by number, then streaming rows by turn. */
   messages(): TranscriptMessage[] {
     const ageOf = ({ turn_id }: TranscriptMessage): TranscriptTurn | undefined =>
       turn_id === undefined ? undefined : this.turns.get(turn_id)
@@ -158,7 +163,7 @@ export class Transcript {
       .sort(byAge)
       .at(-1)
   }
-  /** Questions that can be answered. */
+  /** Questions that can still be answered. */
   pending(): Interaction[] {
     return [...this.interactions.values()].filter(({ status }) => open.has(status))
   }

@@ -1,18 +1,21 @@
 /**
- * Asking for jobs. Invariants: at most one claim is outstanding; a claim without an answer gives the connection up; while
- * slots are free, a claim goes out at every occasion and at least every 10 s.
+ * Claims jobs. Invariants: at most one claim is outstanding; a claim without a response ends the
+ * connection; while slots are free, a claim is sent on every trigger and at least every 10 s.
  */
 import type { Cancel, Clock } from './ports.ts'
 
-/** Milliseconds: between claims that nothing else caused; the least wait for an answer; how old a claim may be to be repeated. */
+/**
+ * Milliseconds. `again`: interval of periodic claims; `giveUp`: minimum wait for a response;
+ * `repeat`: maximum age of a claim that is repeated.
+ */
 const claimTiming = { again: 10_000, giveUp: 30_000, repeat: 30_000 } as const
 
 export interface ClaimsWorld {
   readonly clock: Clock
-  /** Slots to ask for; 0 when nothing may be claimed now. */
+  /** Slots to claim; 0 if no jobs may be claimed now. */
   slots(): number
   send(message_id: string, slots: number): void
-  /** No answer came in time. */
+  /** The response did not arrive in time. */
   giveUp(): void
 }
 interface Claim {
@@ -23,7 +26,10 @@ interface Claim {
 export class Claims {
   readonly #world: ClaimsWorld
   #outstanding: Claim | undefined
-  /** A claim whose answer was lost with its connection: repeated under its id, it gets the same jobs. */
+  /**
+   * A claim whose response was lost with its connection. Repeated with the same id, it returns the
+   * same jobs.
+   */
   #unanswered: Claim | undefined
   #limit: Cancel = () => {}
   #tick: Cancel = () => {}
@@ -32,14 +38,18 @@ export class Claims {
     this.#world = world
   }
 
-  /** The worker is registered. @param cadence of heartbeats, in seconds. @param same whether its earlier session goes on. */
+  /**
+   * Starts claiming after a registration.
+   * @param cadence of heartbeats, in seconds.
+   * @param same whether the worker's earlier session continues.
+   */
   begin(cadence: number, same: boolean): void {
     this.#giveUp = Math.max(claimTiming.giveUp, 2 * cadence * 1000)
     if (!same) this.#unanswered = undefined
     this.#later()
     this.want()
   }
-  /** An occasion to claim. */
+  /** Sends a claim if none is outstanding and slots are free. */
   want(): void {
     const slots = this.#world.slots()
     if (this.#outstanding || slots <= 0) return
@@ -54,7 +64,7 @@ export class Claims {
     this.#limit = clock.after(this.#giveUp, () => this.#world.giveUp())
     this.#world.send(claim.message_id, slots)
   }
-  /** An answer or an error came. Whether it was to the outstanding claim. */
+  /** Handles a response or an error; returns whether it belongs to the outstanding claim. */
   answered(message_id: string | undefined): boolean {
     if (
       !this.#outstanding ||
@@ -65,7 +75,7 @@ export class Claims {
     this.#limit()
     return true
   }
-  /** The connection is gone, or nothing is wanted any more. */
+  /** Stops claiming, because the connection is lost or no more jobs are accepted. */
   end(): void {
     this.#unanswered = this.#outstanding
     this.#outstanding = undefined

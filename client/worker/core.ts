@@ -1,11 +1,13 @@
 /**
- * A worker: registration, and what each frame means. Everything it needs of the world comes through ports.
+ * A worker: registration, and the handling of each frame. All access to clock and sockets goes
+ * through ports.
  *
  * Invariants:
- * W1. Registration is the first frame of every connection; nothing else is sent before it is answered.
- * W2. Running jobs, their leases and unacknowledged reports survive the connection: the session token makes the next one
- *     the same worker.
- * W3. `ended` resolves once, and afterwards nothing runs: no timer, no socket.
+ * W1. Registration is the first frame of every connection; no other frame is sent before its
+ *     response.
+ * W2. Running jobs, their leases and unacknowledged reports survive a lost connection: with the
+ *     session token, the worker keeps its identity on the next connection.
+ * W3. `ended` resolves once, and afterwards no timer and no socket is active.
  */
 import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
 import { Claims } from './claims.ts'
@@ -21,7 +23,10 @@ import {
 import type { Cancel, Clock, Dial } from './ports.ts'
 import { Reports } from './reports.ts'
 
-/** Milliseconds: for the answer to a registration; that a stop waits altogether, and for handlers to return. */
+/**
+ * Milliseconds. `register`: timeout of a registration; `stop`: total time of a stop; `handlers`:
+ * time for handlers to return; `draining`: timeout of the drain acknowledgement.
+ */
 const coreTiming = { register: 30_000, stop: 5000, handlers: 3500, draining: 3000 } as const
 export interface Ports {
   readonly clock: Clock
@@ -33,9 +38,9 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
-/** Leases that a registration may list; a worker that holds more lists none. */
+/** Maximum number of leases in a registration; a worker with more leases lists none. */
 const MOST_LEASES = 10_000
-/** Errors after which the same report would be refused for ever. */
+/** Errors that make every repeat of the same report fail. */
 const hopeless: ReadonlySet<string> = new Set([
   'lease_lost',
   'bad_frame',
@@ -56,7 +61,7 @@ export class Core {
   #registered = false
   #token: string | undefined
   #leaving: 'drained' | 'stopped' | undefined
-  /** No job is on its way any more. */
+  /** No further jobs can arrive. */
   #barred = false
   #end!: (end: WorkerEnd) => void
   readonly #timers: Cancel[] = []
@@ -116,7 +121,7 @@ export class Core {
     })
   }
 
-  /** Connect; resolves when registered for the first time, rejects when the worker ends before. */
+  /** Connects. Resolves after the first registration; rejects if the worker ends before. */
   start(): Promise<void> {
     if (this.#state !== 'idle') return Promise.reject(new Error('A worker is started once.'))
     this.#become('connecting')
@@ -132,13 +137,13 @@ export class Core {
       )
     })
   }
-  /** Take nothing more, finish and report what runs, then end. */
+  /** Claims no more jobs, finishes and reports the running ones, then ends. */
   drain(): Promise<WorkerEnd> {
     this.#retire('drained')
     this.#leave()
     return this.ended
   }
-  /** Tell running jobs to stop, give them back, and end within 5 s. */
+  /** Signals running jobs to stop, returns them to their queues, and ends within 5 s. */
   stop(): Promise<WorkerEnd> {
     if (this.#state === 'ended' || this.#leaving === 'stopped') return this.ended
     this.#retire('stopped')
@@ -159,7 +164,9 @@ export class Core {
     this.#claims.end()
     this.#announce()
   }
-  /** Say that it drains. The answer is a barrier: no job comes behind it, and one before it has come by then. */
+  /**
+   * Announces that the worker drains. The acknowledgement is a barrier: jobs arrive only before it.
+   */
   #announce(): void {
     this.#barred = false
     if (!this.#registered) return
@@ -191,7 +198,10 @@ export class Core {
     }
     this.#line.send(JSON.stringify(frame))
   }
-  /** What it holds, so that the service gives jobs whose frame was lost with the connection to a worker again. */
+  /**
+   * The leases that this worker holds, so that the service reassigns jobs whose frame was lost with
+   * the connection.
+   */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]
     return leases.length <= MOST_LEASES ? { leases } : {}
@@ -288,7 +298,7 @@ export class Core {
     if (!this.#leaving) this.#become('reconnecting')
     this.#leave()
   }
-  /** End when nothing is left to do. */
+  /** Ends the worker when no work is left. */
   #leave(): void {
     if (
       this.#leaving &&
@@ -327,7 +337,10 @@ export class Core {
   #told(event: JobEvent): void {
     this.#hook(() => this.#options.onJob?.(event))
   }
-  /** A hook that throws is its owner's fault: it must not disturb the worker, and is thrown where it is seen. */
+  /**
+   * Calls a hook of the user. An exception of the hook must not disturb the worker, so it is
+   * rethrown in a microtask.
+   */
   #hook(run: () => void): void {
     try {
       run()
@@ -339,7 +352,7 @@ export class Core {
   }
 }
 
-/** The frame of a text, or undefined when it is none. Frames of types that are not known yet are frames. */
+/** Parses a frame; undefined if the text is not a frame. Unknown types are accepted. */
 function read(text: string): Down | undefined {
   try {
     const frame = JSON.parse(text) as Down | null

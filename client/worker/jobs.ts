@@ -1,10 +1,11 @@
 /**
- * The jobs that run here, one per lease.
+ * The running jobs of this worker, one per lease.
  *
  * Invariants:
  * J1. A lease is reported exactly once, or dropped because it was lost.
- * J2. A slot is taken until its handler has returned, even when it ignores that it should stop.
- * J3. A job that was told to stop is reported `cancelled`, whatever its handler makes of it.
+ * J2. A slot is occupied until its handler has returned, even if the handler ignores the stop
+ *     signal.
+ * J3. A job that was signalled to stop is reported as `cancelled`, whatever its handler returns.
  */
 import { inspect } from 'node:util'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
@@ -17,10 +18,10 @@ export interface JobsWorld {
   readonly clock: Clock
   readonly actions: Readonly<Record<string, Action>>
   readonly concurrency: number
-  /** Send a heartbeat, if registered; returns its message id. */
+  /** Sends a heartbeat, if registered; returns its message id. */
   beat(job: ClaimedJob): string | undefined
   report(job: ClaimedJob, outcome: Outcome): void
-  /** A handler has returned: its slot is free. */
+  /** Called when a handler has returned and its slot is free. */
   freed(): void
   told(event: JobEvent): void
   log(line: string): void
@@ -31,14 +32,14 @@ interface Running {
   readonly since: number
   /** Message id of the latest heartbeat. */
   beat: string | undefined
-  /** Nothing is reported any more: it has been, or the lease is lost. */
+  /** The outcome was reported or the lease is lost, so no report follows. */
   settled: boolean
   heartbeat: Cancel
 }
 
 export class Jobs {
   readonly #world: JobsWorld
-  /** By lease token. */
+  /** Running jobs by lease token. */
   readonly #running = new Map<string, Running>()
   constructor(world: JobsWorld) {
     this.#world = world
@@ -46,7 +47,7 @@ export class Jobs {
   get size(): number {
     return this.#running.size
   }
-  /** Lease tokens of the jobs that run here. */
+  /** Lease tokens of the running jobs. */
   get leases(): readonly string[] {
     return [...this.#running.keys()]
   }
@@ -54,7 +55,7 @@ export class Jobs {
     return Math.max(0, this.#world.concurrency - this.#running.size)
   }
 
-  /** Start a job that was handed out. One that is already running here is left alone. */
+  /** Starts an assigned job, unless its lease is already running here. */
   take(job: ClaimedJob): void {
     const { actions, clock } = this.#world
     if (this.#running.has(job.lease_token)) return
@@ -86,11 +87,14 @@ export class Jobs {
     this.#world.told({ type: 'started', job })
     void this.#run(running, action)
   }
-  /** The service wishes a job to stop. */
+  /** Signals a job to stop at the service's request. */
   cancel(job_id: string, reason: string): void {
     for (const running of this.#of(job_id)) this.#abort(running, reason)
   }
-  /** A heartbeat was answered. @param stop why the job should stop, if it should. */
+  /**
+   * Handles the response to a heartbeat.
+   * @param stop the reason to stop the job, if the service requests it.
+   */
   answered(job_id: string, message_id: string | undefined, stop: string | undefined): void {
     if (stop === undefined) return
     const mine = this.#of(job_id)
@@ -100,18 +104,21 @@ export class Jobs {
       else this.#abort(running, stop)
     }
   }
-  /** Renew every lease now: the worker has registered again. */
+  /** Renews every lease now; called after each registration. */
   beatAll(): void {
     for (const running of this.#running.values()) if (!running.settled) this.#beat(running)
   }
-  /** Tell every job to stop. @param report whether what they come to is still reported. */
+  /**
+   * Signals every job to stop.
+   * @param report whether their outcomes are still reported.
+   */
   stopAll(reason: string, report: boolean): void {
     for (const running of [...this.#running.values()]) {
       if (report) this.#abort(running, reason)
       else this.#lose(running, reason)
     }
   }
-  /** Report what still runs as cancelled, without waiting for its handlers. */
+  /** Reports the remaining jobs as cancelled, without waiting for their handlers. */
   abandon(): void {
     for (const running of [...this.#running.values()])
       this.#settle(running, {
@@ -197,7 +204,7 @@ export class Jobs {
     [...this.#running.values()].filter(({ job }) => job.id === job_id)
 }
 
-/** What a handler's failure is called. Anything may be thrown. */
+/** Describes a handler's error; handlers may throw any value. */
 function faultOf(error: unknown): { error_type: string; error_message: string } {
   if (error instanceof Error)
     return { error_type: error.name || 'Error', error_message: error.message }

@@ -1,38 +1,41 @@
-/** What a worker needs of the world: time, chance and sockets. Tests give it their own. */
+/** The external dependencies of a worker: time, random numbers and sockets. Tests replace them. */
 
-/** Undo something that was arranged; doing it twice is harmless. */
+/** Cancels something that was scheduled; calling it again has no effect. */
 export type Cancel = () => void
 
 export interface Clock {
-  /** Milliseconds from any fixed point. */
+  /** Milliseconds since an arbitrary fixed time. */
   now(): number
-  /** Run something once, after so many milliseconds. */
+  /** Calls a function once, after the given milliseconds. */
   after(ms: number, run: () => void): Cancel
-  /** Evenly distributed in 0 ≤ x < 1. */
+  /** Returns a random number, evenly distributed in 0 ≤ x < 1. */
   random(): number
-  /** A text nobody else makes. */
+  /** Returns a globally unique text. */
   unique(): string
 }
 
-/** What happens to a socket, in this order: opened or refused at most once, then frames, closed exactly once unless refused. */
+/**
+ * Events of a socket, in this order: opened or refused at most once, then frames; closed exactly
+ * once unless refused.
+ */
 export interface SocketEvents {
   opened(): void
-  /** The upgrade was answered with this status, or could not be asked for (0). Nothing follows. */
+  /** The upgrade was rejected with this status, or the connection failed (0). No event follows. */
   refused(status: number, reason: string): void
   frame(text: string): void
-  /** A ping or a pong came. */
+  /** A ping or a pong arrived. */
   alive(): void
   closed(code: number, reason: string): void
 }
 export interface Socket {
   send(text: string): void
   ping(): void
-  /** Say goodbye with a code. */
+  /** Closes the connection with a code. */
   close(code: number): void
-  /** End the connection at once; `closed` or `refused` need not follow. */
+  /** Ends the connection at once; `closed` or `refused` need not follow. */
   drop(): void
 }
-/** Open a socket to a URL with headers. */
+/** Opens a socket to a URL with headers. */
 export type Dial = (
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -1,16 +1,21 @@
 /**
- * One connection at a time, kept up: dialled again after a growing pause, at the next address, until told to close or refused
- * for good.
+ * A connection that is re-established automatically: after each loss it dials the next address
+ * after a growing pause, until it is closed or permanently refused.
  *
  * Invariants:
- * L1. `opened`, then frames, then `lost`: nothing of an older socket is heard once a newer one is dialled.
- * L2. A connection is dropped after 65 s in which nothing came; a ping every 20 s makes a living server answer.
- * L3. The pauses start again from the shortest only after a registration that lasted.
+ * L1. The order is `opened`, then frames, then `lost`. Events of an older socket are ignored once a
+ *     newer one is dialled.
+ * L2. A connection is dropped after 65 s without data; a ping every 20 s makes a live server
+ *     answer.
+ * L3. The pauses restart from the shortest only after a registration that lasted.
  */
 import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
 
-/** Milliseconds. */
+/**
+ * Milliseconds: shortest and longest pause; duration of a registration that resets the pauses; ping
+ * interval; allowed silence; timeout of an upgrade.
+ */
 const lineTiming = {
   first: 100,
   last: 10_000,
@@ -21,18 +26,18 @@ const lineTiming = {
 } as const
 
 export interface ReconnectingSocketEvents {
-  /** A socket is open: register. */
+  /** A socket is open; the worker must register now. */
   opened(): void
   frame(text: string): void
-  /** The open socket is gone; another try is arranged. */
+  /** The open socket is lost; a reconnect is scheduled. */
   lost(reason: string): void
-  /** The service will not accept this worker: no further try is made. */
+  /** The service will never accept this worker; no reconnect follows. */
   refused(error: WorkerError): void
 }
 interface Call {
   socket?: Socket
   open: boolean
-  /** When the worker was registered on it. */
+  /** When the worker was registered on this connection. */
   registered?: number
 }
 
@@ -71,7 +76,7 @@ export class ReconnectingSocket {
     return this.#call?.open ?? false
   }
 
-  /** Dial now. */
+  /** Dials now. */
   dial(): void {
     if (this.#closed) return
     const url = this.#urls[this.#at % this.#urls.length] ?? ''
@@ -105,21 +110,21 @@ export class ReconnectingSocket {
       },
     })
   }
-  /** Send a text; whether there was a socket to take it. */
+  /** Sends a text; returns whether an open socket existed. */
   send(text: string): boolean {
     if (!this.#call?.open) return false
     this.#call.socket?.send(text)
     return true
   }
-  /** The worker is registered on this connection. */
+  /** Records that the worker is registered on this connection. */
   registered(): void {
     if (this.#call) this.#call.registered = this.#clock.now()
   }
-  /** Give this connection up and dial again. */
+  /** Drops this connection and schedules a reconnect. */
   drop(reason: string): void {
     if (this.#call) this.#failed(reason)
   }
-  /** End, for good, with a close code. */
+  /** Closes permanently, with a close code. */
   close(code: number): void {
     this.#closed = true
     for (const name of [...this.#timers.keys()]) this.#cancel(name)
@@ -176,7 +181,7 @@ export class ReconnectingSocket {
   }
 }
 
-/** Answers to the upgrade that no further try will change. */
+/** HTTP statuses of an upgrade that a retry cannot change. */
 const verdicts: Readonly<Record<number, string>> = {
   401: 'The service does not accept the key: it is missing, unknown, revoked or expired',
   403: 'The key may not execute work in this project',

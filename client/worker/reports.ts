@@ -1,6 +1,6 @@
 /**
- * Outcomes on their way to the service. Invariant: a report is kept, and sent again after every registration and every 10 s,
- * until it is acknowledged or can never be; the service recognizes the repeats.
+ * Outcomes that the service has not acknowledged. Invariant: a report is stored, and sent again
+ * after every registration and every
  */
 import type { Up } from '../../protocol/workers/socket.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
@@ -26,7 +26,10 @@ export class Reports {
   readonly #clock: Clock
   #timer: Cancel | undefined
 
-  /** @param send does nothing while unregistered. @param changed called when the last pending report has gone. */
+  /**
+   * @param send does nothing while unregistered.
+   * @param changed called when no report is pending any more.
+   */
   constructor(clock: Clock, send: (text: string) => void, changed: () => void) {
     this.#clock = clock
     this.#send = send
@@ -40,7 +43,7 @@ export class Reports {
     return [...this.#pending.values()].map(({ lease_token }) => lease_token)
   }
 
-  /** Report an outcome of a lease. */
+  /** Reports the outcome of a lease. */
   add(
     { id, lease_token }: { readonly id: string; readonly lease_token: string },
     outcome: Outcome,
@@ -59,23 +62,23 @@ export class Reports {
     this.#send(text)
     this.#timer ??= this.#clock.after(RESEND, () => this.#again())
   }
-  /** Send everything again: the worker has registered. */
+  /** Sends all pending reports again; called after each registration. */
   resend(): void {
     for (const { text } of this.#pending.values()) this.#send(text)
   }
-  /** An acknowledgement: by message id, else by job. */
+  /** Handles an acknowledgement, by message id or else by job. */
   acknowledged(job_id: string, message_id: string | undefined): void {
     if (message_id !== undefined && this.#pending.has(message_id)) this.#remove(message_id)
     else if (message_id === undefined)
       for (const [id, report] of this.#pending) if (report.job_id === job_id) this.#remove(id)
   }
-  /** The report of this message id can never be accepted; whether there was one. */
+  /** Removes a report that can never be accepted; returns whether there was one. */
   hopeless(message_id: string | undefined): boolean {
     if (message_id === undefined || !this.#pending.has(message_id)) return false
     this.#remove(message_id)
     return true
   }
-  /** Forget everything. */
+  /** Removes all pending reports. */
   stop(): void {
     this.#timer?.()
     this.#timer = undefined
@@ -95,13 +98,19 @@ export class Reports {
   }
 }
 
-/** The text of a report, unless it is larger than a frame may be: sent, it would end the connection again and again. */
+/**
+ * Serialises a report; undefined if it exceeds the frame limit, because sending it would repeatedly
+ * end the connection.
+ */
 function written(report: Report): string | undefined {
   const text = JSON.stringify(report)
   return text.length <= sizes.frame / 4 || Buffer.byteLength(text) <= sizes.frame ? text : undefined
 }
 
-/** A handler's value as a result: an object as it is, anything else wrapped. @throws TypeError when it is no JSON. */
+/**
+ * Converts a handler's value to a result: an object is used directly, any other value is wrapped.
+ * @throws TypeError if the value cannot be serialised as JSON.
+ */
 export function resultOf(value: unknown): Record<string, unknown> {
   const plain: unknown = value === undefined ? null : JSON.parse(JSON.stringify(value) ?? 'null')
   return typeof plain === 'object' && plain !== null && !Array.isArray(plain)

@@ -1,12 +1,12 @@
-/** Real sockets: the only file that knows the WebSocket library. */
+/** Real sockets: the only module that uses the WebSocket library. */
 import WebSocket from 'ws'
 import { sizes } from '../../protocol/workers/socket.ts'
 import type { Dial } from './ports.ts'
 
-/** Milliseconds an upgrade may take. */
+/** Timeout of an upgrade in milliseconds. */
 const HANDSHAKE = 10_000
 
-/** Dial with `ws`. */
+/** Opens a socket with the library `ws`. */
 export const dial: Dial = (url, headers, events) => {
   const socket = new WebSocket(url, {
     headers,
