@@ -1,4 +1,4 @@
-/** Every command that talks to a server. */
+/** All commands that call a server. */
 import { InvalidArgumentError, type Command } from 'commander'
 import { followChannel, followRun } from '../follow.ts'
 import { isId } from '../../protocol/ids.ts'
@@ -12,7 +12,11 @@ import { processShell, type Shell } from './shell.ts'
 import { channelLine, lineOf } from './timeline.ts'
 import { addWorker } from './work.ts'
 
-/** Add the client commands to a program. @param env environment variables. @param shell the terminal; that of this process unless given. */
+/**
+ * Adds the client commands to a program.
+ * @param env environment variables.
+ * @param shell the terminal; by default that of this process.
+ */
 export function addClientCommands(
   program: Command,
   env: Environment,

@@ -1,17 +1,20 @@
-/** `baton completion`: scripts that complete commands and flags in bash, zsh and fish. They are made from the commands themselves. */
+/**
+ * `baton completion`: prints scripts that complete commands and flags in bash, zsh and fish. The
+ * scripts are generated from the command definitions.
+ */
 import { Argument, type Command } from 'commander'
 import type { Shell } from './shell.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 
-/** What may follow a path of commands: the names of its subcommands and its long flags. */
+/** The valid completions after a path of commands: names of subcommands and long flags. */
 interface Place {
   readonly path: readonly string[]
   readonly commands: readonly string[]
   readonly flags: readonly string[]
 }
 
-/** Every place of a program where a word can be completed; hidden commands are left out. */
+/** Returns the completions after each command path of a program; hidden commands are omitted. */
 function placesOf(command: Command, path: readonly string[] = []): Place[] {
   const shown = command.createHelp().visibleCommands(command)
   const flags = command
@@ -24,7 +27,7 @@ function placesOf(command: Command, path: readonly string[] = []): Place[] {
   ]
 }
 
-/** The script for bash: one case for each path of commands. zsh reads it through its own bash emulation. */
+/** The script for bash: one case per command path. zsh runs it in its bash emulation. */
 function bash(places: readonly Place[]): string {
   const cases = places.map(
     ({ path, commands, flags }) =>
@@ -68,7 +71,7 @@ function fish(places: readonly Place[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Add the command. */
+/** Adds the command. */
 export function addCompletion(program: Command, shell: Shell): void {
   program
     .command('completion')

@@ -1,4 +1,7 @@
-/** Commands that are folds over the API table: `baton <group> <name>` and `baton call <operation>`. A new row is a new command. */
+/**
+ * Commands that are derived from the API table: `baton <group> <name>` and
+ * `baton call <operation>`. A new row becomes a new command.
+ */
 import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { api } from '../../protocol/api.ts'
@@ -27,7 +30,7 @@ const read = (file: string, encoding: 'utf8' | 'base64' = 'utf8'): string => {
   }
 }
 
-/** Rows that a command can call: commands, queries, and streams that can be read as a page. */
+/** Rows that can be called: commands, queries, and streams that can be read as a page. */
 export const callable: readonly (readonly [name: string, row: Row])[] = (
   Object.entries(api) as [string, Row][]
 ).filter(
@@ -35,7 +38,10 @@ export const callable: readonly (readonly [name: string, row: Row])[] = (
 )
 const isOld = ({ shape }: Row): boolean => shape.as !== undefined
 
-/** Add `baton <group> <name>` for every row. @param existing commands of that name get the rows as subcommands. */
+/**
+ * Adds `baton <group> <name>` for every row. If a command with the group's name exists, the rows
+ * become its subcommands.
+ */
 export function addGroups(program: Command, shell: Shell): void {
   for (const [name, row] of callable) {
     const [group = '', operation = ''] = name.split('.')
@@ -78,10 +84,13 @@ function addRow(parent: Command, name: string, operation: string, row: Row, shel
   )
 }
 
-/** Stands for null, which commander takes for a flag without a value. */
+/** Represents null, which commander would interpret as a flag without a value. */
 const NULL = Symbol('null')
 
-/** Where commander keeps the value of a field's flag: names apart from those of the flags that every command has. */
+/**
+ * The attribute under which commander stores a field's flag; the prefix avoids conflicts with the
+ * flags that every command has.
+ */
 const keyOf = ({ name }: Field): string => `field_${name}`
 function optionOf(field: Field): Option {
   const reserved = [...connectionFlags, 'format', 'help'].includes(field.name)
@@ -108,7 +117,7 @@ function optionOf(field: Field): Option {
   })
 }
 
-/** A file that cannot be read is a fault of the option that names it. */
+/** Reads the value of an option. An unreadable file is reported as a fault of the option. */
 function given(field: Field, text: string): ReturnType<typeof readValue> {
   try {
     return readValue(field, text, read)
@@ -118,7 +127,7 @@ function given(field: Field, text: string): ReturnType<typeof readValue> {
   }
 }
 
-/** A command line that uses a row. */
+/** An example command line for a row. */
 export function exampleOf(name: string, row: Row): string {
   const [group = '', operation = ''] = name.split('.')
   const known = examples[name]
@@ -140,7 +149,7 @@ const examples: Readonly<Record<string, string>> = {
   'workflow.run': 'my-workflow --input \'{"order":17}\'',
 }
 
-/** Add `baton call`. */
+/** Adds `baton call`. */
 export function addCall(program: Command, shell: Shell): void {
   const parent = program
     .command('call')
@@ -182,7 +191,7 @@ export function addCall(program: Command, shell: Shell): void {
   }
 }
 
-/** What must be set, or, when nothing must, the first thing that can be. */
+/** Example settings: all required fields, or the first field if none is required. */
 function settings(name: string, row: Row): string {
   const fields = fieldsOf(row)
   const must = [
@@ -194,13 +203,13 @@ function settings(name: string, row: Row): string {
     .join('')
 }
 
-/** All operations with their summaries. */
+/** Lists all operations with their summaries. */
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))
   return `${shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n')}\n\nThe fields of one: baton call <operation> --help`
 }
-/** The fields of a row, one a line. */
+/** Lists the fields of a row, one per line. */
 export function described(name: string, row: Row): string {
   const lines = [
     ...slotsOf(name, row).map((slot) => [slot, 'text', 'required']),
@@ -219,7 +228,7 @@ export function described(name: string, row: Row): string {
   return `Fields:\n${lines.map(([field = '', form = '', help = '']) => `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`).join('\n')}\n`
 }
 
-/** Add the flag that says how an answer is shown. */
+/** Adds the flag for the output format. */
 const formatted = (command: Command): Command =>
   command.addOption(
     new Option(
@@ -235,7 +244,7 @@ const formatted = (command: Command): Command =>
       }),
   )
 
-/** Columns of a table that does not go to a terminal. */
+/** Columns of a table that is not printed to a terminal. */
 const DEFAULT_COLUMNS = 160
 
 async function call(
@@ -256,7 +265,7 @@ async function call(
   const used = format ?? (shell.columns === undefined ? 'json' : 'table')
   const empty = items?.length === 0 && row.verb === 'query'
   if (empty) shell.note(noneOf(name, command))
-  // Programs that read the output are given the empty list, too.
+  // JSON and YAML output contains an empty list too, for programs that read it.
   if (!empty || used === 'json' || used === 'yaml')
     shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor
@@ -264,7 +273,7 @@ async function call(
     shell.note(`There are more: repeat the command with --cursor ${next}`)
 }
 
-/** What an empty list says: which filters matched nothing. */
+/** The message for an empty list, with the filters that matched nothing. */
 function noneOf(name: string, command: Command): string {
   const given = command.options.flatMap((option) => {
     const value: unknown = command.getOptionValue(option.attributeName())

@@ -1,4 +1,4 @@
-/** What went wrong, in words that say what to do next. */
+/** Explains errors to the user and suggests the next step. */
 import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
 import { keyFiles } from './connection/connection.ts'
@@ -9,7 +9,7 @@ interface Field {
   readonly message?: unknown
 }
 
-/** One or more lines for a person, or undefined for what is no expected failure. */
+/** Returns one or more lines for the user, or undefined if the failure is unexpected. */
 export function explain(error: unknown, env: Environment): string | undefined {
   if (error instanceof Mistake) return error.message
   if (error instanceof WorkerError)

@@ -1,7 +1,10 @@
-/** The fields of a row as the command line knows them, and texts of the command line as their values. All pure. */
+/**
+ * The fields of an API row as command-line options, and the conversion of their texts to values.
+ * Pure functions.
+ */
 import { routeOf, type Row } from '../../protocol/contract.ts'
 
-/** What of a JSON schema is looked at. */
+/** The parts of a JSON Schema that are used here. */
 interface Schema {
   readonly type?: string
   readonly enum?: readonly unknown[]
@@ -17,18 +20,18 @@ interface Schema {
   readonly contentEncoding?: string
 }
 export interface Field {
-  /** As the wire names it. */
+  /** The field's name in the API. */
   readonly name: string
   readonly form: 'text' | 'number' | 'whole' | 'boolean' | 'list' | 'json' | 'file'
-  /** Values that are allowed. */
+  /** Allowed values. */
   readonly choices?: readonly string[]
   readonly required: boolean
-  /** `null` takes the value away. */
+  /** The text `null` clears the value. */
   readonly nullable?: true
-  /** What it means, and its bounds. */
+  /** Description and bounds. */
   readonly help: string
 }
-/** A text of the command line that is no value of its field. */
+/** The reason why a command-line text is not a valid value of its field. */
 export interface UsageFault {
   readonly fault: string
 }
@@ -36,11 +39,14 @@ export interface UsageFault {
 /** `definition_id` → `definition-id`. */
 export const kebab = (name: string): string => name.replaceAll('_', '-')
 
-/** Slots of a row's path that a command asks for; the project is a flag, except where it is what the row is about. */
+/**
+ * Path parameters that a command takes as arguments. The project is a flag, except in rows of the
+ * group `project`.
+ */
 export const slotsOf = (name: string, row: Row): string[] =>
   routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))
 
-/** Members of a row's body and query. */
+/** Returns the members of a row's body and query. */
 export function fieldsOf({ shape }: Row): Field[] {
   return [shape.body, shape.query].flatMap((schema) => {
     const { properties = {}, required = [] } = (schema ?? {}) as Schema
@@ -91,7 +97,7 @@ function helpOf({ description, minimum, maximum, default: standard }: Schema): s
   return parts.join('; ')
 }
 
-/** How a field is written on the command line. */
+/** The notation of a field's value in the help. */
 export const placeholder = (field: Field): string =>
   field.nullable ? placeholderOf(field).replace(/(?=[\]>]$)/, '|null') : placeholderOf(field)
 const placeholderOf = ({ form, name, choices }: Field): string =>
@@ -107,9 +113,12 @@ const placeholderOf = ({ form, name, choices }: Field): string =>
             ? `<${choices ? choices.join('|') : 'text'}>`
             : '<number>'
 
-/** Gives the content of a file, as text or in base64; `-` is standard input. */
+/** Returns the content of a file, as text or in base64; `-` is standard input. */
 type ReadFile = (file: string, encoding?: 'base64') => string
-/** The value that a text means. @param read for what stands after an `@`, and for what is a file as a whole. */
+/**
+ * Converts a text to the value of a field.
+ * @param read reads the file after an `@`, or the file of a file field.
+ */
 export function readValue(
   field: Field,
   text: string,
@@ -160,7 +169,7 @@ export function readValue(
   }
 }
 
-/** JSON text as a value. */
+/** Parses a JSON text. */
 export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -171,7 +180,10 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
   }
 }
 
-/** An input from `field=value` texts over a whole body. Later ones win; an unknown field is a fault that names the known ones. */
+/**
+ * Builds an input from a body and `field=value` texts. Later texts take precedence; an unknown
+ * field is a fault that lists the known ones.
+ */
 export function inputOf(
   fields: readonly Field[],
   slots: readonly string[],

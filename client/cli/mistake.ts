@@ -1,8 +1,11 @@
-/** What all parts of the command line share: environment variables, and the error of the person at the keyboard. */
+/**
+ * Types shared by all parts of the command line: environment variables, and the error for user
+ * mistakes.
+ */
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A mistake of the person at the keyboard: its message is shown without a stack. */
+/** A mistake of the user; the message is shown without a stack trace. */
 export class Mistake extends Error {
   override readonly name = 'Mistake'
 }

@@ -1,6 +1,7 @@
 /**
- * Names where the API takes ids: `baton agent get support` finds the agent of that name. What is an id already is sent as it
- * is; a name that fits several records, or none, is a mistake that lists what there is.
+ * Accepts names where the API takes ids: `baton agent get support` finds the agent with that name.
+ * Ids are sent unchanged. A name that matches several records, or none, is a mistake; the message
+ * lists the matches or the closest name.
  */
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
@@ -9,7 +10,10 @@ import { BatonError, type Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
 import { closest } from '../suggest.ts'
 
-/** A kind of record that people name: its list, the query that narrows it, and the members that hold its names. */
+/**
+ * A type of record that has names: its noun, the query that lists it, and the members that contain
+ * names.
+ */
 interface Named {
   readonly noun: string
   readonly list: Row
@@ -33,7 +37,7 @@ const named = {
 } as const satisfies Readonly<Record<string, Named>>
 type Kind = keyof typeof named
 
-/** The slot `id` of a row means a record of the row's group. */
+/** Record types that the parameter `id` refers to, by the row's group. */
 const groups: Readonly<Record<string, readonly Kind[]>> = {
   agent: ['agent'],
   memory: ['agent'],
@@ -48,7 +52,7 @@ const groups: Readonly<Record<string, readonly Kind[]>> = {
   user: ['user'],
   workflow: ['workflow'],
 }
-/** Members and slots whose name says what they mean, in every row. */
+/** Record types that members and parameters refer to, by their name, in every row. */
 const fields: Readonly<Record<string, readonly Kind[]>> = {
   action_id: ['organizationAction'],
   agent_id: ['agent'],
@@ -70,22 +74,26 @@ const fields: Readonly<Record<string, readonly Kind[]>> = {
   user_id: ['user', 'agent', 'principal'],
   webhook_id: ['webhook'],
 }
-/** Rows of the organization use the names of its own records. */
+/** In rows of the organization, names refer to the organization's own records. */
 const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
   key: 'organizationKey',
   skill: 'organizationSkill',
 }
 
 const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{20,}$`)
-/** Pages of a list that are looked through for a name. */
+/** Maximum number of pages of a list that are searched for a name. */
 const PAGES = 25
 
-/** The kinds that a member of a row's input may name; none for a member that holds no id of a named record. */
+/**
+ * The record types that a member of a row's input may name; none if the member does not contain ids
+ * of named records.
+ */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''
-  // The server takes handles of workflows in queries and starts, but not where one is changed.
+  // The server accepts workflow handles in queries and starts, but not in changes.
   if (group === 'workflow' && (row.verb === 'query' || name === 'workflow.run')) return []
-  // Filters of the audit log and of invocations also name what is gone: only ids say that.
+  // Filters of the audit log and of invocations may refer to deleted records, which can only be
+  // identified by id.
   if (['audit', 'invocation'].includes(group)) return []
   const kinds = field === 'id' ? (groups[group] ?? []) : (fields[field] ?? [])
   return row.route.includes('/projects/:project')
@@ -94,8 +102,9 @@ function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
 }
 
 /**
- * The input with the ids of what is named in it.
- * @param name of the row. @throws Mistake for a name without a record, or with several.
+ * Replaces names in an input by ids.
+ * @param name of the row.
+ * @throws Mistake for a name without a record, or with several.
  */
 export async function resolveNames(
   transport: Transport,
@@ -115,7 +124,10 @@ export async function resolveNames(
   return resolved
 }
 
-/** The id of what a text names among some kinds. Texts that are ids, or `role:<name>` targets, stay. */
+/**
+ * Resolves a text to the id of a record of the given types. Ids and `role:<name>` targets are
+ * returned unchanged.
+ */
 async function resolve(
   transport: Transport,
   kinds: readonly Kind[],
@@ -135,7 +147,7 @@ async function resolve(
         known.push(...names)
       }
     } catch (error) {
-      // Who may not list these records may still use one by its id.
+      // A caller without permission to list the records may still refer to one by id.
       if (error instanceof BatonError && error.status === 403) return text
       throw error
     }
@@ -152,7 +164,7 @@ async function resolve(
   )
 }
 
-/** The records of a list, page by page. */
+/** Yields the records of a list, page by page. */
 async function* all(
   transport: Transport,
   list: Row,

@@ -1,28 +1,37 @@
 /**
- * How an answer is shown: a table or YAML on a terminal, JSON everywhere else, or the format that was asked for. Tables are
- * made from the records alone: a new resource is shown without code of its own.
+ * Formats a reply: on a terminal as a table or YAML, elsewhere as JSON, or in the requested format.
+ * Tables are derived from the records alone, so a new resource needs no code here.
  */
 import Table from 'cli-table3'
 import { stringify } from 'yaml'
 import { Mistake } from './mistake.ts'
 
-/** Formats of `-o`. `table` leaves out the columns that do not fit the terminal, `wide` shows every plain member. */
+/**
+ * Formats of `-o`. `table` omits columns that do not fit the terminal; `wide` shows every plain
+ * member.
+ */
 export const formats = ['table', 'wide', 'json', 'yaml'] as const
 export type Format = (typeof formats)[number] | FieldFormat
-/** `field=<name>`: one member of the record, or of each record of a list, for shell variables. Dots lead into members. */
+/**
+ * `field=<name>`: one member of the record, or of each record of a list, for shell variables. Dots
+ * separate nested members.
+ */
 export type FieldFormat = `field=${string}`
 const FIELD = 'field='
 const isFieldFormat = (format: string): format is FieldFormat =>
   format.startsWith(FIELD) && format.length > FIELD.length
-/** Whether a text names a format. */
+/** Whether a text is the name of a format. */
 export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)
 
-/** Members that identify a record, then those that say how it stands; all others keep the order of the answer. */
+/**
+ * Column order: identifying members first, then status members, then times; other members keep the
+ * order of the reply.
+ */
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
 const LAST = ['created_at', 'updated_at']
-/** Columns of a cell in a `table`; longer texts are cut. */
+/** Maximum characters of a cell in a `table`; longer texts are truncated. */
 const CELL = 44
 const GAP = 2
 
@@ -30,15 +39,17 @@ type Record_ = Readonly<Record<string, unknown>>
 const isRecord = (value: unknown): value is Record_ =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The records of a list answer; undefined for an answer that is no list. */
+/** The records of a list reply; undefined for a reply that is not a list. */
 export function itemsOf(reply: unknown): readonly Record_[] | undefined {
   const items = isRecord(reply) ? (reply['items'] ?? reply['data']) : undefined
   return Array.isArray(items) && items.every(isRecord) ? items : undefined
 }
 
 /**
- * Text of an answer in a format. @param width columns of the terminal. @param zone time zone of times in tables.
- * @throws Mistake when the answer has no member of the wanted name.
+ * Formats a reply.
+ * @param width columns of the terminal.
+ * @param zone time zone of times in tables.
+ * @throws Mistake if the reply lacks the requested member.
  */
 export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return JSON.stringify(reply, null, 2)
@@ -52,7 +63,10 @@ export function shown(reply: unknown, format: Format, width: number, zone?: stri
   return tableOf(items, format === 'wide' ? Number.POSITIVE_INFINITY : width, zone)
 }
 
-/** A member as plain text; objects and lists as JSON. @param path names with dots between them. */
+/**
+ * Returns a member as plain text; objects and lists as JSON.
+ * @param path member names separated by dots.
+ */
 function memberOf(record: unknown, path: string): string {
   let value = record
   for (const name of path.split('.')) {
@@ -67,7 +81,10 @@ function memberOf(record: unknown, path: string): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Records as a table; plain members are columns, lists of texts are joined. @param width columns that there are; what does not fit is left out. */
+/**
+ * Formats records as a table; plain members are columns, and lists of texts are joined.
+ * @param width available columns; table columns that do not fit are omitted.
+ */
 function tableOf(items: readonly Record_[], width: number, zone?: string): string {
   const cut = Number.isFinite(width) ? CELL : Number.POSITIVE_INFINITY
   const cell = (item: Record_, name: string): string => clipped(textOf(item[name], zone), cut)
@@ -103,7 +120,7 @@ const BORDERS = [
 ]
 const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
 
-/** Members that have a plain value in some record, the most telling first. */
+/** Members that have a plain value in at least one record, the most important first. */
 function columnsOf(items: readonly Record_[]): string[] {
   const names = new Set(items.flatMap((item) => Object.keys(item)))
   const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))
@@ -113,7 +130,7 @@ function columnsOf(items: readonly Record_[]): string[] {
     const second = SECOND.indexOf(name)
     if (second >= 0) return 10 + second
     const last = LAST.indexOf(name)
-    // Times of creation are worth more than members that only some resources have.
+    // Creation times are more useful than members that only some resources have.
     return last >= 0 ? 30 + last : name.endsWith('_id') ? 60 : 50
   }
   return plain.sort((a, b) => rank(a) - rank(b))
@@ -123,7 +140,7 @@ const isPlain = (value: unknown): boolean =>
   (Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string'))
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
-/** A value as text; times are local, to the second. */
+/** Formats a value as text; times are local, with a precision of seconds. */
 function textOf(value: unknown, zone?: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string' && TIME.test(value))

@@ -1,16 +1,19 @@
-/** The terminal as commands see it: standard output for results, standard error for remarks, and errors explained. */
+/**
+ * The terminal interface of commands: results go to standard output, remarks to standard error, and
+ * errors are explained.
+ */
 import { explain } from './explain.ts'
 import type { Environment } from './mistake.ts'
 
 export interface Shell {
   readonly env: Environment
-  /** Columns of the terminal that results go to; absent: they go to a file or a program. */
+  /** Columns of the terminal; absent if standard output is not a terminal. */
   readonly columns?: number
-  /** Results: standard output. */
+  /** Writes a result to standard output. */
   print(line: string): void
-  /** Remarks: standard error. */
+  /** Writes a remark to standard error. */
   note(line: string): void
-  /** An action whose expected failures are explained, and end the program with 1 when it has nothing more to do. */
+  /** Wraps an action: expected failures are explained, and the exit code becomes 1. */
   guarded<A extends readonly unknown[]>(
     action: (...given: A) => Promise<void>,
   ): (...given: A) => Promise<void>
@@ -19,7 +22,7 @@ export interface Shell {
 /** The shell of this process. */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
-  // The reader of the output has closed it, as `head` does.
+  // The reader has closed the output, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)

@@ -1,8 +1,8 @@
-/** Events of runs and of channels as lines for a person. */
+/** Formats events of runs and channels as lines of text. */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 
-/** Payload members that the line says already, or that only programs want. */
+/** Payload members that the line already contains, or that only programs need. */
 const silent: ReadonlySet<string> = new Set([
   'step',
   'kind',
@@ -17,7 +17,7 @@ const silent: ReadonlySet<string> = new Set([
 ])
 const MAX_LINE_LENGTH = 110
 
-/** One line: the time, what happened, to which step, and the details that fit. */
+/** Formats one event of a run: time, event type, step, and the details that fit. */
 export function lineOf({ created_at, event_type, step_key, payload }: RunEventRecord): string {
   const details = Object.entries(payload ?? {})
     .filter(([name]) => !silent.has(name))
@@ -25,7 +25,10 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
     .join(' ')
   return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ${clipped(details, MAX_LINE_LENGTH)}`.trimEnd()
 }
-/** One line of a channel: the time, what happened, who or what it is about, and the text that fits. */
+/**
+ * Formats one event of a channel: time, event type, the message, member or channel it refers to,
+ * and the text that fits.
+ */
 export function channelLine({ created_at, event_type, payload }: ChannelEventRecord): string {
   const { message, member, channel } = payload as {
     message?: { seq: number; sender_id: string; content: string }

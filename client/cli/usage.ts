@@ -1,7 +1,10 @@
-/** Mistakes in a command line are one line: what is wrong, the nearest word that there is, and where to look. */
+/**
+ * Shortens usage errors of the command line to one line: the error, the closest valid name, and the
+ * help command.
+ */
 import type { Command } from 'commander'
 
-/** Show usage errors of a command and of all its subcommands in one line. */
+/** Makes a command and all its subcommands show usage errors in one line. */
 export function oneLineErrors(command: Command, path: readonly string[] = [command.name()]): void {
   command.configureOutput({
     outputError: (text, write) =>

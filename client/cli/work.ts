@@ -14,7 +14,7 @@ interface Flags {
   readonly instance?: string
 }
 
-/** Add the command; rows of the group `worker` become its subcommands. */
+/** Adds the command; rows of the group `worker` become its subcommands. */
 export function addWorker(program: Command, shell: Shell): void {
   const command = connected(
     program
@@ -44,7 +44,10 @@ const whole = (text: string): number => {
   return value
 }
 
-/** The stock actions of these names. @throws Mistake on one that does not exist. */
+/**
+ * Returns the stock actions with these names.
+ * @throws Mistake if one does not exist.
+ */
 export function actionsOf(names: string | undefined): typeof stockActions {
   const wanted =
     names
@@ -96,6 +99,6 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
   }
 }
 
-/** One line about a job that has ended here. */
+/** Formats one line about a job that has ended on this worker. */
 const jobLine = ({ type, job, ...more }: JobEvent): string =>
   `${type.padEnd(9)}  ${job.action_name ?? job.kind}  ${job.id}  attempt ${job.claim_attempt}${'ms' in more ? `  ${Math.round(more.ms)} ms` : ''}${'error' in more && more.error !== undefined ? `  ${more.error}` : ''}`

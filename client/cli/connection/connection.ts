@@ -1,8 +1,9 @@
 /**
- * Which server a command talks to, and with which key. Invariants:
- * C1. Flags win over the environment, the environment over the current profile, that over the defaults.
- * C2. A key that a profile keeps is sent to the servers of that profile only.
- * C3. The owner key of a data folder is sent to this machine only.
+ * Determines the server and the key of a command. Invariants:
+ * C1. Flags take precedence over the environment, the environment over the current profile, and the
+ *     profile over the defaults.
+ * C2. A key stored in a profile is sent only to the servers of that profile.
+ * C3. The owner key of a data folder is sent only to this machine.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,10 +24,13 @@ export interface ConnectionFlags {
   readonly profile?: string
 }
 
-/** Names of the flags that every command has; a field of the API with such a name gets the prefix `field-`. */
+/**
+ * Names of the flags that every command has. A field of the API with one of these names gets the
+ * prefix `field-`.
+ */
 export const connectionFlags: readonly string[] = ['server', 'key', 'project', 'profile']
 
-/** Add the flags of a connection. */
+/** Adds the flags of a connection. */
 export const connected = (command: Command): Command =>
   command
     .option(
@@ -37,16 +41,19 @@ export const connected = (command: Command): Command =>
     .option('--project <handle>', 'project (BATON_PROJECT; default)')
     .option('--profile <name>', 'stored connection to use (BATON_PROFILE; see: baton profile)')
 
-/** The files in which servers started here keep their owner key, in the order they are looked for. */
+/** The files in which servers started on this machine store their owner key, in search order. */
 export const keyFiles = (env: Environment): string[] => {
   const data = env['BATON_DATA'] || '.baton'
   return [join(data, 'root.key'), join(data, 'cluster', 'root.key')]
 }
 
-/** Whether an address is of this machine. */
+/** Whether an address refers to this machine. */
 export const isLoopback = (url: string): boolean => LOOPBACK.test(url)
 const LOOPBACK = /^https?:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i
-/** Addresses of a comma-separated text, without a slash at the end. @throws Mistake on one that is no http address. */
+/**
+ * Splits a comma-separated list of addresses and removes trailing slashes.
+ * @throws Mistake if one is not an HTTP address.
+ */
 export function addressesOf(text: string): string[] {
   const urls = text
     .split(',')
@@ -60,7 +67,10 @@ export function addressesOf(text: string): string[] {
   return urls
 }
 
-/** The profile that counts for these addresses: the named one, else the current one if it is about the same servers. */
+/**
+ * The profile to use for these addresses: the named one, else the current one if it has the same
+ * servers.
+ */
 function profileFor(
   { profile, server }: ConnectionFlags,
   env: Environment,
@@ -78,11 +88,14 @@ function profileFor(
   return same ? { named: false, profile: stored } : undefined
 }
 
-/** The server that the environment names: `BATON_URL`, else the one of this machine at `BATON_PORT`. */
+/** The server from the environment: `BATON_URL`, else port `BATON_PORT` of this machine. */
 export const serverOf = (env: Environment): string =>
   env['BATON_URL'] || `http://127.0.0.1:${env['BATON_PORT'] || '8080'}`
 
-/** The connection that flags, environment, profiles and data folder name. @throws Mistake without a key. */
+/**
+ * Determines the connection from flags, environment, profiles and data folder.
+ * @throws Mistake if there is no key.
+ */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
   const chosen = profileFor(flags, env)
   const url = addressesOf(
@@ -126,6 +139,6 @@ function ownerKey(env: Environment): string | undefined {
   }
 }
 
-/** A client for the connection that a command's flags name. */
+/** Creates a client for the connection that a command's flags select. */
 export const clientFor = (command: Command, env: Environment): Client =>
   client(connectionOf(command.optsWithGlobals(), env))

@@ -1,6 +1,7 @@
 /**
- * `baton login`, `baton logout`: sign in with a device code (RFC 8628). A person allows the request in a browser; the token
- * that comes of it is kept in a profile, and is sent to the servers of that profile only.
+ * `baton login`, `baton logout`: sign in with a device code (RFC 8628). A user approves the request
+ * in a browser. The resulting token is stored in a profile and sent only to the servers of that
+ * profile.
  */
 import { hostname, userInfo } from 'node:os'
 import type { Command } from 'commander'
@@ -13,7 +14,7 @@ import { Mistake, type Environment } from '../mistake.ts'
 import { profileOf, readProfiles, saveProfile, writeProfiles, type Profile } from './profiles.ts'
 import type { Shell } from '../shell.ts'
 
-/** What the commands need of the world: requests, and waiting so many milliseconds. */
+/** The external dependencies of the commands: HTTP requests, and a pause in milliseconds. */
 export interface LoginWorld {
   readonly fetch: typeof fetch
   readonly pause: (ms: number) => Promise<void>
@@ -23,9 +24,9 @@ const realWorld: LoginWorld = {
   pause: (ms) => new Promise((done) => setTimeout(done, ms)),
 }
 
-/** Milliseconds that a server adds to the interval with each `slow_down` (RFC 8628, section 3.5). */
+/** Milliseconds added to the polling interval after each `slow_down` (RFC 8628, section 3.5). */
 const SLOWER = 5000
-/** Profile of a login without a name. */
+/** Profile of a login that names none. */
 const DEFAULT_PROFILE = 'default'
 const LONGEST_LABEL = 100
 
@@ -36,7 +37,7 @@ interface LoginFlags {
   readonly label?: string
 }
 
-/** Add both commands. */
+/** Adds both commands. */
 export function addLogin(program: Command, shell: Shell, world: LoginWorld = realWorld): void {
   const login = program
     .command('login')
@@ -110,13 +111,16 @@ async function signIn(
   }
   throw new Mistake('Signing in failed: the time for an answer is over.')
 }
-/** A server that does not answer for a moment is asked again, less often. */
+/**
+ * Treats an unreachable server as temporarily unavailable, so that polling continues at a longer
+ * interval.
+ */
 function unreachable(error: unknown): Answer {
   if (error instanceof BatonError) return { error: 'temporarily_unavailable' }
   throw error
 }
 
-/** Revokes the token, also of a profile whose server does not know it any more, and forgets it. */
+/** Revokes the token and removes the profile, also if the server no longer accepts the token. */
 async function signOut(
   flags: LoginFlags,
   { env, note }: Shell,
@@ -141,7 +145,7 @@ async function signOut(
       )
     await baton.cli_credential.revoke({ token: credential.id })
   } catch (error) {
-    // It was revoked elsewhere, or has expired.
+    // The token was revoked elsewhere, or has expired.
     if (!(error instanceof BatonError && error.status === 401)) throw error
   }
   const { current, profiles } = readProfiles(env)
@@ -171,7 +175,10 @@ const numberIn = (answer: Answer, name: string, otherwise: number): number => {
   return typeof value === 'number' && value >= 0 ? value : otherwise
 }
 
-/** Send a form; the answer, also when it is a refusal in the form of RFC 6749. @throws Mistake for any other answer. */
+/**
+ * Sends a form and returns the response body, also for an error in the format of RFC 6749.
+ * @throws Mistake for any other response.
+ */
 async function post(
   fetch: LoginWorld['fetch'],
   url: string,

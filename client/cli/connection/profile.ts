@@ -5,7 +5,7 @@ import { Mistake } from '../mistake.ts'
 import { profileFile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 import type { Shell } from '../shell.ts'
 
-/** Add the command. */
+/** Adds the command. */
 export function addProfiles(program: Command, shell: Shell): void {
   const { env, print, note } = shell
   const parent = program
@@ -57,7 +57,8 @@ export function addProfiles(program: Command, shell: Shell): void {
       const server = given.server ?? before?.server
       if (server === undefined) throw new Mistake(`A new profile needs --server.`)
       addressesOf(server)
-      // A key belongs to the servers it was given for.
+      // A stored key is dropped when the server changes, because it is valid only for its own
+      // servers.
       const key = given.key ?? (server === before?.server ? before.key : undefined)
       const project = given.project ?? before?.project
       saveProfile(

@@ -1,25 +1,28 @@
 /**
- * Profiles: named connections (servers, key, project) of one person, in a file that only they can read. A profile's key is
- * sent to the servers of that profile and to no other.
+ * Profiles: named connections (servers, key, project) of one user, in a file that only this user
+ * can read. A profile's key is sent only to the servers of that profile.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Mistake, type Environment } from '../mistake.ts'
 
-/** A stored connection. `server` may name several addresses, comma-separated. */
+/** A stored connection. `server` may contain several addresses, comma-separated. */
 export interface Profile {
   readonly server: string
   readonly key?: string
   readonly project?: string
 }
-/** What the file holds: the profiles, and the one that counts when none is named. */
+/** The content of the file: all profiles, and the default profile. */
 export interface Profiles {
   readonly current?: string
   readonly profiles: Readonly<Record<string, Profile>>
 }
 
-/** The file: `BATON_CONFIG`, else `profiles.json` in the configuration folder of the XDG Base Directory Specification. */
+/**
+ * Path of the file: `BATON_CONFIG`, else `profiles.json` in the configuration folder of the XDG
+ * Base Directory Specification.
+ */
 export const profileFile = (env: Environment): string =>
   env['BATON_CONFIG'] ||
   join(
@@ -28,7 +31,10 @@ export const profileFile = (env: Environment): string =>
     'profiles.json',
   )
 
-/** The stored profiles; none when there is no file. @throws Mistake when the file cannot be read or is not valid. */
+/**
+ * Reads the stored profiles; empty if there is no file.
+ * @throws Mistake if the file cannot be read or is invalid.
+ */
 export function readProfiles(env: Environment): Profiles {
   const file = profileFile(env)
   let text: string
@@ -48,7 +54,7 @@ export function readProfiles(env: Environment): Profiles {
   }
 }
 
-/** Replace the stored profiles. The file has mode 0600, its folder 0700. */
+/** Replaces the stored profiles. The file has mode 0600, its folder 0700. */
 export function writeProfiles(env: Environment, profiles: Profiles): void {
   const file = profileFile(env)
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -58,7 +64,10 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
   renameSync(draft, file)
 }
 
-/** Add or replace a profile; the first one becomes the current one. @param use make it the current one. */
+/**
+ * Adds or replaces a profile; the first one becomes the current one.
+ * @param use makes it the current one.
+ */
 export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {
   const { current, profiles } = readProfiles(env)
   writeProfiles(env, {
@@ -67,7 +76,10 @@ export function saveProfile(env: Environment, name: string, profile: Profile, us
   })
 }
 
-/** The profile of a name. @throws Mistake that lists the known names. */
+/**
+ * Returns the profile with a name.
+ * @throws Mistake that lists the known names.
+ */
 export function profileOf(env: Environment, name: string): Profile {
   const { profiles } = readProfiles(env)
   const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined
