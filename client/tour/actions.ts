@@ -1,10 +1,16 @@
-/** What the tour's workers do. They touch only the folder of their own tour, whatever a job says. */
+/**
+ * The actions of the tour's workers. They access only the folder of their own tour, whatever a job
+ * requests.
+ */
 import type { Client } from '../client.ts'
 import type { Action, Parameters } from '../worker/options.ts'
 import { listFiles, split } from './files.ts'
 import { digestOf, measure, together, type Measured } from './measure.ts'
 
-/** The actions of one worker. @param folder the only one it looks into. */
+/**
+ * Creates the actions of one worker.
+ * @param folder the only folder that the actions may read.
+ */
 export function tourActions(
   client: Client,
   folder: string,
@@ -43,6 +49,6 @@ export function tourActions(
   }
 }
 
-/** A list that a template has made text. */
+/** Reads a list that a template may have rendered as text. */
 const listOf = (value: unknown): string[] =>
   typeof value === 'string' ? (JSON.parse(value) as string[]) : (value as string[])

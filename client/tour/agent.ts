@@ -1,4 +1,7 @@
-/** The agent of the tour: what it is told, what the worker of the tour does for it, and how what broken-off tours left is cleared away. */
+/**
+ * The agent of the tour: its instructions, the actions that the tour's worker executes for it, and
+ * the cleanup after interrupted tours.
+ */
 import { writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { Reply } from '../../protocol/contract.ts'
@@ -10,17 +13,23 @@ import { listFiles, type Sized } from './files.ts'
 import { LEFT, TAGS } from './loop.ts'
 import { measure } from './measure.ts'
 
-/** Names of the actions of one tour: jobs are in the queue of everybody, and only its own worker knows the folder. */
+/**
+ * Action names of one tour. The queue is shared by all workers, and only the tour's own worker
+ * knows the folder.
+ */
 export const toolsOf = (tour: string) => ({
   find: `tour.find.${tour}`,
   lines: `tour.lines.${tour}`,
   note: `tour.note.${tour}`,
 })
 
-/** What is asked. @param ending of the names of files. */
+/**
+ * The question for the agent.
+ * @param ending suffix of the file names.
+ */
 export const questionOf = (ending: string): string =>
   `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Write the answer down.`
-/** The ending that most files have. */
+/** Returns the most frequent file name ending. */
 export function commonEnding(files: readonly Sized[]): string {
   const counts = new Map<string, number>()
   for (const { path } of files) {
@@ -29,7 +38,7 @@ export function commonEnding(files: readonly Sized[]): string {
   }
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))[0]?.[0] ?? ''
 }
-/** The largest file with an ending; of several the first by name. */
+/** Returns the largest file with an ending; of several the first by name. */
 export const largestOf = (files: readonly Sized[], ending: string): Sized | undefined =>
   files
     .filter(({ path }) => path.endsWith(ending))
@@ -38,7 +47,7 @@ export const largestOf = (files: readonly Sized[], ending: string): Sized | unde
       undefined,
     )
 
-/** Definitions of the actions. */
+/** Returns the definitions of the actions. */
 export function actionsOf(tour: string) {
   const { find, lines, note } = toolsOf(tour)
   const one = (
@@ -76,7 +85,11 @@ export function actionsOf(tour: string) {
     }),
   ]
 }
-/** What the worker does. @param notes the folder in which answers are written down. @param used told the name of every action that is begun. */
+/**
+ * Creates the handlers of the worker.
+ * @param notes the folder for the written answers.
+ * @param used called with the name of every action that starts.
+ */
 export function agentActions(
   tour: string,
   folder: string,
@@ -102,10 +115,10 @@ export function agentActions(
   }
 }
 
-/** What the agent is told when a real model speaks for it. */
+/** The instructions of the agent if a real model is configured. */
 export const instructionsOf = (tour: string): string =>
   `You answer questions about the files of one folder, with your tools. Write every answer down with ${toolsOf(tour).note} before you give it; a person is asked whether you may. Then give it in one sentence that names the file with its path and the number of lines in digits.`
-/** What it says when there is no model. */
+/** The script that replaces the model if none is configured. */
 export function scriptOf(tour: string): string {
   const { find, lines, note } = toolsOf(tour)
   return `script:
@@ -126,7 +139,10 @@ export function scriptOf(tour: string): string {
 `
 }
 
-/** Delete agents and actions of tours that were broken off. @param now Unix milliseconds. */
+/**
+ * Deletes agents and actions that interrupted tours left behind.
+ * @param now Unix milliseconds.
+ */
 export async function tidyAgents(at: Client, now: number): Promise<void> {
   const left = ({
     tags,

@@ -1,7 +1,8 @@
 /**
- * The second part of the tour: runs that start by themselves. A git repository is made whose hook tells a loop of every commit;
- * the loop's schedule fires beside it. Every run is found by asking for the runs of the loop, and followed to its end.
- * Whatever happens, the loop is deleted and the repository is removed.
+ * The second part of the tour: runs that start automatically. The tour creates a git repository
+ * whose hook reports every commit to a loop; the loop also has a schedule. The tour polls the runs
+ * of the loop and follows each one to its end. In every case, it deletes the loop and the
+ * repository afterwards.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { terminal, type RunEventRecord } from '../../protocol/runs/schema.ts'
@@ -21,7 +22,7 @@ export interface Commits {
   readonly shown: Show
   readonly signal: AbortSignal
 }
-/** A run of the loop, as far as the tour looks at it. */
+/** The fields of a loop's run that the tour uses. */
 interface LoopRun {
   readonly id: string
   readonly status: string
@@ -33,13 +34,16 @@ interface LoopRun {
   readonly result?: { readonly lines?: number; readonly by?: string; readonly commits?: number }
   readonly error_message?: string
 }
-/** Milliseconds within which two commits and one beat of ten seconds must have had their runs, also while a node is replaced. */
+/**
+ * Milliseconds in which the runs of two commits and of one ten-second schedule must end, even while
+ * a node is being replaced.
+ */
 const WITHIN = 120_000
-/** Milliseconds between two looks for new runs. */
+/** Milliseconds between two queries for new runs. */
 const LOOK = 300
 const lines = (from: number, to: number): string =>
   Array.from({ length: to - from + 1 }, (_, i) => `${from + i}\n`).join('')
-/** What is committed: lines are added, changed and taken away. */
+/** The content of the commits: they add, change and delete lines. */
 const changes = [
   {
     message: 'Add numbers and a greeting',
@@ -54,7 +58,10 @@ const changes = [
   },
 ] as const
 
-/** Show it; whether everything was as it should be. @throws BatonError, or Error when it took too long. */
+/**
+ * Runs this part; returns whether all checks passed.
+ * @throws BatonError, or Error on a timeout.
+ */
 export async function tourOfCommits(tour: Commits): Promise<boolean> {
   const { at, url, key, shown } = tour
   if (!(await hasGit())) {
@@ -102,7 +109,10 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
   }
 }
 
-/** The header of signatures carries the brand, and so do the names of permissions. */
+/**
+ * Determines the brand, which the name of the signature header contains, from the prefix of the
+ * permission names.
+ */
 async function brandOf(at: Client): Promise<string> {
   const { permissions } = await at.me.get()
   return /^(\w+)\./.exec(permissions[0] ?? '')?.[1] ?? 'Service'
@@ -128,7 +138,7 @@ async function show(
       ids.every((id) => ended.some(({ event }) => event?.commit === id)) &&
       ended.some(({ result }) => result?.commits === ids.length),
   )
-  // Deleted first: a time that comes now starts nothing that nobody would do.
+  // The loop is deleted first, so that the schedule starts no run that no worker would execute.
   await forget()
   const all = await runs.all()
   const watched = await Promise.all(all.map(({ watched }) => watched))
@@ -143,7 +153,10 @@ async function show(
   return checked.every(Boolean)
 }
 
-/** The runs of the loop: found as they appear, followed, and their commits reviewed when they ask for it. */
+/**
+ * The runs of the loop. Each new run is found by polling and followed; the commit of a run is
+ * reviewed when the run waits for that.
+ */
 class Runs {
   readonly #tour: Commits
   readonly #loop: string
@@ -155,7 +168,10 @@ class Runs {
     this.#tour = tour
     this.#loop = loop
   }
-  /** Look for runs until those that have ended are enough. @throws Error when that takes too long, or what following a run threw. */
+  /**
+   * Polls until enough runs have ended.
+   * @throws Error on a timeout, and any error of following a run.
+   */
   async until(enough: (ended: readonly LoopRun[]) => boolean): Promise<void> {
     const { signal } = this.#tour
     for (
@@ -172,7 +188,7 @@ class Runs {
       await this.#look()
     }
   }
-  /** Every run that there is, each being followed. */
+  /** Returns all runs, each of which is being followed. */
   async all(): Promise<{ id: string; watched: Promise<Watched> }[]> {
     await this.#look()
     return [...this.#found].map(([id, watched]) => ({ id, watched }))

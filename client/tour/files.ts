@@ -1,26 +1,29 @@
-/** The files that the tour measures: of a checkout what git knows or would add, of any other folder everything that is no tool's own. */
+/**
+ * The files that the tour measures. In a git checkout these are the tracked and the unignored
+ * files, in other folders all files outside of tool directories.
+ */
 import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const skipped: ReadonlySet<string> = new Set(['node_modules', '.git', '.baton', '.tap'])
-/** Names that print the same everywhere: others are written with escapes by some tools. */
+/** Names that all tools print in the same way; some tools escape other names. */
 const plain = /^[^\\\p{Cc}]+$/u
-/** Files looked at together. */
+/** Number of files that are inspected concurrently. */
 const AT_ONCE = 64
 
 export interface Sized {
-  /** Relative to the folder, with `/`. */
+  /** Path relative to the folder, with `/` as separator. */
   readonly path: string
   readonly size: number
 }
 
-/** Ordered by the bytes of the name, as `LC_ALL=C sort` does. */
+/** Compares paths by their bytes, as `LC_ALL=C sort` does. */
 export const byPath = (a: string, b: string): number =>
   Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Regular files of a folder, sorted. */
+/** Returns the regular files of a folder, sorted. */
 export async function listFiles(folder: string): Promise<Sized[]> {
   const known = await fromGit(folder)
   const names = [...new Set(known.length > 0 ? known : await walk(folder, ''))]
@@ -39,7 +42,10 @@ export async function listFiles(folder: string): Promise<Sized[]> {
   return found
 }
 
-/** Names that git knows or would add; none when this is no checkout, or one that ignores the folder. */
+/**
+ * Returns tracked and unignored file names; empty outside of a checkout, or if git ignores the
+ * folder.
+ */
 async function fromGit(folder: string): Promise<string[]> {
   const run = promisify(execFile)
   const listed = await run(
@@ -63,7 +69,10 @@ async function walk(folder: string, under: string): Promise<string[]> {
   return names.flat()
 }
 
-/** Split into at most so many parts of about equal size in bytes; no part is empty. */
+/**
+ * Splits files into at most the given number of parts of about equal size in bytes; no part is
+ * empty.
+ */
 export function split(files: readonly Sized[], parts: number): string[][] {
   const bins = Array.from({ length: Math.max(1, Math.min(parts, files.length)) }, () => ({
     bytes: 0,

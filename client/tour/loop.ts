@@ -1,24 +1,35 @@
-/** The loop of the tour: a commit or a time starts its runs, a worker looks into the repository, and a run of a commit waits until that commit was reviewed. */
+/**
+ * The loop of the tour. Commits and a schedule start its runs; a worker inspects the repository;
+ * the run of a commit waits until the commit is reviewed.
+ */
 import type { CreateLoop, loops } from '../../protocol/loops/rows.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { git } from './repository.ts'
 
-/** Keys of its triggers, of commits and of times. */
+/** Keys of the triggers for commits and for the schedule. */
 export const COMMITS = 'commits'
 const BEAT = 'beat'
-/** What a review publishes. */
+/** Type of the event that a review publishes. */
 export const REVIEWED = 'tour.reviewed'
-/** Tags of everything that a tour makes and deletes, by which what broken-off tours left is found. */
+/**
+ * Tags of everything that a tour creates; the cleanup finds leftovers of interrupted tours by them.
+ */
 export const TAGS = { made_by: 'tour' }
-/** Milliseconds after which what a tour made can belong to none that still runs. */
+/** Milliseconds after which an object of a tour cannot belong to a running tour any more. */
 export const LEFT = 30 * 60_000
 
-/** Names of the actions of one tour: its runs are in the queue of everybody, and only its own worker knows the repository. */
+/**
+ * Action names of one tour. The queue is shared by all workers, and only the tour's own worker
+ * knows the repository.
+ */
 const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
 
-/** The loop of one tour. @param secret that deliveries are signed with: 32 bytes in base64. */
+/**
+ * Returns the definition of one tour's loop.
+ * @param secret the signing secret of deliveries: 32 bytes in base64.
+ */
 export function loopOf(tour: string, secret: string): CreateLoop {
   const { count, total } = actionsOf(tour)
   const retry = { max_attempts: 5 }
@@ -70,7 +81,7 @@ export function loopOf(tour: string, secret: string): CreateLoop {
   }
 }
 
-/** What the worker of one tour does. */
+/** Creates the action handlers of one tour's worker. */
 export function loopActions(tour: string, folder: string): Readonly<Record<string, Action>> {
   const { count, total } = actionsOf(tour)
   return {
@@ -93,7 +104,10 @@ export function loopActions(tour: string, folder: string): Readonly<Record<strin
   }
 }
 
-/** Delete the loops of tours that were broken off. @param now Unix milliseconds. */
+/**
+ * Deletes the loops that interrupted tours left behind.
+ * @param now Unix milliseconds.
+ */
 export async function tidy(at: Client, now: number): Promise<void> {
   let cursor: string | undefined
   do {

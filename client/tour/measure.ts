@@ -1,17 +1,22 @@
-/** Measuring files: lines as `wc -l` counts them, sums as `sha256sum` prints them. */
+/** Measures files: line counts as `wc -l` counts them, checksums as `sha256sum` prints them. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { resolve, sep } from 'node:path'
 import { byPath } from './files.ts'
 
-/** What a part, or the whole, comes to. `sums` has a line `<sha256>  <path>` for each file. */
+/**
+ * The measurements of a part, or of all files. `sums` has a line `<sha256>  <path>` for each file.
+ */
 export interface Measured {
   readonly files: number
   readonly lines: number
   readonly sums: string
 }
 
-/** Measure files of a folder. @throws Error when a path leads out of the folder, or the signal fires. */
+/**
+ * Measures files of a folder.
+ * @throws Error if a path leads out of the folder, or the signal aborts.
+ */
 export async function measure(
   folder: string,
   paths: readonly string[],
@@ -34,7 +39,7 @@ export async function measure(
   return { files: paths.length, lines, sums }
 }
 
-/** Parts as one whole: its sums sorted by path. */
+/** Combines the measurements of several parts; checksums are sorted by path. */
 export function together(parts: readonly Measured[]): Measured {
   const all = parts
     .flatMap(({ sums }) => sums.split('\n').filter((line) => line !== ''))
@@ -47,5 +52,7 @@ export function together(parts: readonly Measured[]): Measured {
 }
 const pathOf = (line: string): string => line.slice(66)
 
-/** One SHA-256 over all sums: what `sha256sum` says of what `sha256sum` printed. */
+/**
+ * The SHA-256 of a list of checksums, equal to piping the output of `sha256sum` into `sha256sum`.
+ */
 export const digestOf = (sums: string): string => createHash('sha256').update(sums).digest('hex')

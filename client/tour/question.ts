@@ -1,7 +1,8 @@
 /**
- * The third part of the tour: an agent answers a question about the folder, with tools that a worker does and one that a person
- * has to allow. The tour is that person. Everything is followed in the transcript, which is then compared with the one on
- * record. Whatever happens, the agent and its actions are deleted; the session stays, to be looked at.
+ * The third part of the tour: an agent answers a question about the folder. A worker executes its
+ * tools, and one tool needs the approval of a user, which the tour gives. The tour follows the
+ * transcript and finally compares it with the stored one. In every case, it deletes the agent and
+ * its actions afterwards; the session is retained for inspection.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -39,14 +40,17 @@ export interface Question {
   readonly shown: Show
   readonly signal: AbortSignal
 }
-/** Milliseconds within which the agent must have answered: a model may be slow. */
+/** Milliseconds in which the agent must answer; a model may be slow. */
 const WITHIN = 300_000
 interface Expected {
   readonly path: string
   readonly lines: number
 }
 
-/** Show it; whether everything was as it should be. @throws BatonError, TranscriptRefused, or Error when it took too long. */
+/**
+ * Runs this part; returns whether all checks passed.
+ * @throws BatonError, TranscriptRefused, or Error on a timeout.
+ */
 export async function tourOfQuestion(tour: Question): Promise<boolean> {
   const { at, url, key, folder, shown } = tour
   const name = randomUUID().slice(0, 6)
@@ -119,14 +123,14 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
 interface Followed {
   readonly transcript: Transcript
   readonly turn: string
-  /** Numbers of final rows in the order they came, repeats included. */
+  /** Sequences of final rows in order of arrival, including repeats. */
   readonly heard: readonly number[]
-  /** What the tour allowed. */
+  /** Ids of the interactions that the tour approved. */
   readonly allowed: ReadonlySet<string>
   readonly interruptions: number
 }
 
-/** Follow a turn to its end, and answer what it asks. */
+/** Follows a turn to its end, and answers its questions. */
 async function follow(
   { at, url, key, shown, signal }: Question,
   session_id: string,
@@ -155,7 +159,7 @@ async function follow(
       forever: true,
       onReconnect,
     })) {
-      // Without a frame, pages were read: they bring each row as it is, once.
+      // A step without a frame means that pages were read; they contain each row once.
       if (!frame)
         for (const { sequence } of transcript.messages())
           if (sequence !== null) heard.push(sequence)
@@ -193,7 +197,7 @@ function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean 
     )
   return status === 'completed'
 }
-/** A number as a model may write it: 1,234 or 1 234. */
+/** Removes thousands separators, which a model may write: 1,234 or 1 234. */
 const plain = (text: string): string => text.replaceAll(/(\d)[,.\u00a0\u202f ](?=\d{3}\b)/g, '$1')
 function checkAnswer(
   { shown }: Question,
@@ -236,7 +240,7 @@ function checkTools(
   )
   return right
 }
-/** Compare with the transcript as the server has it now. */
+/** Compares the followed transcript with the one that the server stores now. */
 async function checkTranscript(
   { at, url, key, shown }: Question,
   session_id: string,

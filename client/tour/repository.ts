@@ -1,6 +1,6 @@
 /**
- * A git repository of the tour's own, in a temporary folder, with a hook that tells a loop of every commit. The user's
- * own name, signing, templates and hooks take no part.
+ * A temporary git repository of the tour, with a hook that reports every commit to a loop. The
+ * user's git identity, signing settings, templates and hooks are not used.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -9,19 +9,22 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
-/** Whose trigger the hook calls. */
+/** The trigger that the hook calls. */
 export interface Receiver {
   /** Base addresses of one service. */
   readonly url: readonly string[]
   readonly handle: string
-  /** 32 bytes in base64. */
+  /** The signing secret: 32 bytes in base64. */
   readonly secret: string
-  /** Header of the signature. */
+  /** Name of the signature header. */
   readonly header: string
 }
 export interface Repository {
   readonly folder: string
-  /** Write files and commit them. @returns the id of the commit, and what the hook said should it have failed. */
+  /**
+   * Writes files and commits them.
+   * @returns the id of the commit, and the hook's error output if the hook failed.
+   */
   commit(
     message: string,
     files: Readonly<Record<string, string>>,
@@ -29,19 +32,22 @@ export interface Repository {
   remove(): Promise<void>
 }
 
-/** Whether there is a git on the PATH. */
+/** Whether git is on the PATH. */
 export const hasGit = (): Promise<boolean> =>
   exec('git', ['--version']).then(
     () => true,
     () => false,
   )
 
-/** Ask git something about a repository. @throws Error with what git says. */
+/**
+ * Runs git in a repository.
+ * @throws Error with git's error output.
+ */
 export async function git(
   folder: string,
   ...args: string[]
 ): Promise<{ out: string; said: string }> {
-  // Named, in case the environment names another one.
+  // Explicit paths, because environment variables could select another repository.
   const here = [`--git-dir=${join(folder, '.git')}`, `--work-tree=${folder}`]
   const { stdout, stderr } = await exec('git', [...own, ...here, ...args], { cwd: folder })
   return { out: stdout.trim(), said: stderr.trim() }
@@ -56,7 +62,7 @@ const own = [
   'color.ui=false',
 ].flatMap((setting) => ['-c', setting])
 
-/** Make an empty repository whose commits are told to a trigger. */
+/** Creates an empty repository whose commits are reported to a trigger. */
 export async function repository(receiver: Receiver): Promise<Repository> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-tour-'))
   await git(folder, 'init', '--quiet', '--template=')
@@ -74,7 +80,8 @@ export async function repository(receiver: Receiver): Promise<Repository> {
     commit: async (message, files) => {
       for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
       await git(folder, 'add', '--all')
-      // Two tours that say the same within a second would make the same commit.
+      // The folder name makes commits unique: two tours with the same message and second would
+      // otherwise create the same commit.
       const { said } = await git(
         folder,
         'commit',
@@ -90,7 +97,10 @@ export async function repository(receiver: Receiver): Promise<Repository> {
   }
 }
 
-/** What the hook runs: one signed request, sent again until somebody answers. The key makes a repeat the same event. */
+/**
+ * The script of the hook. It sends one signed request and retries until a gateway accepts it. The
+ * idempotency key identifies repeats as the same event.
+ */
 const tell = `import { execFileSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'

@@ -1,19 +1,22 @@
-/** What the person at the terminal sees: lines, and below them, on a terminal, a bar of the parts that are done. */
+/**
+ * Output of the tour: lines of text, and on a terminal a progress bar of completed parts below
+ * them.
+ */
 import progress from 'cli-progress'
 
-/** Where the tour writes: standard output, or anything like it. */
+/** Destination of the output: standard output, or a similar stream. */
 export interface Out {
   write(text: string): unknown
   readonly isTTY?: boolean
 }
 export interface Show {
   line(text: string): void
-  /** So many parts of so many are done. */
+  /** Updates the number of completed parts. */
   parts(done: number, total: number): void
   stop(): void
 }
 
-/** Show on a terminal with a bar, elsewhere as plain lines. */
+/** Returns an output with a progress bar on a terminal, and with plain lines elsewhere. */
 export function show(out: Out): Show {
   if (out.isTTY !== true)
     return { line: (text) => void out.write(`${text}\n`), parts: () => {}, stop: () => {} }

@@ -1,4 +1,6 @@
-/** What happens in a session as lines for a person: each thing once, when it is known as a whole. */
+/**
+ * Prints the events of a session as lines of text. Each item is printed once, when it is complete.
+ */
 import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript.ts'
 
@@ -10,16 +12,17 @@ export class Lines {
   readonly #say: (line: string) => void
   readonly #said = new Map<string, string>()
 
-  /** @param say told every line. */
+  /** @param say called with every line. */
   constructor(say: (line: string) => void) {
     this.#say = say
   }
-  /** Tell what is new in a transcript. */
+  /** Prints the new items of a transcript. */
   show(transcript: Transcript): void {
     for (const { id, status } of transcript.turns.values())
       if (status === 'running') this.#once(`turn ${id}`, 'turn', status)
     for (const { id, role, status, content } of transcript.messages()) {
-      // A piece of text is followed by more of it; what comes behind it, or the end of its message, makes it whole.
+      // A text block may still grow. It is complete once another block follows it, or its message
+      // is final.
       for (const [index, block] of content.entries())
         if (status === 'final' || index < content.length - 1 || block.type === 'tool_use')
           this.#block(`${id} ${index}`, role, block)
@@ -45,7 +48,7 @@ export class Lines {
         return void this.#once(key, 'thinks', block.thinking)
       case 'tool_use': {
         const { name, input } = block.resolved_action ?? block
-        // What is only to be done, or may be done now, says nothing yet.
+        // Pending tool uses are not printed yet.
         if (block.status === undefined || block.status === 'pending') return
         return void this.#once(key, 'tool', `${name} ${block.status}`, JSON.stringify(input))
       }
@@ -57,7 +60,10 @@ export class Lines {
         )
     }
   }
-  /** Say it, unless it was the last thing said of this. @param details said the first time only. */
+  /**
+   * Prints a text, unless it is the last one printed for this key.
+   * @param details printed the first time only.
+   */
   #once(key: string, what: string, text: string, details?: string): void {
     const known = this.#said.get(key)
     if (known === text) return

@@ -1,7 +1,9 @@
 /**
- * The tour: a workflow over the files of a folder, done by two workers, followed live, and checked against `wc` and
- * `sha256sum`; then a loop beside a git repository (commits.ts), and an agent that is asked about the folder (question.ts). It
- * proves that what the README says is true on this machine; gateways and nodes may be killed while it runs.
+ * The tour. Two workers execute a workflow over the files of a folder; the tour follows it live and
+ * checks the results against `wc` and `sha256sum`. Two more parts follow: a loop with a git
+ * repository (commits.ts), and an agent that answers a question about the folder (question.ts). The
+ * tour verifies the statements of the README on this machine; gateways and nodes may be killed
+ * while it runs.
  */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -28,22 +30,22 @@ export interface TourOptions {
   readonly project: string
   readonly folder: string
   readonly out: Out
-  /** Parts that are measured at the same time; 8 by default. */
+  /** Number of parts that are measured concurrently; 8 by default. */
   readonly parts?: number
-  /** Show the second part too, a loop beside a git repository: unless false. */
+  /** Whether to run the second part, a loop with a git repository; true by default. */
   readonly loop?: boolean
-  /** Show the third part too, an agent that answers a question: unless false. */
+  /** Whether to run the third part, an agent that answers a question; true by default. */
   readonly agent?: boolean
   /** Ends the tour early; it still cleans up. */
   readonly signal?: AbortSignal
 }
-/** Milliseconds after which a tour is given up. */
+/** Milliseconds after which a tour is aborted. */
 const TOUR_TIMEOUT_MS = 15 * 60_000
-/** Tries of one request: enough for a node, or a NATS leader, to come back. */
+/** Attempts per request: enough for a node, or a NATS leader, to recover. */
 const TRIES = 12
 type Part = Measured & { readonly worker: string }
 
-/** Run the tour; whether everything was as it should be. What went wrong is said on `out`. */
+/** Runs the tour and returns whether all checks passed. Failures are written to `out`. */
 export async function runTour(options: TourOptions): Promise<boolean> {
   const { url, key, project, out } = options
   const folder = resolve(options.folder)
@@ -110,7 +112,7 @@ export async function runTour(options: TourOptions): Promise<boolean> {
   }
 }
 
-/** Says that a worker has lost its connection, and that it has one again. */
+/** Returns a state handler that reports a worker's lost and restored connections. */
 function spoken(instance: string, { line }: Show): (state: WorkerState) => void {
   let lost = false
   return (state) => {
@@ -186,7 +188,10 @@ async function measureAll(tour: Tour): Promise<boolean> {
   return checked.every(Boolean)
 }
 
-/** Start a run for every part, and follow them all to their ends. @throws Error when one does not complete. */
+/**
+ * Starts a run for every part, and follows all of them to their ends.
+ * @throws Error if a run does not complete.
+ */
 async function measureParts(
   { at, folder, queue, shown, signal, part }: Tour,
   parent: string,

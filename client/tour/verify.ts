@@ -1,13 +1,16 @@
-/** The same totals from the tools of the system, which know nothing of this program. */
+/** Computes the same totals with system tools, independently of this program. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { digestOf } from './measure.ts'
 
-/** Files named on one command line. */
+/** Maximum number of files on one command line. */
 const AT_ONCE = 400
 const exec = promisify(execFile)
 
-/** What `wc -l` and `sha256sum` say of these files, in this order. @throws Error when a tool is missing or a file is gone. */
+/**
+ * Returns the output of `wc -l` and `sha256sum` for these files, in this order.
+ * @throws Error if a tool or a file is missing.
+ */
 export async function fromTools(
   folder: string,
   paths: readonly string[],
@@ -27,7 +30,7 @@ export async function fromTools(
   return { lines, sha256: digestOf(sums), sums }
 }
 
-/** Paths whose line differs between two lists of sums. */
+/** Returns the paths whose lines differ between two lists of checksums. */
 export function differences(ours: string, theirs: string): string[] {
   const other = new Set(theirs.split('\n'))
   return ours

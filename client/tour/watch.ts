@@ -1,4 +1,7 @@
-/** Following a run while keeping count, so that afterwards it can be proved that nothing was missed and nothing came twice. */
+/**
+ * Follows a run and records every event, so that the tour can check afterwards that no event was
+ * missed or repeated.
+ */
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Client } from '../client.ts'
 import { followRun, timeline } from '../follow.ts'
@@ -6,12 +9,12 @@ import type { Show } from './show.ts'
 
 export interface Watched {
   readonly run: string
-  /** Sequences in the order they came, repeats included. */
+  /** Sequences in order of arrival, including repeats. */
   readonly seen: readonly number[]
-  /** Times that the stream had to be opened again. */
+  /** Number of times the stream was reopened. */
   readonly interruptions: number
 }
-/** What differs between what was followed and what is on record. */
+/** Differences between the followed events and the stored timeline. */
 export interface Unequal {
   readonly run: string
   readonly missed: readonly number[]
@@ -19,7 +22,11 @@ export interface Unequal {
   readonly disordered: boolean
 }
 
-/** Follow a run to its end. @param told hears every event once. @throws BatonError */
+/**
+ * Follows a run to its end.
+ * @param told called once with every event.
+ * @throws BatonError
+ */
 export async function watch(
   client: Client,
   run: string,
@@ -46,7 +53,10 @@ export async function watch(
   return { run, seen, interruptions }
 }
 
-/** Compare with the timeline as the server has it now; undefined when they are the same. @throws BatonError */
+/**
+ * Compares with the timeline that the server stores now; undefined if they are equal.
+ * @throws BatonError
+ */
 async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {
   return unequal(
     run,
@@ -55,7 +65,7 @@ async function compare(client: Client, { run, seen }: Watched): Promise<Unequal 
   )
 }
 
-/** What differs between two lists of sequences. */
+/** Returns the differences between two lists of sequences; undefined if they are equal. */
 export function unequal(
   run: string,
   seen: readonly number[],
@@ -72,7 +82,10 @@ export function unequal(
     : undefined
 }
 
-/** Compare all of them, and say what came of it; whether they are the same. @throws BatonError */
+/**
+ * Compares all followed runs, prints the result, and returns whether all are equal.
+ * @throws BatonError
+ */
 export async function checkTimelines(
   at: Client,
   shown: Show,

@@ -1,4 +1,7 @@
-/** The two workflows of the tour, and how they come to be known to the server: created once, changed when this program has changed. */
+/**
+ * The two workflows of the tour. They are created once on the server, and updated when their
+ * definition here has changed.
+ */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Workflow } from '../../protocol/workflows/rows.ts'
@@ -6,14 +9,17 @@ import type { Spec } from '../../protocol/workflows/spec.ts'
 import type { Client } from '../client.ts'
 import { BatonError } from '../transport.ts'
 
-/** Queue of one folder's tours, so that tours of two checkouts do not do each other's work. */
+/**
+ * The queue for tours of one folder, so that tours of two checkouts do not execute each other's
+ * jobs.
+ */
 export const queueOf = (folder: string): string =>
   `tour-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`
 const retry = { max_attempts: 5 } as const
 const action = (action_name: string, parameters: Record<string, string>) =>
   ({ action_name, execution_location: 'worker', parameters }) as const
 
-/** List the files, wait until they are measured, report the totals. */
+/** Lists the files, waits until they are measured, and reports the totals. */
 export const tourSpec: Spec = {
   workflow_type: 'tour',
   input: {
@@ -58,7 +64,7 @@ export const tourSpec: Spec = {
     sha256: '${{ steps.report.output.sha256 }}',
   },
 }
-/** Measure the files of one part. */
+/** Measures the files of one part. */
 export const partSpec: Spec = {
   workflow_type: 'tour-measure',
   input: { folder: { type: 'string', required: true }, files: { type: 'array', required: true } },
@@ -82,10 +88,14 @@ export const partSpec: Spec = {
   },
 }
 
-/** Tries to bring a workflow up to date while somebody else does, or the server is away. */
+/** Attempts to update a workflow while another tour updates it, or the server is unavailable. */
 const TRIES = 6
 
-/** Have a workflow of this handle with this spec. Handles are unique over all projects, so those of others than `default` name theirs. @throws BatonError */
+/**
+ * Creates or updates the workflow with this handle so that it has this spec. Handles are unique
+ * across all projects, so in projects other than `default` the handle contains the project.
+ * @throws BatonError
+ */
 export async function ensureWorkflow(client: Client, name: string, spec: Spec): Promise<Workflow> {
   const { project } = client.transport
   const handle = project === 'default' ? name : `${name}-${project}`.slice(0, 64)
