@@ -1,10 +1,14 @@
-/** What a screen reader announces: whole answers, new questions, and turns that fail or are cancelled. Each is announced once. */
+/**
+ * Texts for screen readers: complete answers, new questions, and failed or cancelled turns. Each is
+ * announced once.
+ */
 import type { Entry } from './entries.ts'
 import { markdownText } from './markdown.ts'
 
 /**
- * Finds what is new each time it is called; what is there at the first call is not new.
- * @param agent name of the session's agent.
+ * Returns a function that finds new announcements on each call; entries that exist at the first
+ * call are not announced.
+ * @param agent returns the name of the session's agent.
  */
 export function announcer(agent: () => string): (entries: readonly Entry[]) => readonly string[] {
   let known: Set<string> | undefined

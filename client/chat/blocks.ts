@@ -1,4 +1,7 @@
-/** The blocks of a message as elements. An element is updated in place while the type of its block stays. */
+/**
+ * Renders the blocks of a message. An element is updated in place as long as the type of its block
+ * is the same.
+ */
 import type { Block, ToolResultBlock, ToolUseBlock } from '../../protocol/sessions/turns/blocks.ts'
 import { el, readable, retext } from './dom.ts'
 import { fileView, type ReadFile } from './files/file-view.ts'
@@ -8,11 +11,15 @@ import { MarkdownView } from './markdown-view.ts'
 export interface BlockView {
   readonly type: Block['type']
   readonly element: HTMLElement
-  /** @param result of the tool, when the block is its use. */
+  /** @param result of the tool, if the block is a tool use. */
   update(block: Block, result: ToolResultBlock | undefined): void
 }
 
-/** The view of a block. @param live whether it is being written right now. @param read fetches a stored file. */
+/**
+ * Creates the view of a block.
+ * @param live whether the block is being streamed.
+ * @param read fetches a stored file.
+ */
 export function blockView(type: Block['type'], live: boolean, read: ReadFile): BlockView {
   switch (type) {
     case 'image':
@@ -40,7 +47,7 @@ function text(): BlockView {
   }
 }
 
-/** A reminder, as it was written. A block of a type that is not known is empty. */
+/** Shows a reminder as plain text. A block of an unknown type is shown empty. */
 function reminder(type: Block['type']): BlockView {
   const text = document.createTextNode('')
   return {
@@ -120,7 +127,7 @@ function tool(): BlockView {
     },
   }
 }
-/** The texts of a result; JSON is laid out. */
+/** Returns the texts of a result; JSON is indented. */
 function resultOf({ content = '' }: ToolResultBlock): string {
   const text =
     typeof content === 'string'

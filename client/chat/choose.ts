@@ -1,10 +1,16 @@
-/** The screens before a session: signing in with a key, and choosing an agent and one of its sessions, or a new one. */
+/**
+ * The screens before a session: sign in with a key, then choose an agent and one of its sessions or
+ * a new one.
+ */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { el, timeElement } from './dom.ts'
 import { Refused, type Account } from './service.ts'
 import { nameOf, type Page, type Screen } from './session.ts'
 
-/** Ask for a key. @param wrong why the last key was refused. */
+/**
+ * Shows the sign-in form.
+ * @param wrong why the last key was rejected.
+ */
 export function signIn(
   project: string,
   wrong: string | undefined,
@@ -49,7 +55,10 @@ export function signIn(
   return { element: form, leave: () => {} }
 }
 
-/** Choose a session. @param go opens one by its id. */
+/**
+ * Shows the sessions of an agent.
+ * @param go opens a session by its id.
+ */
 export function chooser(page: Page, go: (session: string) => void): Screen {
   const { service } = page
   let over = false
@@ -91,7 +100,7 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
     act(async () => {
       const agent = agents.value
       const found = await service.sessions(agent)
-      // The visitor may have chosen another one meanwhile.
+      // The user may have chosen another agent in the meantime.
       if (over || agents.value !== agent) return
       sessions.replaceChildren(
         ...found.map((session) =>

@@ -1,9 +1,9 @@
 /**
- * The conversation on the page: one row for each entry, kept by its key.
+ * The conversation on the page: one row for each entry, identified by the entry's key.
  *
  * Invariants:
- * V1. A row keeps its element and its place; only rows whose entry is gone are removed.
- * V2. A row whose entry has not changed is not touched.
+ * V1. A row keeps its element and its position; only rows whose entry no longer exists are removed.
+ * V2. A row whose entry has not changed is not modified.
  */
 import type { TranscriptTurn } from '../../protocol/sessions/schema.ts'
 import type { Transcript } from '../transcript/fold.ts'
@@ -18,7 +18,7 @@ interface Row {
   update(entry: Entry, results: Results): void
 }
 
-/** What rows ask of the session. */
+/** Operations of the session that rows use. */
 interface RowActions {
   readonly answer: Answering
   readonly read: ReadFile
@@ -27,14 +27,17 @@ interface RowActions {
 export class Conversation {
   readonly element = el('ol', { class: 'conversation', 'aria-label': 'Conversation' })
   readonly #rows = new Map<string, Row>()
-  /** Name of the session's agent, for rows that are made from now on. */
+  /** Name of the session's agent; applies to rows created from now on. */
   agent = 'Agent'
   readonly #actions: RowActions
 
   constructor(actions: RowActions) {
     this.#actions = actions
   }
-  /** Show a transcript as it is now. @returns what is shown. */
+  /**
+   * Shows the current state of a transcript.
+   * @returns the entries that are shown.
+   */
   show(transcript: Transcript): readonly Entry[] {
     const { entries, results } = entriesOf(transcript)
     const wanted = new Set(entries.map(({ key }) => key))
@@ -90,7 +93,7 @@ function rowOf(first: Entry, agent: string, { answer, read }: RowActions): Row {
   }
 }
 
-/** How a turn ended. */
+/** Describes how a turn ended. */
 function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
   if (status === 'failed')
     return `The turn failed: ${error_message ?? error_type ?? 'no reason is given'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`

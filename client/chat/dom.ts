@@ -1,10 +1,13 @@
-/** Making elements: attributes by name, texts as texts. Nothing on the page makes markup of a string. */
+/** Creates elements with attributes and texts. The page never parses strings as markup. */
 import { exactTime, shortTime } from './time.ts'
 
 type Attribute = string | boolean | undefined | ((event: Event) => void)
 type Child = Node | string | undefined | false
 
-/** An element. An attribute that is true is set empty, one that is false or undefined is not set; functions listen to the event that `on…` names. */
+/**
+ * Creates an element. An attribute that is true is set to the empty string; one that is false or
+ * undefined is omitted. A function becomes a listener for the event in the name `on…`.
+ */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Readonly<Record<string, Attribute>> = {},
@@ -20,17 +23,20 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** A time in the browser's locale and zone. @param time RFC 3339. */
+/**
+ * Creates an element for a time in the browser's locale and zone.
+ * @param time RFC 3339.
+ */
 export const timeElement = (time: string): HTMLTimeElement =>
   el('time', { datetime: time, title: exactTime(time) }, shortTime(time, Date.now()))
 
-/** Bring a text up to date; what only grew is added to, so that a selection in it stays. */
+/** Updates a text node. Added text is appended, so that a selection in the node is preserved. */
 export function retext(node: Text, text: string): void {
   if (node.data === text) return
   if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length))
   else node.data = text
 }
 
-/** A value as people read it: text as it is, anything else as JSON in lines. */
+/** Formats a value for display: text unchanged, anything else as indented JSON. */
 export const readable = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value, null, 2)

@@ -1,9 +1,12 @@
 /**
- * The entries of a transcript from top to bottom: messages, the questions asked in them, and the ends of turns. Pure.
+ * The entries of a transcript from top to bottom: messages, their questions, and the ends of turns.
+ * Pure.
  *
  * Invariants:
- * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has the key of its final one.
- * N2. New entries are added after or between existing ones: messages, with their questions and ends, never change places.
+ * N1. An entry keeps its key for as long as it is shown, and the streaming form of a message has
+ *     the key of its final form.
+ * N2. New entries are added after or between existing ones: messages, with their questions and
+ *     ends, never change their order.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
@@ -15,15 +18,15 @@ export type Entry =
   | { readonly kind: 'message'; readonly key: string; readonly message: TranscriptMessage }
   | { readonly kind: 'question'; readonly key: string; readonly interaction: Interaction }
   | { readonly kind: 'end'; readonly key: string; readonly turn: TranscriptTurn }
-/** Results of tools by the id of their use. */
+/** Tool results by the id of the tool use. */
 export type Results = ReadonlyMap<string, ToolResultBlock>
 
-/** Whether a block is shown in its message: a result is shown with the use of its tool. */
+/** Whether a block is shown in its own message; a result is shown with its tool use instead. */
 export const isShown = ({ type }: Block): boolean => type !== 'tool_result'
 const byAge = (a: Interaction, b: Interaction): number =>
   a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id < b.id ? -1 : 1
 
-/** What is shown, in its order. */
+/** Returns the entries in display order, and the tool results. */
 export function entriesOf(transcript: Transcript): {
   readonly entries: readonly Entry[]
   readonly results: Results

@@ -1,7 +1,9 @@
 /**
- * The chat page: which screen is shown. `#session=…` names a session, `&project=…` its project.
+ * The chat page, which selects the screen to show. In the address, `#session=…` selects a session
+ * and `&project=…` its project.
  *
- * Invariant: the key is in the memory of this tab alone. It is in no address, and no other tab has it.
+ * Invariant: the key is stored only in this tab's `sessionStorage`, and never appears in an
+ * address.
  */
 import { chooser, signIn } from './choose.ts'
 import { el } from './dom.ts'
@@ -34,7 +36,7 @@ function forget(wrong?: string): void {
   start(wrong)
 }
 
-/** Show what the address names. */
+/** Shows the screen that the address selects. */
 function start(wrong?: string): void {
   const named = addressed()
   const project = named.get('project') ?? sessionStorage.getItem(PROJECT) ?? 'default'
@@ -68,7 +70,7 @@ function start(wrong?: string): void {
 function enter({ key, project }: Account): void {
   sessionStorage.setItem(KEY, key)
   sessionStorage.setItem(PROJECT, project)
-  // The project that was chosen counts, not one that the address named before.
+  // The project entered in the form takes precedence over the one in the address.
   if (addressed().has('project'))
     history.replaceState(
       null,

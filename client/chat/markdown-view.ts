@@ -1,11 +1,11 @@
 /**
- * Markdown on the page. An update changes only the nodes that differ, so a selection in text that stays is kept while more
- * text arrives.
+ * Renders Markdown. An update changes only the nodes that differ, so a selection in unchanged text
+ * is preserved while more text arrives.
  */
 import { el, retext } from './dom.ts'
 import { markdownTree, type MarkdownElement, type MarkdownNode } from './markdown.ts'
 
-/** Shows Markdown texts, one after the other, in an element. */
+/** Shows a Markdown text in an element; `update` replaces the text. */
 export class MarkdownView {
   readonly element = el('div', { class: 'text markdown' })
   #source = ''
@@ -20,7 +20,7 @@ export class MarkdownView {
   }
 }
 
-/** Turns the children of a node, made for `before`, into those of `after`. */
+/** Changes the children of a node from the state `before` to the state `after`. */
 function patch(
   parent: Node,
   before: readonly MarkdownNode[],

@@ -1,11 +1,14 @@
 /**
- * Markdown of a message as a tree of elements. Pure: the page makes nodes of the tree, tests read it.
+ * Parses the Markdown of a message to a tree of elements. Pure: the page renders the tree, tests
+ * read it.
  *
  * Invariants:
- * M1. The tree holds only the tags of `Tag` and the attributes set here; everything that was written becomes text. Raw HTML,
- *     comments and link definitions are shown as written, so that a reader sees what a model reads.
- * M2. A link leads to `http:`, `https:` or `mailto:`. Nothing is loaded by showing a tree: images are links.
- * M3. The work is bounded for every input. Text beyond a bound is plain.
+ * M1. The tree contains only the tags of `Tag` and the attributes set here; all input becomes text.
+ *     Raw HTML, comments and link definitions are shown as source text, so that users see what
+ *     models read.
+ * M2. A link leads to `http:`, `https:` or `mailto:`. Showing a tree loads nothing: images become
+ *     links.
+ * M3. The work is bounded for every input. Text beyond a bound is shown as plain text.
  */
 import {
   Lexer,
@@ -49,24 +52,39 @@ export interface MarkdownElement {
   readonly children: readonly MarkdownNode[]
 }
 
-/** Bounds of one text. */
+/** Limits for one text. */
 export const limits = {
-  /** Characters that are read as Markdown. */
+  /** Maximum number of characters that are parsed as Markdown. */
   characters: 100_000,
-  /** Elements inside each other; a list, a table or a code block at this depth still has its own parts. */
+  /**
+   * Maximum nesting of elements; a list, a table or a code block at this depth still contains its
+   * own parts.
+   */
   depth: 20,
-  /** Elements and texts of a tree. */
+  /** Maximum number of elements and texts of a tree. */
   nodes: 10_000,
-  /** Characters that the lexer may scan, as `BoundedLexer` estimates them. */
+  /** Maximum work of the lexer in characters, as `BoundedLexer` estimates it. */
   work: 20_000_000,
 } as const
-/** A nested block costs an eighth of the whole text: the lexer cuts and joins the remaining lines for each. */
+/**
+ * Cost model: a nested block costs an eighth of the whole text, because the lexer cuts and joins
+ * the remaining lines for each.
+ */
 const BLOCK_SHARE = 8
-/** Each line of a text costs this part of the text: the rule for lists looks at the lines one by one. */
+/**
+ * Cost model: each line of a text costs this fraction of the text, because the list rule examines
+ * the lines one by one.
+ */
 const TEXT_LINE_SHARE = 32
-/** Each line of a nested block costs this part of the block: the lexer joins the lines one by one. */
+/**
+ * Cost model: each line of a nested block costs this fraction of the block, because the lexer joins
+ * the lines one by one.
+ */
 const LINE_SHARE = 8
-/** A run of white space costs this part of the square of its length: some rules try it from each of its positions. */
+/**
+ * Cost model: a run of white space costs this fraction of its squared length, because some rules
+ * start at each of its positions.
+ */
 const SPACE_SHARE = 16
 
 const element = (
@@ -78,19 +96,23 @@ const plain = (text: string): MarkdownElement => element('p', [text], { class: '
 
 class LimitExceeded extends Error {}
 
-/** Characters at which the inline rules of the lexer scan ahead, some of them to the end of their text. */
+/**
+ * Characters at which the inline rules of the lexer scan ahead, some of them to the end of their
+ * text.
+ */
 const marks = /[*_~[\]!`<\\(&:@]/g
 
 /**
- * A lexer with bounded work. The rules for inline text take time in the product of its length and its marks, so a text
- * with too many stays plain. The rules for quotes and lists take time in the product of nested blocks and text.
+ * A lexer with bounded work. The inline rules take time proportional to the length of a text times
+ * its marks, so a text with too many marks is treated as plain. The rules for quotes and lists take
+ * time proportional to the nested blocks times the length.
  */
 class BoundedLexer extends Lexer {
   readonly #size: number
   #depth = 0
   #work = 0
 
-  /** @param source the text that will be read. */
+  /** @param source the text that will be parsed. */
   constructor(source: string) {
     super({ gfm: true, breaks: true, tokenizer: new Tokenizer() })
     this.#size = source.length
@@ -101,7 +123,7 @@ class BoundedLexer extends Lexer {
   get work(): number {
     return this.#work
   }
-  /** @throws LimitExceeded when the nested blocks cost too much. */
+  /** @throws LimitExceeded when the nested blocks exceed the work limit. */
   override blockTokens(source: string, tokens?: Token[], clipped?: boolean): Token[]
   override blockTokens(source: string, tokens?: TokensList, clipped?: boolean): TokensList
   override blockTokens(source: string, tokens: Token[] = [], clipped = false): Token[] {
@@ -129,16 +151,16 @@ class BoundedLexer extends Lexer {
 }
 const linesOf = (text: string): number => text.match(/\n/g)?.length ?? 0
 function asText(source: string, tokens: Token[]): Token[] {
-  // A literal text: its character references are not resolved, because nothing else in it is.
+  // In literal text, character references are not resolved either.
   if (source !== '') tokens.push({ type: 'text', raw: source, text: source, escaped: true })
   return tokens
 }
 
-/** The tree of a text, one element for each top-level block. */
+/** Parses a text to a tree, with one or more elements for each top-level block. */
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }
-/** The words of a text without its markup, for those who hear it. */
+/** Returns the text without its markup, for screen readers. */
 export const markdownText = (source: string): string =>
   markdownTree(source).map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()
 const inlineTags: ReadonlySet<string> = new Set(['a', 'code', 'del', 'em', 'strong'])
@@ -147,7 +169,10 @@ function wordsOf(node: MarkdownNode): string {
   const text = node.children.map(wordsOf).join('')
   return inlineTags.has(node.tag) ? text : ` ${text} `
 }
-/** As `markdownTree`. @returns also the estimated work of the lexer, in characters, for tests of the bound. */
+/**
+ * Parses a text like `markdownTree`.
+ * @returns also the estimated work of the lexer, in characters, for tests of the limit.
+ */
 export function parseMarkdown(source: string): {
   readonly tree: readonly MarkdownElement[]
   readonly work: number
@@ -163,7 +188,7 @@ export function parseMarkdown(source: string): {
   try {
     tokens = lexer.lex(head)
   } catch {
-    // The bound, or a fault of the lexer: the text is there in any case.
+    // The limit was exceeded or the lexer failed: the text is shown as plain text.
     return { tree: [plain(source)], work: lexer.work }
   }
   const builder = new TreeBuilder()
@@ -187,13 +212,16 @@ const headings = ['h3', 'h4', 'h5', 'h6'] as const
 class TreeBuilder {
   #nodes = 0
 
-  /** Counts a node. @param own texts inside it that are not counted by themselves. */
+  /**
+   * Counts a node.
+   * @param own number of texts inside it that are not counted separately.
+   */
   #made<N extends MarkdownNode>(node: N, own = 0): N {
     this.#nodes += 1 + own
     if (this.#nodes > limits.nodes) throw new LimitExceeded()
     return node
   }
-  /** @throws LimitExceeded when there are too many nodes. */
+  /** @throws LimitExceeded if there are too many nodes. */
   blocks(tokens: readonly Token[], depth: number, loose = true): MarkdownNode[] {
     return tokens.flatMap((token) =>
       depth > limits.depth
@@ -323,8 +351,9 @@ const link = (
 
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
 /**
- * The address of a link as the browser will use it; undefined when it is not one that a message may lead to: another scheme,
- * a relative address, or one with a user name, which reads as another host.
+ * Returns the address of a link as the browser will use it; undefined if a message may not contain
+ * it: other schemes, relative addresses, and addresses with a user name, which can imitate another
+ * host.
  */
 export function linkTarget(written: string): string | undefined {
   if (!URL.canParse(written)) return undefined
@@ -357,7 +386,7 @@ const references: Readonly<Record<string, string>> = {
   times: '×',
   trade: '™',
 }
-/** Resolves numeric character references and the common named ones; others stay as written. */
+/** Resolves numeric character references and common named ones; others remain unchanged. */
 const resolveReferences = (text: string): string =>
   text.replace(
     /&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([a-z]{2,6}));/g,

@@ -1,4 +1,4 @@
-/** One message on the page. Invariant: a message that has not changed is not touched. */
+/** One message on the page. Invariant: a message that has not changed is not modified. */
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { blockView, type BlockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'
@@ -22,7 +22,10 @@ export class MessageRow {
 
   readonly #read: ReadFile
 
-  /** @param agent name of the session's agent. @param read fetches a stored file. */
+  /**
+   * @param agent name of the session's agent.
+   * @param read fetches a stored file.
+   */
   constructor({ id, role, created_at }: TranscriptMessage, agent: string, read: ReadFile) {
     this.#read = read
     this.#time = timeElement(created_at)
@@ -43,7 +46,8 @@ export class MessageRow {
     this.#shown = message
     this.#results = came
     const live = message.status === 'streaming'
-    // A screen reader announces a message from the status line when it is whole; until then the row is busy.
+    // Screen readers announce a message from the status line when it is complete; until then the
+    // row is marked as busy.
     this.element.setAttribute('aria-busy', String(live))
     if (this.#time.dateTime !== message.created_at) {
       const time = timeElement(message.created_at)
@@ -51,7 +55,7 @@ export class MessageRow {
       this.#time = time
     }
     for (const [index, block] of message.content.entries()) {
-      // A block that was announced and not given yet has no type.
+      // A block that is announced but not yet received has no type.
       if (block.type === undefined || !isShown(block)) continue
       let view = this.#views[index]
       if (view?.type !== block.type) {

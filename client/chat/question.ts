@@ -1,8 +1,14 @@
-/** A question to people: a form while it can be answered, then its outcome. Text that was typed stays while the form is open. */
+/**
+ * A question to users: a form while it can be answered, then its outcome. Entered text is preserved
+ * while the form is open.
+ */
 import type { Interaction, Question } from '../../protocol/interactions/schema.ts'
 import { el, readable } from './dom.ts'
 
-/** Sends an answer. @returns the reason when it is refused. */
+/**
+ * Sends an answer.
+ * @returns the reason if it is rejected.
+ */
 export type Answering = (
   interaction: string,
   value: unknown,
@@ -43,7 +49,7 @@ export class QuestionRow {
   }
 }
 
-/** The outcome of a question. */
+/** Describes the outcome of a question. */
 function outcomeOf({
   status,
   outcome,
@@ -153,7 +159,7 @@ function controlsOf(
     ),
   ]
 }
-/** The value that a form gives; undefined when it gives none. */
+/** Reads the value of a form; undefined if no value is selected. */
 function chosenOf({ mode }: Question, fields: FormData): unknown {
   const given = fields.getAll('value').map(String)
   return mode === 'multi_select'

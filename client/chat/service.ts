@@ -1,4 +1,4 @@
-/** Calls of the page to the service, signed with the key of the visitor. */
+/** Calls of the page to the service, authenticated with the user's key. */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Attached } from '../../protocol/sessions/attachments.ts'
@@ -11,12 +11,12 @@ import type {
   TurnAck,
 } from '../../protocol/sessions/schema.ts'
 
-/** Who the visitor is, and in which project. */
+/** The user's key and project. */
 export interface Account {
   readonly key: string
   readonly project: string
 }
-/** The service refused, or did not answer (status 0). */
+/** The service rejected the request, or did not respond (status 0). */
 export class Refused extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -24,20 +24,30 @@ export class Refused extends Error {
     this.status = status
   }
 }
-/** What the service does for one visitor. Everything throws `Refused`. */
+/** The operations of the service for one user. All of them throw `Refused`. */
 export type Service = ReturnType<typeof service>
 
-/** Attempts of one request. A repeat has the same idempotency key, so it acts once. */
+/**
+ * Attempts per request. Every attempt has the same idempotency key, so the request takes effect
+ * once.
+ */
 const TRIES = 4
 const retryable: ReadonlySet<number> = new Set([0, 429, 502, 503, 504])
 
-/** An idempotency key. Made without `randomUUID`, which browsers have only where there is TLS. */
+/**
+ * Creates an idempotency key. Browsers provide `randomUUID` only in secure contexts, so it is not
+ * used.
+ */
 const newKey = (): string =>
   `chat-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 
-/** The service as a visitor uses it. */
+/** Creates the operations of the service for one account. */
 export function service({ key, project }: Account) {
-  /** @param body JSON, or a form with a file. @throws Refused; the reason of the signal when it aborts. */
+  /**
+   * Sends a request, with retries.
+   * @param body JSON, or a form with a file.
+   * @throws Refused; the reason of the signal if it aborts.
+   */
   const request = async (
     method: string,
     path: string,
@@ -84,7 +94,7 @@ export function service({ key, project }: Account) {
       list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
     session: (id: string) => call<Session>('GET', at(id)),
     open: (agent: string) => call<Session>('POST', '/sessions', { agent_id: agent, mode: 'new' }),
-    /** Messages before a number, the newest of them. */
+    /** Returns the newest messages before a number. */
     earlier: (id: string, before: number) =>
       list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
     say: (id: string, content: readonly Block[]) =>
@@ -92,7 +102,7 @@ export function service({ key, project }: Account) {
         content,
         idempotency_key: newKey(),
       }),
-    /** Send text to the running turn. */
+    /** Sends text to the running turn. */
     nudge: (id: string, content: string) =>
       call<NudgeAck>('POST', `${at(id)}/nudges`, { content, idempotency_key: newKey() }),
     attach: (id: string, file: File, signal: AbortSignal) => {
@@ -100,9 +110,9 @@ export function service({ key, project }: Account) {
       form.append('file', file)
       return call<Attached>('POST', `${at(id)}/attachments`, form, signal)
     },
-    /** Erase a file. */
+    /** Erases a file. */
     detach: (id: string, artifact: string) => request('DELETE', fileAt(id, artifact)),
-    /** The bytes of a file. */
+    /** Returns the bytes of a file. */
     file: async (id: string, artifact: string) =>
       (await request('GET', `${fileAt(id, artifact)}/content`)).blob(),
     cancel: (id: string, turn: string) =>

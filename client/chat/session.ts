@@ -1,6 +1,7 @@
 /**
- * One session on the page: its conversation, followed live, a field for messages with files, and a button that cancels the turn.
- * The page shows the transcript alone. An action of the visitor is a call; its effect arrives with the transcript.
+ * One session on the page: its conversation, followed live, a field for messages with files, and a
+ * button that cancels the turn. The page shows only the transcript. User actions are calls to the
+ * service; their effects arrive with the transcript.
  */
 import type { Session } from '../../protocol/sessions/schema.ts'
 import { followTranscript, Transcript, TranscriptRefused } from '../transcript.ts'
@@ -10,23 +11,23 @@ import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
 import { Refused, type Account, type Service } from './service.ts'
 
-/** What a screen needs of the page around it. */
+/** Operations of the surrounding page that a screen uses. */
 export interface Page {
   readonly account: Account
   readonly service: Service
-  /** Have screen readers announce a text. */
+  /** Announces a text to screen readers. */
   announce(text: string): void
-  /** Name the document after what is shown. */
+  /** Sets the document title. */
   showTitle(title: string): void
-  /** The service refuses the key. */
+  /** Called when the service rejects the key. */
   refused(): void
 }
-/** One screen of the page, until it is left. */
+/** One screen of the page. `leave` ends it. */
 export interface Screen {
   readonly element: HTMLElement
   readonly leave: () => void
 }
-/** Pixels from the end of the page within which it scrolls with new content. */
+/** Distance in pixels from the end of the page within which the page scrolls with new content. */
 const NEAR = 120
 const states: Readonly<Record<string, string>> = {
   queued: 'queued',
@@ -34,7 +35,7 @@ const states: Readonly<Record<string, string>> = {
   waiting: 'waiting for an answer',
 }
 
-/** Open a session. */
+/** Opens a session. */
 export function sessionScreen(page: Page, id: string): Screen {
   const { service, account } = page
   const gone = new AbortController()
@@ -108,7 +109,10 @@ export function sessionScreen(page: Page, id: string): Screen {
   )
   heading.id = 'session'
 
-  /** Runs a call. @returns the reason when the service refuses it. */
+  /**
+   * Runs a call.
+   * @returns the reason if the service rejects it.
+   */
   async function tried(act: () => Promise<unknown>): Promise<string | undefined> {
     try {
       await act()
@@ -120,7 +124,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     }
   }
 
-  /** Texts of nudges that no message shows yet, by id. */
+  /** Texts of nudges that the transcript does not contain yet, by id. */
   const nudges = new Map<string, string>()
   const announcements = announcer(() => conversation.agent)
   let drawing = false
@@ -154,7 +158,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       ended = ends
     })
   }
-  /** The lowest number there is. */
+  /** The lowest sequence that is loaded. */
   const first = (): number | undefined =>
     transcript.messages().find(({ sequence }) => sequence !== null)?.sequence ?? undefined
 
@@ -204,7 +208,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     if (uploads.obstacle !== undefined || (text === '' && files.length === 0)) return
     send.disabled = true
     const wrong = await tried(async () => {
-      // A nudge is text; files begin a turn of their own, after the one under way.
+      // A nudge contains only text; files start a new turn after the current one.
       if (transcript.active() && files.length === 0) {
         const { nudge_id, session } = await service.nudge(id, text)
         nudges.set(nudge_id, text)
@@ -216,7 +220,7 @@ export function sessionScreen(page: Page, id: string): Screen {
         ])
         showSession(session)
         uploads.sent(files)
-        // What the stream has brought meanwhile is newer.
+        // Rows that the stream has delivered in the meantime are newer.
         if (user_message && !transcript.rows.has(user_message.id))
           transcript.apply({ event_type: 'message.upsert', ...user_message })
         if (!transcript.turns.has(turn.id)) transcript.apply({ event_type: 'turn.upsert', ...turn })
@@ -264,7 +268,10 @@ export function sessionScreen(page: Page, id: string): Screen {
     heading.textContent = nameOf(session)
     page.showTitle(nameOf(session))
   }
-  /** The stream has no session records: read the record again when its title may have changed. */
+  /**
+   * The stream contains no session records, so the record is read again when its title may have
+   * changed.
+   */
   const refresh = (): Promise<unknown> =>
     tried(async () => {
       const session = await service.session(id)
@@ -280,7 +287,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     showSession(session)
     conversation.agent = (await service.agent(session.agent_id)).name
   }).then(() => {
-    // Rows carry the name from the beginning. Without it they say "Agent".
+    // Rows are drawn once the agent's name is known. If it cannot be read, they show "Agent".
     named = true
     draw()
   })
@@ -288,5 +295,5 @@ export function sessionScreen(page: Page, id: string): Screen {
   return { element, leave: () => gone.abort() }
 }
 
-/** The name of a session: its title, or its key. */
+/** The displayed name of a session: its title, or its key. */
 export const nameOf = ({ title, session_key }: Session): string => title || session_key

@@ -1,12 +1,15 @@
-/** Times as the visitor reads them: in the locale and the zone of the browser, with the exact time behind them. Pure. */
+/** Formats times in the browser's locale and zone, with the exact time as a tooltip. Pure. */
 
-/** How times are written; both are the browser's unless given. */
+/** Format options; both default to the browser's. */
 export interface TimeFormat {
   readonly locale?: string
   readonly timeZone?: string
 }
 
-/** The hour of a time of today; date and hour of any other. @param now Unix milliseconds. */
+/**
+ * Returns the time of day for a time of today, else date and time of day.
+ * @param now Unix milliseconds.
+ */
 export function shortTime(
   time: string,
   now: number,
@@ -21,7 +24,7 @@ export function shortTime(
     ...zone,
   }).format(at)
 }
-/** Date, seconds and zone of a time. */
+/** Returns a time with date, seconds and zone. */
 export const exactTime = (time: string, { locale, timeZone }: TimeFormat = {}): string =>
   new Intl.DateTimeFormat(locale, {
     dateStyle: 'full',

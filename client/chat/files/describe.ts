@@ -1,30 +1,36 @@
-/** Files of messages as data: what a block refers to, and how it is described. Pure. */
+/** Describes the files of messages as data: where their bytes are, and how they are shown. Pure. */
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { linkTarget } from '../markdown.ts'
 
-/** Types of images that browsers decode and the service stores. */
+/** Image types that browsers decode and the service stores. */
 const imageTypes: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
   'image/gif',
   'image/webp',
 ])
-/** Where the bytes of a block are: with the service, in the block itself, at another address, or out of reach. */
+/**
+ * Location of a block's bytes: in the service, in the block itself, at an external address, or
+ * unavailable.
+ */
 type FileSource =
   | { readonly kind: 'artifact'; readonly id: string }
   | { readonly kind: 'inline'; readonly url: string }
   | { readonly kind: 'link'; readonly url: string }
   | { readonly kind: 'none' }
-/** What the page shows of an image or document. */
+/** The fields of an image or document that the page shows. */
 export interface FileDescription {
   readonly title: string
-  /** The size for people, in the locale of the browser unless another is given; empty when it is not known. */
+  /** The formatted size, by default in the browser's locale; empty if unknown. */
   readonly size: string
   readonly source: FileSource
   readonly isImage: boolean
 }
 
-/** Describes a block. Inline documents, and inline images of types that browsers do not decode, have no source. */
+/**
+ * Describes a block. Inline documents, and inline images of types that browsers do not decode, have
+ * no source.
+ */
 export function describeFile(
   block: Extract<Block, { readonly type: 'image' | 'document' }>,
   locale?: string,
@@ -49,7 +55,7 @@ export function describeFile(
   }
 }
 
-/** A number of bytes in the unit that suits it, with at most one digit after the point. */
+/** Formats a number of bytes in a suitable unit, with at most one decimal place. */
 export function sizeText(bytes: number, locale?: string): string {
   const [unit, value] =
     bytes < 1_000

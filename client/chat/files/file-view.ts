@@ -1,12 +1,15 @@
 /**
- * A file of a message on the page: an image is previewed when it comes into view, and any stored file can be downloaded.
- * Stored files are fetched with the visitor's key and never opened inside the page.
+ * Renders a file of a message: an image is previewed when it becomes visible, and any stored file
+ * can be downloaded. Stored files are fetched with the user's key and never opened inside the page.
  */
 import type { BlockView } from '../blocks.ts'
 import { el } from '../dom.ts'
 import { describeFile, type FileDescription } from './describe.ts'
 
-/** Fetches a stored file by its artifact id. @throws Refused when the service refuses. */
+/**
+ * Fetches a stored file by its artifact id.
+ * @throws Refused if the service rejects the request.
+ */
 export type ReadFile = (artifact: string) => Promise<Blob>
 
 export function fileView(type: 'image' | 'document', read: ReadFile): BlockView {
@@ -45,7 +48,10 @@ function partsOf({ title, size, source, isImage }: FileDescription, read: ReadFi
   }
 }
 
-/** An image that is fetched when it comes into view. Its space is reserved, so nothing moves when it comes. */
+/**
+ * Creates an image that is fetched when it becomes visible. Its space is reserved, so the layout
+ * does not shift when it loads.
+ */
 function preview(title: string, open: () => Promise<string>): Node {
   const image = el('img', { class: 'preview', alt: title })
   const observer = new IntersectionObserver((entries) => {
@@ -53,13 +59,13 @@ function preview(title: string, open: () => Promise<string>): Node {
     observer.disconnect()
     open().then(
       (url) => {
-        // The decoded image stays; its bytes need not.
+        // The decoded image is retained, so the object URL can be revoked.
         const release = (): void => URL.revokeObjectURL(url)
         image.addEventListener('load', release, { once: true })
         image.addEventListener('error', release, { once: true })
         image.src = url
       },
-      // Erased, or not readable: the download says why.
+      // The file was erased or is not readable; the download button shows the reason.
       () => image.remove(),
     )
   })
@@ -86,10 +92,13 @@ function download(title: string, words: string, read: () => Promise<Blob>): Node
   })
   return [button, fault]
 }
-/** Saves bytes as a file. Their type is dropped: a blob has the origin of the page and must not be shown as a document. */
+/**
+ * Saves bytes as a file. Their type is dropped, because a blob has the origin of the page and must
+ * not be shown as a document.
+ */
 function save(bytes: Blob, name: string): void {
   const url = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
   el('a', { href: url, download: name }).click()
-  // The browser takes the bytes after this turn of its loop.
+  // The browser reads the bytes asynchronously, so the URL is revoked later.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

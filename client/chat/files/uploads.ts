@@ -1,19 +1,22 @@
 /**
- * Files that are attached to the next message: chosen, dropped or pasted, uploaded one after the other, and shown as a list
- * from which each can be removed.
+ * Files that are attached to the next message: chosen, dropped or pasted, uploaded one after the
+ * other, and shown as a list from which each can be removed.
  *
- * Invariant: a file that is not sent is erased from the session when it is removed or the screen is left.
+ * Invariant: an unsent file is erased from the session when it is removed or the screen is left.
  */
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
 import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 
-/** What uploads need of the session. Both calls throw an `Error` with the words of the service when it refuses. */
+/**
+ * Operations of the session that uploads use. `attach` and `detach` throw an `Error` with the
+ * service's message if it rejects the request.
+ */
 export interface UploadTarget {
   attach(file: File, signal: AbortSignal): Promise<Attached>
   detach(artifact: string): Promise<unknown>
-  /** Has screen readers announce a text. */
+  /** Announces a text to screen readers. */
   announce(text: string): void
 }
 
@@ -27,7 +30,7 @@ interface Upload {
 }
 
 export class Uploads {
-  /** The list of files, with a button that chooses more. */
+  /** The list of files, with a button that adds more. */
   readonly element: HTMLElement
   readonly #target: UploadTarget
   readonly #list = el('ul', { class: 'files', 'aria-label': 'Attached files', hidden: true })
@@ -40,7 +43,7 @@ export class Uploads {
     const input = el('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files' })
     input.addEventListener('change', () => {
       this.add([...(input.files ?? [])])
-      // The same file can be chosen again.
+      // Resets the input, so that the same file can be chosen again.
       input.value = ''
     })
     this.#button = el(
@@ -51,14 +54,17 @@ export class Uploads {
     this.element = el('div', { class: 'uploads' }, this.#list, this.#button, input)
   }
 
-  /** Takes files from drops anywhere on the page and from pastes into a field, until the signal aborts. */
+  /**
+   * Accepts files that are dropped anywhere on the page or pasted into a field, until the signal
+   * aborts.
+   */
   listen(field: HTMLElement, signal: AbortSignal): void {
     const hasFiles = ({ dataTransfer }: DragEvent): boolean =>
       dataTransfer?.types.includes('Files') ?? false
     document.addEventListener(
       'dragover',
       (event) => {
-        // Otherwise the browser leaves the page for the file.
+        // Otherwise the browser navigates to the file.
         if (hasFiles(event)) event.preventDefault()
       },
       { signal },
@@ -76,7 +82,7 @@ export class Uploads {
       'paste',
       (event) => {
         const { files = [], types = [] } = event.clipboardData ?? {}
-        // Programs add a picture to text that is copied; the text is meant.
+        // Some programs add an image to copied text; in that case the text is pasted.
         if (files.length === 0 || types.includes('text/plain')) return
         event.preventDefault()
         this.add([...files])
@@ -88,14 +94,14 @@ export class Uploads {
     })
   }
 
-  /** Uploads files after those that are under way. */
+  /** Adds files to the upload queue. */
   add(files: readonly File[]): void {
     for (const file of files) {
       const upload = this.#show(file)
       this.#queue = this.#queue.then(() => this.#upload(upload))
     }
   }
-  /** Why the message cannot be sent yet; undefined when it can. */
+  /** Why the message cannot be sent yet; undefined if it can. */
   get obstacle(): string | undefined {
     const failed = this.#uploads.find((upload) => upload.failed)
     if (failed) return `Remove ${failed.file.name} first: it could not be attached.`
@@ -103,11 +109,11 @@ export class Uploads {
       ? 'Files are still being uploaded.'
       : undefined
   }
-  /** The blocks of the files that are stored, to be sent as they are. */
+  /** The blocks of the stored files, to be sent unchanged. */
   get blocks(): readonly Block[] {
     return this.#uploads.flatMap(({ attached }) => (attached ? [attached.content_block] : []))
   }
-  /** Takes the files of a message that was sent off the list. */
+  /** Removes the files of a sent message from the list. */
   sent(blocks: readonly Block[]): void {
     for (const upload of this.#uploads)
       if (upload.attached && blocks.includes(upload.attached.content_block)) this.#hide(upload)
@@ -149,7 +155,7 @@ export class Uploads {
       this.#target.announce(`${file.name} could not be attached: ${state.textContent}`)
       return
     }
-    // It was removed while its bytes were on the way.
+    // The file was removed during its upload.
     if (removed.signal.aborted) return this.#discard(upload)
     state.textContent = ''
     this.#target.announce(`${file.name} is attached.`)
@@ -168,7 +174,10 @@ export class Uploads {
     element.remove()
     this.#list.hidden = this.#uploads.length === 0
   }
-  /** Ends an upload and erases what is stored of it. A file that cannot be erased now goes with its session. */
+  /**
+   * Aborts an upload and erases the stored file. If erasing fails, the file is erased together with
+   * its session.
+   */
   #discard({ removed, attached }: Upload): void {
     removed.abort()
     if (attached) this.#target.detach(attached.artifact.id).catch(() => {})
