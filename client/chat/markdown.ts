@@ -156,7 +156,7 @@ function asText(source: string, tokens: Token[]): Token[] {
   return tokens
 }
 
-/** Parses a text to a tree, with one or more elements for each top-level block. */
+/** Parses a text to a tree, with one element for each top-level block. */
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }

@@ -1,4 +1,4 @@
-/** Formats times in the browser's locale and zone, with the exact time as a tooltip. Pure. */
+/** Formats times in the browser's locale and zone, in a short and an exact form. Pure. */
 
 /** Format options; both default to the browser's. */
 export interface TimeFormat {
