@@ -6,7 +6,7 @@ import type { Parameters } from '../worker/options.ts'
 
 type Operation = (parameters: Parameters) => unknown
 const operations: Readonly<Record<string, Operation>> = {
-  /** Parses a text; other values are returned unchanged. */
+  /** Parses a string as JSON; other values are returned unchanged. */
   parse: ({ data }) => meant(data, 'data'),
   /** Serialises a value. */
   stringify: ({ data }) => JSON.stringify(data ?? null),
@@ -14,7 +14,7 @@ const operations: Readonly<Record<string, Operation>> = {
   query: ({ data, query }) => find(meant(data, 'data'), query),
   /** Merges two objects recursively; of two other values, returns the second. */
   merge: ({ data, merge_with }) => merge(meant(data, 'data'), meant(merge_with, 'merge_with')),
-  /** Reports whether a text is JSON, and if not, the error. */
+  /** Reports whether a string is valid JSON, and if not, the error. */
   validate: ({ data }) => {
     try {
       meant(data, 'data')

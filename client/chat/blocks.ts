@@ -127,7 +127,7 @@ function tool(): BlockView {
     },
   }
 }
-/** Returns the texts of a result; JSON is indented. */
+/** Returns the text of a result; JSON is indented. */
 function resultOf({ content = '' }: ToolResultBlock): string {
   const text =
     typeof content === 'string'

@@ -1,4 +1,4 @@
-/** Creates elements with attributes and texts. The page never parses strings as markup. */
+/** Creates DOM elements from attributes and text. The page never parses strings as markup. */
 import { exactTime, shortTime } from './time.ts'
 
 type Attribute = string | boolean | undefined | ((event: Event) => void)

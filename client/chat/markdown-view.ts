@@ -5,7 +5,7 @@
 import { el, retext } from './dom.ts'
 import { markdownTree, type MarkdownElement, type MarkdownNode } from './markdown.ts'
 
-/** Shows a Markdown text in an element; `update` replaces the text. */
+/** Shows Markdown in an element; `update` replaces the content. */
 export class MarkdownView {
   readonly element = el('div', { class: 'text markdown' })
   #source = ''

@@ -52,7 +52,7 @@ export interface MarkdownElement {
   readonly children: readonly MarkdownNode[]
 }
 
-/** Limits for one text. */
+/** Limits for the Markdown of one block. */
 export const limits = {
   /** Maximum number of characters that are parsed as Markdown. */
   characters: 100_000,
@@ -61,19 +61,19 @@ export const limits = {
    * own parts.
    */
   depth: 20,
-  /** Maximum number of elements and texts of a tree. */
+  /** Maximum number of elements and text nodes of a tree. */
   nodes: 10_000,
   /** Maximum work of the lexer in characters, as `BoundedLexer` estimates it. */
   work: 20_000_000,
 } as const
 /**
- * Cost model: a nested block costs an eighth of the whole text, because the lexer cuts and joins
+ * Cost model: a nested block costs an eighth of the whole input, because the lexer cuts and joins
  * the remaining lines for each.
  */
 const BLOCK_SHARE = 8
 /**
- * Cost model: each line of a text costs this fraction of the text, because the list rule examines
- * the lines one by one.
+ * Cost model: each line of the input costs this fraction of the input, because the list rule
+ * examines the lines one by one.
  */
 const TEXT_LINE_SHARE = 32
 /**
@@ -97,22 +97,22 @@ const plain = (text: string): MarkdownElement => element('p', [text], { class: '
 class LimitExceeded extends Error {}
 
 /**
- * Characters at which the inline rules of the lexer scan ahead, some of them to the end of their
- * text.
+ * Characters at which the inline rules of the lexer scan ahead, some of them to the end of the
+ * input.
  */
 const marks = /[*_~[\]!`<\\(&:@]/g
 
 /**
- * A lexer with bounded work. The inline rules take time proportional to the length of a text times
- * its marks, so a text with too many marks is treated as plain. The rules for quotes and lists take
- * time proportional to the nested blocks times the length.
+ * A lexer with bounded work. The time of the inline rules grows with the length of the input times
+ * its number of marks, so input with too many marks is treated as plain text. The time of the rules
+ * for quotes and lists grows with the number of nested blocks times the length.
  */
 class BoundedLexer extends Lexer {
   readonly #size: number
   #depth = 0
   #work = 0
 
-  /** @param source the text that will be parsed. */
+  /** @param source the Markdown that will be parsed. */
   constructor(source: string) {
     super({ gfm: true, breaks: true, tokenizer: new Tokenizer() })
     this.#size = source.length
@@ -156,11 +156,11 @@ function asText(source: string, tokens: Token[]): Token[] {
   return tokens
 }
 
-/** Parses a text to a tree, with one element for each top-level block. */
+/** Parses Markdown to a tree, with one element for each top-level block. */
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }
-/** Returns the text without its markup, for screen readers. */
+/** Returns the text of Markdown without its markup, for screen readers. */
 export const markdownText = (source: string): string =>
   markdownTree(source).map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()
 const inlineTags: ReadonlySet<string> = new Set(['a', 'code', 'del', 'em', 'strong'])
@@ -170,7 +170,7 @@ function wordsOf(node: MarkdownNode): string {
   return inlineTags.has(node.tag) ? text : ` ${text} `
 }
 /**
- * Parses a text like `markdownTree`.
+ * Like `markdownTree`.
  * @returns also the estimated work of the lexer, in characters, for tests of the limit.
  */
 export function parseMarkdown(source: string): {
@@ -188,7 +188,7 @@ export function parseMarkdown(source: string): {
   try {
     tokens = lexer.lex(head)
   } catch {
-    // The limit was exceeded or the lexer failed: the text is shown as plain text.
+    // The limit was exceeded or the lexer failed, so the source is shown as plain text.
     return { tree: [plain(source)], work: lexer.work }
   }
   const builder = new TreeBuilder()
@@ -214,7 +214,7 @@ class TreeBuilder {
 
   /**
    * Counts a node.
-   * @param own number of texts inside it that are not counted separately.
+   * @param own number of text nodes inside it that are not counted separately.
    */
   #made<N extends MarkdownNode>(node: N, own = 0): N {
     this.#nodes += 1 + own

@@ -15,7 +15,7 @@ import { Refused, type Account, type Service } from './service.ts'
 export interface Page {
   readonly account: Account
   readonly service: Service
-  /** Announces a text to screen readers. */
+  /** Announces a message to screen readers. */
   announce(text: string): void
   /** Sets the document title. */
   showTitle(title: string): void
@@ -124,7 +124,7 @@ export function sessionScreen(page: Page, id: string): Screen {
     }
   }
 
-  /** Texts of nudges that the transcript does not contain yet, by id. */
+  /** The content of nudges that the transcript does not contain yet, by id. */
   const nudges = new Map<string, string>()
   const announcements = announcer(() => conversation.agent)
   let drawing = false

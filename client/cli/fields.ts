@@ -1,6 +1,6 @@
 /**
- * The fields of an API row as command-line options, and the conversion of their texts to values.
- * Pure functions.
+ * The fields of an API row as command-line options, and the parsing of their arguments. Pure
+ * functions.
  */
 import { routeOf, type Row } from '../../protocol/contract.ts'
 
@@ -26,12 +26,12 @@ export interface Field {
   /** Allowed values. */
   readonly choices?: readonly string[]
   readonly required: boolean
-  /** The text `null` clears the value. */
+  /** The field accepts null; the argument `null` clears its value. */
   readonly nullable?: true
   /** Description and bounds. */
   readonly help: string
 }
-/** The reason why a command-line text is not a valid value of its field. */
+/** The reason why an argument is not a valid value of its field. */
 export interface UsageFault {
   readonly fault: string
 }
@@ -116,7 +116,7 @@ const placeholderOf = ({ form, name, choices }: Field): string =>
 /** Returns the content of a file, as text or in base64; `-` is standard input. */
 type ReadFile = (file: string, encoding?: 'base64') => string
 /**
- * Converts a text to the value of a field.
+ * Parses an argument as the value of a field.
  * @param read reads the file after an `@`, or the file of a file field.
  */
 export function readValue(
@@ -169,7 +169,7 @@ export function readValue(
   }
 }
 
-/** Parses a JSON text. */
+/** Parses a JSON string. */
 export function parsed(name: string, text: string): { readonly value: unknown } | UsageFault {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -181,8 +181,8 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
 }
 
 /**
- * Builds an input from a body and `field=value` texts. Later texts take precedence; an unknown
- * field is a fault that lists the known ones.
+ * Builds an input from a body and `field=value` arguments. Later arguments take precedence; an
+ * unknown field is an error whose message lists the known ones.
  */
 export function inputOf(
   fields: readonly Field[],

@@ -74,7 +74,7 @@ const fields: Readonly<Record<string, readonly Kind[]>> = {
   user_id: ['user', 'agent', 'principal'],
   webhook_id: ['webhook'],
 }
-/** In rows of the organization, names refer to the organization's own records. */
+/** In API rows of the organization, names refer to the organization's own records. */
 const ofOrganization: Readonly<Partial<Record<Kind, Kind>>> = {
   key: 'organizationKey',
   skill: 'organizationSkill',
@@ -125,7 +125,7 @@ export async function resolveNames(
 }
 
 /**
- * Resolves a text to the id of a record of the given types. Ids and `role:<name>` targets are
+ * Resolves a name to the id of a record of the given types. Ids and `role:<name>` targets are
  * returned unchanged.
  */
 async function resolve(

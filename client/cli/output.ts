@@ -31,7 +31,7 @@ export const isFormat = (text: string): text is Format =>
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
 const LAST = ['created_at', 'updated_at']
-/** Maximum characters of a cell in a `table`; longer texts are truncated. */
+/** Maximum characters of a cell in a `table`; longer values are truncated. */
 const CELL = 44
 const GAP = 2
 

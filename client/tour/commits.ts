@@ -35,8 +35,8 @@ interface LoopRun {
   readonly error_message?: string
 }
 /**
- * Milliseconds in which the runs of two commits and of one ten-second schedule must end, even while
- * a node is being replaced.
+ * Milliseconds in which the runs of two commits and of one firing of the ten-second schedule must
+ * end, even while a node is being replaced.
  */
 const WITHIN = 120_000
 /** Milliseconds between two queries for new runs. */

@@ -1,6 +1,6 @@
 /**
- * The files that the tour measures. In a git checkout these are the tracked and the unignored
- * files, in other folders all files outside of tool directories.
+ * The files that the tour measures: in a git checkout the tracked files and the untracked ones that
+ * are not ignored, in other folders all files outside of tool directories.
  */
 import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'
@@ -43,8 +43,8 @@ export async function listFiles(folder: string): Promise<Sized[]> {
 }
 
 /**
- * Returns tracked and unignored file names; empty outside of a checkout, or if git ignores the
- * folder.
+ * Returns tracked files, and untracked files that are not ignored; empty outside of a checkout, or
+ * if git ignores the folder.
  */
 async function fromGit(folder: string): Promise<string[]> {
   const run = promisify(execFile)

@@ -61,7 +61,7 @@ export class Lines {
     }
   }
   /**
-   * Prints a text, unless it is the last one printed for this key.
+   * Prints a line, unless it equals the last one printed for this key.
    * @param details printed the first time only.
    */
   #once(key: string, what: string, text: string, details?: string): void {

@@ -110,7 +110,7 @@ export class ReconnectingSocket {
       },
     })
   }
-  /** Sends a text; returns whether an open socket existed. */
+  /** Sends a text frame; returns whether an open socket existed. */
   send(text: string): boolean {
     if (!this.#call?.open) return false
     this.#call.socket?.send(text)

@@ -20,7 +20,7 @@ export interface Schedule {
   readonly timezone?: string
 }
 
-/** The shortest time between two fires, in milliseconds. */
+/** The shortest time between two firings, in milliseconds. */
 export const SHORTEST = 10_000
 const DESCRIPTORS = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 const ZONE = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/
@@ -75,7 +75,7 @@ function isZone(name: string): boolean {
 }
 
 /**
- * The first fire after a time, or undefined if there is none.
+ * The first firing after a time, or undefined if there is none.
  * @param anchor the time from which intervals are counted.
  */
 export function nextFire(schedule: Schedule, after: number, anchor: number): number | undefined {
@@ -86,14 +86,14 @@ export function nextFire(schedule: Schedule, after: number, anchor: number): num
 }
 
 /**
- * The last fire up to `now`, found by bisection, so that the cost hardly depends on the time since
- * `known`.
- * @param known a fire that is not later than `now`.
+ * The last firing up to `now`, found by bisection, so that the cost hardly depends on the time
+ * since `known`.
+ * @param known a firing that is not later than `now`.
  */
 export function latestFire(schedule: Schedule, known: number, now: number, anchor: number): number {
   const next = (after: number): number => nextFire(schedule, after, anchor) ?? Infinity
   if (next(known) > now) return known
-  // Invariant: there is a fire after `low` and up to `now`; there is none after `high`.
+  // Invariant: there is a firing after `low` and up to `now`; there is none after `high`.
   let low = known
   let high = now
   while (high - low > 1000) {

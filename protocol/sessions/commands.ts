@@ -40,8 +40,8 @@ export type SessionCommands = {
    */
   'turn.stop': { input: { turn_id: string }; reply: undefined }
   /**
-   * Sent by the executor of an exchange's lookup: starts the turn, and creates the session if there
-   * is none. Not total: a session that has just ended refuses the command.
+   * Sent by the executor when it has looked up what an exchange needs: starts the turn, and creates
+   * the session if there is none. Not total: a session that has just ended refuses the command.
    */
   'exchange.open': { input: ExchangeOpening; reply: { readonly session_id: string } }
   /** Sent by the newest session of a key to the key's first session. */

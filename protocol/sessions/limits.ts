@@ -55,9 +55,10 @@ export const limits = {
    */
   preview: 1_200_000,
   /**
-   * Files: characters of a name and of an idempotency key; bytes of a text, of any other file, and
-   * of an upload as a whole (base64 and the form around it); pages of a PDF; files of one session,
-   * and erased files that it remembers; milliseconds until an unfinished upload is abandoned.
+   * Files: characters of a name and of an idempotency key; bytes of a text file, of any other file,
+   * and of an upload as a whole (base64 and the form around it); pages of a PDF; files of one
+   * session, and erased files that it remembers; milliseconds until an unfinished upload is
+   * abandoned.
    */
   file: {
     name: 256,

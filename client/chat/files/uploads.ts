@@ -16,7 +16,7 @@ import { sizeText } from './describe.ts'
 export interface UploadTarget {
   attach(file: File, signal: AbortSignal): Promise<Attached>
   detach(artifact: string): Promise<unknown>
-  /** Announces a text to screen readers. */
+  /** Announces a message to screen readers. */
   announce(text: string): void
 }
 

@@ -26,7 +26,7 @@ const realWorld: LoginWorld = {
 
 /** Milliseconds added to the polling interval after each `slow_down` (RFC 8628, section 3.5). */
 const SLOWER = 5000
-/** Profile of a login that names none. */
+/** Profile that a login uses by default. */
 const DEFAULT_PROFILE = 'default'
 const LONGEST_LABEL = 100
 

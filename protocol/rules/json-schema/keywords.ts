@@ -154,7 +154,7 @@ const objects: Keywords = {
   },
 }
 
-/** Checks the items from an index on against one schema. */
+/** Checks all items from an index onward against one schema. */
 function eachItem({ value, evaluated, inner }: Check, given: unknown, from: number): boolean {
   if (!Array.isArray(value)) return true
   let fits = true

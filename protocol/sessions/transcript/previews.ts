@@ -54,8 +54,8 @@ export interface Previewed extends PreviewOf {
 export const rank = (a: PreviewOf, b: PreviewOf): number => a.base - b.base || a.born - b.born
 
 /**
- * The effect of a chunk on a content: it extends the last block if that is of the same kind, else
- * it opens a new block.
+ * The effect of a chunk on a message's content: it extends the last block if that is of the same
+ * type, else it opens a new block.
  */
 export interface Appended {
   readonly content: readonly Block[]

@@ -94,9 +94,9 @@ export const blockTypes = [
   'reminder',
 ] as const
 
-/** Returns the tool uses of a content, in order. */
+/** Returns the tool uses in a message's content, in order. */
 export const toolUses = (content: readonly Block[]): readonly ToolUseBlock[] =>
   content.filter((block) => block.type === 'tool_use')
-/** Returns the concatenated texts of a content. */
+/** Returns the concatenated text of a message's content. */
 export const textOf = (content: readonly Block[]): string =>
   content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')

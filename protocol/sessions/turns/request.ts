@@ -47,7 +47,7 @@ function spoken({ role, content, entry_type }: TranscriptMessage): ModelMessage 
 
 /**
  * Converts rows to messages: a summary first, then by number. Neighbouring rows of one role become
- * one message. The first message is always a user's, as models require.
+ * one message. The first message always has the role `user`, as models require.
  */
 export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
   const messages: ModelMessage[] = []
@@ -72,8 +72,9 @@ export function messagesOf(rows: readonly TranscriptMessage[]): ModelMessage[] {
     : messages
 }
 /**
- * Returns why a conversation is invalid, or undefined. The next message must answer every tool use,
- * and the last message must be a user's. Rows are joined as in `messagesOf`.
+ * Returns why a conversation is invalid, or undefined. The next message must contain the result of
+ * every tool use, and the last message must have the role `user`. Rows are joined as in
+ * `messagesOf`.
  */
 export function conversationFault(rows: readonly TranscriptMessage[]): string | undefined {
   let last: ModelMessage['role'] | undefined
@@ -137,8 +138,8 @@ const known: Readonly<Record<string, (block: JsonObject) => boolean>> = {
   document: ({ source }) => isObject(source),
 }
 /**
- * Stores a block of an unknown provider type unchanged, next to an empty text, so that it can be
- * sent to the provider again.
+ * Wraps a block of an unknown provider type in an empty block, so that it can be sent to the
+ * provider again unchanged.
  */
 const foreign = (original: JsonObject): Block =>
   Object.assign(
@@ -172,7 +173,7 @@ function usageFault(usage: unknown): string | undefined {
 
 /**
  * Reads the result of a generation: `{llm_response}` with an assistant message. Returns the reason
- * as text if the result is invalid.
+ * as a string if the result is invalid.
  */
 export function readAnswer(result: JsonObject | undefined): Answer | string {
   const message = result?.['llm_response']
