@@ -20,7 +20,7 @@ export type FieldFormat = `field=${string}`
 const FIELD = 'field='
 const isFieldFormat = (format: string): format is FieldFormat =>
   format.startsWith(FIELD) && format.length > FIELD.length
-/** Whether a text is the name of a format. */
+/** Whether a string is the name of a format. */
 export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)
 
@@ -82,7 +82,7 @@ function memberOf(record: unknown, path: string): string {
 }
 
 /**
- * Formats records as a table; plain members are columns, and lists of texts are joined.
+ * Formats records as a table; plain members are columns, and lists of strings are joined.
  * @param width available columns; table columns that do not fit are omitted.
  */
 function tableOf(items: readonly Record_[], width: number, zone?: string): string {

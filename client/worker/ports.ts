@@ -10,7 +10,7 @@ export interface Clock {
   after(ms: number, run: () => void): Cancel
   /** Returns a random number, evenly distributed in 0 ≤ x < 1. */
   random(): number
-  /** Returns a globally unique text. */
+  /** Returns a globally unique string. */
   unique(): string
 }
 

@@ -1,5 +1,5 @@
 /**
- * Checks of session requests that a JSON Schema cannot express. Each fault contains the exact path,
+ * Checks of session requests that a JSON Schema cannot express. Each error contains the exact path,
  * and never inline file data.
  */
 import type { JsonObject } from '../common.ts'
@@ -34,7 +34,7 @@ export const isDropped = (content: readonly JsonObject[]): boolean =>
 
 /** Blocks that a user's message may contain. */
 const personal: ReadonlySet<string> = new Set(['text', 'image', 'document', 'input_file'])
-/** Returns the faults of an input's content. */
+/** Returns the validation errors of an input's content. */
 export function checkContent(content: readonly JsonObject[], path: string): FieldError[] {
   if (isDropped(content)) return []
   const faults = content.flatMap((block, index) => {
@@ -173,7 +173,7 @@ export const ingest = (content: readonly JsonObject[]): Block[] =>
     } as Block
   })
 
-/** Returns the faults of metadata. */
+/** Returns the validation errors of metadata. */
 export function checkMetadata(metadata: JsonObject | undefined, path: string): FieldError[] {
   const size = metadata ? bytesOf(JSON.stringify(metadata)) : 0
   return size > limits.metadata
@@ -188,7 +188,7 @@ export function checkMetadata(metadata: JsonObject | undefined, path: string): F
     : []
 }
 
-/** Returns the faults of application context. */
+/** Returns the validation errors of application context. */
 export function checkContext(
   items: readonly { readonly name: string; readonly content: string }[],
   path: string,
@@ -246,7 +246,7 @@ export function checkContext(
     : faults
 }
 
-/** Returns the faults of an output schema. */
+/** Returns the validation errors of an output schema. */
 export function checkOutput(schema: JsonObject, path: string): FieldError[] {
   const size = bytesOf(JSON.stringify(schema))
   if (size > limits.output_schema)
@@ -271,8 +271,8 @@ export function checkOutput(schema: JsonObject, path: string): FieldError[] {
 }
 
 /**
- * Returns the faults of appended messages. Each tool use must have its result in the next message,
- * so that no history ends with an unanswered tool use.
+ * Returns the validation errors of appended messages. Each tool use must have its result in the
+ * next message, so that no history ends with an unanswered tool use.
  */
 export function checkAppended(
   messages: readonly {

@@ -23,13 +23,13 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Returns the faults of an output schema.
+ * Returns the validation errors of an output schema.
  * @param path position of the schema in the request.
  */
 export const outputSchemaFaults = (schema: unknown, path: string): FieldError[] =>
   schemaFaults(schema, path, { refused })
 
-/** Serialises a value as JSON with sorted members, so that equal values have equal texts. */
+/** Serialises a value as JSON with sorted members, so that equal values have equal strings. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'null'

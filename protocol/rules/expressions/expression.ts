@@ -29,8 +29,8 @@ export { ExpressionError } from './values.ts'
 export type Roots = Readonly<Record<string, unknown>>
 
 /**
- * Returns the expression of a text that may be wrapped in one interpolation, and its offset in the
- * text.
+ * Returns the expression of a string that may be wrapped in one interpolation, and its offset in
+ * the text.
  */
 function unwrap(text: string): { readonly expression: string; readonly offset: number } {
   const offset = text.startsWith('${{') ? 3 : /^\s*\$\{\{/.exec(text)?.[0].length
@@ -41,7 +41,7 @@ function unwrap(text: string): { readonly expression: string; readonly offset: n
 }
 
 /**
- * Compiles an expression and returns the steps that it reads, or a fault if it does not compile or
+ * Compiles an expression and returns the steps that it reads, or an error if it does not compile or
  * reads an unknown root.
  */
 export function analyse(

@@ -9,7 +9,7 @@ import { bounded, equal, fail, isObject, spend, textOf, typeName, type Budget } 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)
 
-/** `+` of two numbers, of two lists, or of a text and any value. */
+/** `+` of two numbers, of two lists, or of a string and any value. */
 export function add(a: unknown, b: unknown, budget: Budget): unknown {
   if (typeof a === 'number' && typeof b === 'number') return finite(a + b, '+')
   if (typeof a === 'string' || typeof b === 'string')
@@ -46,7 +46,8 @@ export const truth = (value: unknown): boolean =>
       : fail(`expected true or false, got ${typeName(value)}`)
 
 /**
- * `a in b`: element of a list, member name of an object, or part of a text. Null contains nothing.
+ * `a in b`: element of a list, member name of an object, or part of a string. Null contains
+ * nothing.
  */
 export function isIn(item: unknown, container: unknown, budget: Budget): boolean {
   if ((container ?? null) === null) return false
@@ -57,7 +58,7 @@ export function isIn(item: unknown, container: unknown, budget: Budget): boolean
     : fail(`cannot look inside ${typeName(container)}`)
 }
 
-/** `a contains b`: part of a text, or element of a list. */
+/** `a contains b`: part of a string, or element of a list. */
 function contains(whole: unknown, part: unknown, budget: Budget): boolean {
   if (Array.isArray(whole)) return isIn(part, whole, budget)
   return texts('contains', whole, part, budget, (a, b) => a.includes(b))
@@ -105,7 +106,7 @@ function cased(
 }
 
 /**
- * Returns the number of characters (code points) of a text, elements of a list or members of an
+ * Returns the number of characters (code points) of a string, elements of a list or members of an
  * object; 0 for null.
  */
 function length(value: unknown, budget: Budget): number {

@@ -36,7 +36,7 @@ export interface Program {
 }
 export interface ProgramFault {
   readonly message: string
-  /** Offset in the source, if the fault has a single position. */
+  /** Offset in the source, if the error has a single position. */
   readonly position?: number
 }
 
@@ -277,7 +277,7 @@ function parse(text: string): Program | ProgramFault {
 }
 
 const remembered = new Map<string, Program | ProgramFault>()
-/** Returns the program of a bare expression, or its fault. */
+/** Returns the program of a bare expression, or its error. */
 export function programOf(text: string): Program | ProgramFault {
   if (text.length > MAX_SOURCE)
     return { message: `the expression is longer than ${MAX_SOURCE} characters` }

@@ -1,5 +1,5 @@
 /**
- * Templates: JSON documents whose texts contain `${{ expression }}`. Member names are never
+ * Templates: JSON documents whose strings contain `${{ expression }}`. Member names are never
  * interpolated, and the output of an interpolation is never interpreted as a template again.
  */
 import type { FieldError } from '../../errors.ts'
@@ -9,11 +9,11 @@ import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
 import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
 
-/** A part of a text: literal text, or an expression with its offset. */
+/** A part of a string: literal text, or an expression with its offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
 const OPEN = '${{'
 
-/** Whether a text contains an interpolation. */
+/** Whether a string contains an interpolation. */
 export const hasTemplate = (text: string): boolean => text.includes(OPEN)
 
 /**
@@ -75,7 +75,7 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
 
 /**
  * Renders a document for an action. Each interpolation becomes text (null: empty; lists and
- * objects: compact JSON); leaves that are not texts keep their type.
+ * objects: compact JSON); leaves that are not strings keep their type.
  * @throws ExpressionError
  */
 export const renderText = (value: unknown, roots: Roots): unknown =>
@@ -127,7 +127,7 @@ export function checkExpression(
 /**
  * Checks every interpolation of a document when it is authored.
  * @param roots the root names that its expressions may read.
- * @param path of the document in the request; each fault contains the exact path of the leaf.
+ * @param path of the document in the request; each error contains the exact path of the leaf.
  */
 export function checkTemplate(
   value: unknown,

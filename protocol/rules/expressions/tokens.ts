@@ -1,7 +1,7 @@
 /**
  * Finds the boundaries of the tokens of an expression. The CEL parser defines the grammar. This
  * scanner exists because two things must be known before parsing: where an interpolation ends, and
- * which words are operators. Neither search may look inside a text literal.
+ * which words are operators. Neither search may look inside a string literal.
  *
  * Invariant: scanning never fails and always advances; text that is not a token has the kind
  * `other`, and the parser rejects it.
@@ -24,8 +24,8 @@ const match = (pattern: RegExp, source: string, at: number): string | undefined 
 }
 
 /**
- * Returns the end of the text literal whose opening quotes end at `from`, or undefined if it is not
- * closed.
+ * Returns the end of the string literal whose opening quotes end at `from`, or undefined if it is
+ * not closed.
  */
 function closing(source: string, quote: string, from: number): number | undefined {
   for (let at = from; at < source.length; at++) {
@@ -57,7 +57,7 @@ export function nextToken(source: string, from: number): Token | undefined {
 
 /**
  * Returns the offset of the `}}` that closes an interpolation whose expression begins at `from`, or
- * undefined if nothing closes it. Braces of object literals are counted; braces in text literals
+ * undefined if nothing closes it. Braces of object literals are counted; braces in string literals
  * are ignored.
  */
 export function closingBraces(source: string, from: number): number | undefined {

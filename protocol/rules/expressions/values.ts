@@ -28,7 +28,7 @@ export interface Budget {
 export const WORK = 3_000_000
 /** Maximum size of one result or one rendered document, as counted by `weigh`. */
 export const ROOM = 2_000_000
-/** Maximum length of a text that an operation may create, in UTF-16 units. */
+/** Maximum length of a string that an operation may create, in UTF-16 units. */
 const MAX_TEXT = 1_048_576
 /** Maximum nesting depth for equality and rendering. */
 export const MAX_DEPTH = 64
@@ -67,7 +67,7 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Returns a member of an object by name, or of a list by index (also a numeric text, as in dotted
+ * Returns a member of an object by name, or of a list by index (also a numeric string, as in dotted
  * paths); null if there is none.
  */
 export function member(value: unknown, key: unknown): unknown {
@@ -114,8 +114,8 @@ export function equal(a: unknown, b: unknown, budget: Budget, depth = 0): boolea
 }
 
 /**
- * Compares two numbers or two texts (by UTF-16 unit): -1, 0 or 1; undefined if one is null, because
- * every comparison with null is false.
+ * Compares two numbers or two strings (by UTF-16 unit): -1, 0 or 1; undefined if one is null,
+ * because every comparison with null is false.
  */
 export function order(a: unknown, b: unknown): -1 | 0 | 1 | undefined {
   if ((a ?? null) === null || (b ?? null) === null) return undefined
@@ -146,7 +146,7 @@ export function textOf(value: unknown, budget: Budget): string {
 }
 
 /**
- * Charges the size of a result: one unit for each value and each character of its texts. Shared
+ * Charges the size of a result: one unit for each value and each character of its strings. Shared
  * parts count each time they occur, as they do in the serialised result.
  * @returns the value.
  */
@@ -161,7 +161,7 @@ export function weigh(value: unknown, room: Budget, depth = 0): unknown {
   return value
 }
 
-/** Returns a text unchanged if it is within the size limit. */
+/** Returns a string unchanged if it is within the size limit. */
 export function bounded(text: string, budget: Budget): string {
   spend(budget, 1 + (text.length >> 6))
   return text.length > MAX_TEXT

@@ -1,4 +1,4 @@
-/** The JSON Schema keywords that bound numbers and the sizes of texts, lists and objects. */
+/** The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects. */
 import { isObject, spend, type Budget } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 
@@ -88,7 +88,7 @@ function decimal(value: number): { digits: bigint; exponent: number } {
 }
 
 /**
- * Serialises a value as JSON with sorted members, so that equal values have equal texts; all work
+ * Serialises a value as JSON with sorted members, so that equal values have equal strings; all work
  * is charged to the budget.
  */
 function canonical(value: unknown, budget: Budget, depth: number): string {

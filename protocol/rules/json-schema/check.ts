@@ -17,25 +17,25 @@ export interface Check {
   readonly budget: Budget
   readonly evaluated: Evaluated
   /**
-   * Reports a fault of the value, or of a member of it.
+   * Reports an error of the value, or of a member of it.
    * @returns false, so that a keyword can return the call.
    */
   fail(message: string, more?: Omit<FieldError, 'field' | 'message'>, key?: string | number): false
   /**
    * Checks the same value against another schema.
-   * @param quiet suppresses the faults.
+   * @param quiet suppresses the errors.
    */
   same(schema: unknown, quiet?: boolean): boolean
   /** Checks a member or an item of the value. */
   inner(schema: unknown, key: string | number, value: unknown, quiet?: boolean): boolean
   /**
-   * Counts the schemas that the value fits. If it fits none, the faults of the closest schema are
+   * Counts the schemas that the value fits. If it fits none, the errors of the closest schema are
    * reported, else `message`.
    */
   fitting(schemas: readonly unknown[], message: string): number
   /** Resolves a reference to its schema. */
   resolve(reference: string): unknown
-  /** Whether a pattern matches anywhere in a text. */
+  /** Whether a pattern matches anywhere in a string. */
   matches(pattern: string, text: string): boolean
 }
 

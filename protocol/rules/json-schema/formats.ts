@@ -7,7 +7,7 @@
 import { test } from '../regex/automaton.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
 
-/** Returns a test by pattern, for texts up to a maximum length. */
+/** Returns a test by pattern, for strings up to a maximum length. */
 function shape(source: string, longest: number): (text: string) => boolean {
   const pattern = compilePattern(source, ECMASCRIPT)
   return (text) => text.length <= longest && test(pattern, text, { left: Number.POSITIVE_INFINITY })

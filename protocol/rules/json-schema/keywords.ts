@@ -1,5 +1,5 @@
 /**
- * The keywords of JSON Schema: one function each. A keyword function reports faults and returns
+ * The keywords of JSON Schema: one function each. A keyword function reports errors and returns
  * whether the value fits. A keyword that does not apply to the type of the value, or is malformed,
  * is satisfied. Work that depends on the size of the schema or of the value is charged to the
  * budget where it occurs.

@@ -112,7 +112,7 @@ const sameValue: ReadonlySet<string> = new Set([
 const isNames = (given: unknown): boolean =>
   Array.isArray(given) && given.every((name) => typeof name === 'string')
 const isCount = (given: unknown): boolean => Number.isInteger(given) && Number(given) >= 0
-/** For keywords without subschemas: a test, and the message of a fault. */
+/** For keywords without subschemas: a test, and the message of an error. */
 const plain: Partial<Record<Shape, readonly [test: (given: unknown) => boolean, message: string]>> =
   {
     names: [isNames, 'must be a list of names'],
@@ -239,7 +239,7 @@ class Reading {
 }
 
 /**
- * Returns the faults of a schema, at most 20.
+ * Returns the validation errors of a schema, at most 20.
  * @param path of the schema in the request, such as `input_schema`.
  */
 export function schemaFaults(schema: unknown, path: string, rules: SchemaRules = {}): FieldError[] {

@@ -31,7 +31,7 @@ import { resolveReference } from './reference.ts'
 const MAX_STEPS = 2_000_000
 /** Maximum depth of one check, over nested schemas, references and values together. */
 const MAX_DEPTH = 400
-/** Maximum number of faults that one check reports. */
+/** Maximum number of errors that one check reports. */
 const MAX_FAULTS = 20
 
 /**
@@ -42,12 +42,12 @@ export interface SchemaFault {
   readonly place: string
   readonly message: string
 }
-/** The outcome of a check: the faults of the value (none: it fits), or the fault of the schema. */
+/** The outcome of a check: the errors of the value (none: it fits), or the error of the schema. */
 export type Checked =
   | { readonly faults: readonly FieldError[] }
   | { readonly unusable: SchemaFault }
 
-/** A position in the value, linked to its parent; the path text is only built for faults. */
+/** A position in the value, linked to its parent; the path text is only built for errors. */
 interface Place {
   readonly above: Place | undefined
   readonly key: string | number
@@ -217,8 +217,8 @@ class Checking {
 const TOO_DEEP = `needs more than ${MAX_DEPTH} nested checks`
 
 /**
- * Whether a schema explains a mismatch better than the best one so far: it has a fault inside the
- * value, and fewer faults.
+ * Whether a schema explains a mismatch better than the best one so far: it has an error inside the
+ * value, and fewer errors.
  */
 function isCloser(
   found: readonly FieldError[],
@@ -230,7 +230,7 @@ function isCloser(
 }
 /**
  * Checks a value against a schema.
- * @param path of the value in the request, such as `input`; the fields of faults begin with it.
+ * @param path of the value in the request, such as `input`; the fields of errors begin with it.
  * @param steps maximum number of steps of the check.
  */
 export function checkValue(
@@ -275,8 +275,8 @@ function placeOf(document: unknown, wanted: object): string | undefined {
 }
 
 /**
- * Returns the faults of a value, for callers that handle all faults alike: a schema that cannot be
- * applied counts as one fault of the value.
+ * Returns the validation errors of a value, for callers that handle all errors alike: a schema that
+ * cannot be applied counts as one error of the value.
  * @param name of the schema in messages, such as `the input_schema of crm.sync`.
  */
 export function valueFaults(

@@ -1,6 +1,6 @@
 /**
- * Runs the program of a pattern over a text in one pass over all states at once, and charges every
- * visited state to the budget.
+ * Runs the program of a pattern over a string in one pass over all states at once, and charges
+ * every visited state to the budget.
  */
 import { WORD, type Instruction, type Pattern } from './pattern.ts'
 import { spend, type Budget } from '../expressions/values.ts'

@@ -15,7 +15,7 @@ import { fail } from '../expressions/values.ts'
 /** Ranges of code points, as pairs from-to. */
 type Ranges = readonly number[]
 /**
- * A Unicode property. `test` is a built-in pattern around a validated name and expects a text of
+ * A Unicode property. `test` is a built-in pattern around a validated name and expects a string of
  * one code point.
  */
 interface Property {

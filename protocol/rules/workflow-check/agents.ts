@@ -20,7 +20,7 @@ type Assertion = Extract<Step, { kind: 'check' }>['config']['checks'][number]
 const SESSION_ROOTS = ['agent', 'loop', 'source', 'step'] as const
 
 /**
- * Returns the faults of a session policy.
+ * Returns the validation errors of a session policy.
  * @param scope the root names and steps that its templates may read.
  */
 export const checkSessionPolicy = (
@@ -34,7 +34,7 @@ export const checkSessionPolicy = (
   ...compactionFaults(compaction_policy, below(path, 'compaction_policy')),
 ]
 
-/** Returns the faults of an agent step's config. */
+/** Returns the validation errors of an agent step's config. */
 export const checkAgentConfig = (
   { instructions, output_schema, session, model_route }: AgentConfig,
   path: string,
@@ -49,7 +49,7 @@ export const checkAgentConfig = (
   ...routeFaults(model_route, undefined, below(path, 'model_route')),
 ]
 
-/** Returns the faults of an assertion that an agent judges. */
+/** Returns the validation errors of an assertion that an agent judges. */
 export const checkJudge = (
   { prompt }: Assertion,
   path: string,
@@ -82,7 +82,7 @@ export const agentsNamed = (steps: readonly Step[], path: string): NamedAgent[] 
         )
       : []
   })
-/** Returns a fault for each step without an agent, for workflows that have no default agent. */
+/** Returns an error for each step without an agent, for workflows that have no default agent. */
 export const checkAgentless = (steps: readonly Step[], path: string): FieldError[] =>
   agentsNamed(steps, path)
     .filter(({ name }) => name === undefined)

@@ -54,8 +54,8 @@ function placesOf(document: unknown, path: string): FieldError[] {
 }
 
 /**
- * Returns the faults of a document that is too large to be checked further. The fast count comes
- * first, because paths are only needed for documents beyond the limits.
+ * Returns the validation errors of a document that exceeds the limits. A fast count comes first,
+ * because paths are only needed for errors.
  */
 export function checkSize(document: unknown, path: string): FieldError[] {
   const faults = valuesIn(document, 0, 0) > MAX_VALUES ? placesOf(document, path) : []

@@ -1,6 +1,6 @@
 /**
  * Checks of a workflow that a JSON Schema cannot express: ids are unique, expressions compile
- * against their scope, steps read only earlier steps, durations and times are in range. Every fault
+ * against their scope, steps read only earlier steps, durations and times are in range. Every error
  * contains the exact path.
  */
 import type { FieldError } from '../../errors.ts'
@@ -128,7 +128,7 @@ function checkLimits(limits: NonNullable<Spec['limits']>, path: string): FieldEr
  * @param path of the spec in the request, such as `spec`.
  * @param input name of the field with the declared inputs in the request.
  * @param agent default agent of steps that name none.
- * @returns all faults, at most 50; none means that the spec can run.
+ * @returns all errors, at most 50; none means that the spec can run.
  */
 export function checkSpec(spec: Spec, path: string, input = 'input', agent?: string): FieldError[] {
   const size = checkSize(spec, path)

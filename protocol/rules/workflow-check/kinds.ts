@@ -1,5 +1,5 @@
 /**
- * Checks of each kind of step that a JSON Schema cannot express: one function per kind, every fault
+ * Checks of each kind of step that a JSON Schema cannot express: one function per kind, every error
  * with its exact path.
  */
 import type { FieldError } from '../../errors.ts'
