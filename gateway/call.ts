@@ -1,4 +1,4 @@
-/** A request on its way: what admission found out about it, for the verbs that answer it. */
+/** A request under way: the facts that admission establishes, for the code that answers it. */
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Project } from '../protocol/projects/rows.ts'
@@ -22,61 +22,66 @@ import { readUpload, type Uploaded } from './files/form.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { readBody, readQuery } from './http/validate.ts'
 
-/** What all requests of a gateway share. */
+/** State shared by all requests of a gateway. */
 export interface Edge {
   readonly world: World
-  /** Whether the gateway's own lease is fresh; waits while it is stale. */
+  /** Whether the gateway's own lease is fresh; waits a while when it is stale. */
   readonly becomesFresh: LeaseGate
   readonly directory: Directory
   readonly authentication: Authentication
-  /** Absent when nothing is limited. */
+  /** Absent when requests are not limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
-  /** Where bytes of files are while they pass. */
+  /** Bounds the bytes of files in memory while they are transferred. */
   readonly room: ByteSemaphore
   readonly sight: SessionVisibility
 }
 
 export interface Call {
-  /** The row's name in the table, and its path slots decoded, with the project's id under `project`. */
+  /**
+   * The row's name in the API table, and its decoded path slots, with the project's id under
+   * `project`.
+   */
   readonly name: string
   readonly row: Row
   readonly slots: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: Readonly<Record<string, unknown>>
-  /** The file of an upload, which is not part of the body here. */
+  /** The file of an upload, which is not part of `body`. */
   readonly file?: Uploaded
   readonly caller: Caller
-  /** The project the path names or the run of the path belongs to; absent on rows of the organization. */
+  /**
+   * The project that the path names or that owns the run of the path; absent on organization rows.
+   */
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
-  /** An idempotency key that came another way than as a header. */
+  /** An idempotency key that was not sent as a header. */
   readonly key?: string | undefined
 }
 
 /** Id of the project, or of the organization for its own rows. */
 export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
-/** The name under which actors and views know what this row asks for. */
+/** The operation name that actors and views use for this row. */
 export const operationOf = ({ name, row }: Call): string => row.shape.as ?? name
 
-/** The answer of a row, with the additions that the call asks for and without the others. */
+/** The answer of a row, reduced to the additions that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
     : answer
-/** The query without what only says which additions are answered: it is no part of what is asked for. */
+/** The query without `include`, which only selects additions of the answer. */
 export function queryOf({ row, query }: Call): Call['query'] {
   if (!row.shape.additions || query['include'] === undefined) return query
   const { include: _, ...rest } = query
   return rest
 }
 
-/** All rows by name. */
+/** All API rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
-/** A row with what is looked up in it for every request. */
+/** A row with the facts that every request needs, computed once. */
 export interface Routed {
   readonly name: string
   readonly row: Row
@@ -84,7 +89,7 @@ export interface Routed {
   readonly slots: readonly string[]
 }
 
-/** The decoded slots of a path, or undefined when an encoding is broken. */
+/** The decoded slots of a path, or undefined when a slot is not valid percent-encoding. */
 function decodeSlots(
   names: readonly string[],
   raw: readonly string[],
@@ -101,7 +106,10 @@ function decodeSlots(
   }
 }
 
-/** The project of a call: named by the path, or the one its run belongs to. A run of a project closed to the caller is not found. */
+/**
+ * The project of a call: the one that the path names, or the one that owns the run of the path. A
+ * run in a project that is closed to the caller is not found.
+ */
 function placeOf(
   edge: Edge,
   { name, row }: Routed,
@@ -118,7 +126,9 @@ function placeOf(
       : enter(caller, known, slots['project'], ofRun)
   })
 }
-/** The project that a credential is pinned to. Credentials of the organization belong to no person. */
+/**
+ * The project to which a credential is pinned. Credentials of the organization belong to no person.
+ */
 const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Project | Refusal> =>
   andThen(directory.organization(), (known) => {
     if (isRefusal(known)) return known
@@ -143,13 +153,14 @@ async function locate(
   return isRefusal(project) ? refuse('not_found') : project
 }
 
-/** Whose requests count together: those of a person, over all their tokens, or those of a key. */
+/** The id under which requests are counted: the person, over all of their tokens, or the key. */
 const limitedBy = ({ principal, credential }: Caller): string =>
   credential.type === 'cli_token' ? principal.id : credential.id
 
 /**
- * Admit a request to its row: who calls, how often, where, whether they may, and whether what they sent makes sense, in this
- * order. What is known about limits is added to the answer, whatever it will be.
+ * Admits a request to its row: authenticates the caller, applies rate limits, finds the project,
+ * authorizes the caller and validates the input, in this order. Rate-limit headers are added to the
+ * answer even if it is a refusal.
  */
 export function admit(
   edge: Edge,
@@ -194,7 +205,7 @@ function enterRow(
   )
 }
 
-/** The last part of admission: what the caller may do, and what was sent. */
+/** The last part of admission: authorization, and validation of the query and body. */
 function accept(
   edge: Edge,
   { name, row }: Routed,
@@ -235,10 +246,13 @@ function accept(
     : seen(edge, call)
 }
 
-/** The call, if its caller is still admitted: a file takes as long as its client likes. */
+/**
+ * The call, if its caller is still admitted after an upload, which takes as long as the client
+ * likes.
+ */
 const reload = (edge: Edge, call: Call): Promise<Call | Refusal> =>
   admitted(edge, call).then((refused) => refused ?? call)
-/** The call, unless it is about a session that its caller does not see. */
+/** The call, unless it refers to a session that its caller may not see. */
 function seen(edge: Edge, call: Call): MaybePromise<Call | Refusal> {
   const of = call.project && sessionReferenceOf(call.slots, call.row.shape.as ?? call.name)
   return of && call.project
@@ -246,5 +260,5 @@ function seen(edge: Edge, call: Call): MaybePromise<Call | Refusal> {
     : call
 }
 
-/** Largest body of a row that names no limit, in bytes. */
+/** Largest body in bytes of a row that sets no limit. */
 export const BODY_LIMIT = 1_048_576

@@ -1,4 +1,7 @@
-/** Rows that change something: the request as a command to the actor that decides it, and its outcome as an answer. */
+/**
+ * API rows that change state: a request becomes a command to the actor that decides it, and the
+ * outcome becomes the answer.
+ */
 import type { Command, Origin } from '../protocol/entry.ts'
 import type { Row } from '../protocol/contract.ts'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -14,7 +17,7 @@ import { prepare, type Prepared } from './prepare.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
-/** Commands of one bulk request that are under way at a time. */
+/** Maximum number of concurrent commands of one bulk request. */
 const AT_ONCE = 16
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -28,8 +31,10 @@ export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusa
 }
 
 /**
- * Perform the command of a call and make something of the actor's reply, which is undefined when `prepare` answered without it.
- * @param more goes to the actor too, but is no part of the request: a repeat under one key may differ in it.
+ * Performs the command of a call and passes the actor's reply to `finish`. The reply is undefined
+ * when `prepare` supplied the answer.
+ * @param more also goes to the actor, but is not part of the request: a repeat under the same key
+ * may differ in it.
  */
 export function perform<T>(
   edge: Edge,
@@ -77,9 +82,15 @@ export function perform<T>(
   })
 }
 
-/** Refusals that say that a change like this one was made before: by a try, perhaps, whose gateway died before it told the others. */
+/**
+ * Refusals that may mean that an earlier attempt made this change and its gateway died before it
+ * notified the other gateways.
+ */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
-/** A change of configuration counts everywhere before it is answered; also when nobody knows whether it was made. */
+/**
+ * A configuration change takes effect on every gateway before it is answered, even if its outcome
+ * is unknown.
+ */
 async function publish(
   edge: Edge,
   call: Call,
@@ -101,7 +112,10 @@ async function publish(
   return isRefusal(outcome) ? outcome : (left ?? outcome)
 }
 
-/** The answer of a command that was decided. What is looked up or waited for afterwards is only for callers that are still admitted. */
+/**
+ * The answer of a decided command. If a further read or wait is needed, the caller must still be
+ * admitted after it.
+ */
 function replied(
   edge: Edge,
   call: Call,
@@ -122,7 +136,7 @@ function answerOf(
   reply: unknown,
   extra: Readonly<Record<string, unknown>> | undefined,
 ): Answer {
-  // Elsewhere the member is one of the answer itself.
+  // On other rows, `status_code` is an ordinary member of the answer.
   const named =
     row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
@@ -133,7 +147,10 @@ function answerOf(
   return { status, body }
 }
 
-/** The actor that decides, from the row. A slot that cannot be an id names nothing that exists. */
+/**
+ * The address of the actor that decides, as the row defines it. A path slot that cannot be an id is
+ * refused as `not_found`.
+ */
 function addressOf(
   edge: Edge,
   call: Call,
@@ -167,7 +184,10 @@ function addressOf(
     : refuse('not_found')
 }
 
-/** Perform one command per id of the body, several at a time, and tell every outcome in the order of the ids. One that is listed twice counts once. */
+/**
+ * Performs one command per distinct id of the body, several concurrently, and reports the outcomes
+ * in the order of the ids.
+ */
 async function runEach(
   edge: Edge,
   call: Call,

@@ -1,15 +1,18 @@
 /**
- * The configuration this gateway knows: the organization's and the projects' directories and the specs of workflows, read
- * from their owners on demand.
+ * The configuration that this gateway caches: the directories of the organization and its projects,
+ * and the specs of workflows. It is read from the owning actors on demand.
  *
  * Invariants:
- * D1. A change of configuration is answered only after every gateway has forgotten it, so what is kept here is never older
- *     than the last answered change. A load that a `forget` overtakes is thrown away, and its waiters load again.
- * D2. Every load gives an object of its own: what was derived from one is good for as long as it is the one that is known.
- * D3. While this gateway's own lease is not fresh it may be left out of those messages: then nothing is kept, and every
- *     question is answered `service_unavailable`.
- * D3. A gateway that dies between a change and its answer tells nobody. When one has ended, everything is forgotten: such a
- *     change counts as soon as the others know of the death.
+ * D1. A configuration change is answered only after every gateway has dropped its cached copy, so
+ *     the cache is never older than the last answered change. A load that a `forget` overtakes is
+ *     discarded, and its waiters load again.
+ * D2. Every load yields a new object: a value derived from it is valid for as long as that object
+ *     is the cached one.
+ * D3. While this gateway's own lease is not fresh, it may miss `forget` messages. It then caches
+ *     nothing and answers every request with `service_unavailable`.
+ * D4. A gateway that dies between a change and its answer notifies no other gateway. Therefore the
+ *     whole cache is dropped when any gateway has ended: such a change takes effect once the others
+ *     detect the death.
  */
 import type {
   Definition,
@@ -22,34 +25,43 @@ import type { World } from './ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 export interface Directory {
-  /** At once when it is in memory, as of the project. */
+  /** Synchronous when the directory is cached, like `project`. */
   organization(): MaybePromise<OrganizationDirectory | Refusal>
   /** `project` must be the id of a project of the organization. */
   project(project: string): MaybePromise<ProjectDirectory | Refusal>
-  /** Read from the owner now, for fields that change without a `forget`: when a key was last used. */
+  /**
+   * Reads the directory from its owner now, for fields that change without a `forget`, such as the
+   * time when a key was last used.
+   */
   refreshOrganization(): MaybePromise<OrganizationDirectory | Refusal>
   refreshProject(project: string): MaybePromise<ProjectDirectory | Refusal>
   /** The latest version of a workflow; undefined when the project has no such workflow. */
   definition(project: string, id: string): Promise<Definition | undefined | Refusal>
-  /** Forget a project, or the organization by its id. Call it before answering the message of type `forget`. */
+  /**
+   * Drops the cached project, or the organization, by its id. Call it before answering a message of
+   * type `forget`.
+   */
   forget(id: string): void
-  /** Called after each `forget` with what was forgotten; undefined: anything may have changed. Gives a function that stops it. */
+  /**
+   * Calls `listener` after each `forget` with the dropped id; undefined: anything may have changed.
+   * Returns a function that removes the listener.
+   */
   onChange(listener: (id: string | undefined) => void): () => void
   close(): void
 }
 
 interface Load {
   readonly answer: Promise<unknown>
-  /** What it gave, once it has been found good. */
+  /** The loaded directory, once it has been checked. */
   known?: object
 }
-/** Specs kept at most. */
+/** Maximum number of cached workflow specs. */
 const DEFINITIONS = 200
-/** Loads of one question that a `forget` may overtake before the caller is asked to come back. */
+/** Loads per read that a `forget` may overtake before the caller gets `service_unavailable`. */
 const ATTEMPTS = 10
-/** Milliseconds between looks at the own lease, and at who has ended. */
+/** Milliseconds between checks of the own lease and of ended gateways. */
 const WATCH = 250
-/** What an owner of an older release does not tell. */
+/** Members that an owner of an older release does not send. */
 const lacking = { organization: { skills: {} }, project: { agents: {} } } as const
 const unavailable = (): Refusal => refuse('service_unavailable')
 
@@ -112,7 +124,8 @@ export function openDirectory(world: World): Directory {
       try {
         const answer = await load.answer
         if (isRefusal(answer)) return unavailable()
-        // An organization that has not begun knows no keys; that says nothing about a credential.
+        // An organization that is not yet initialized knows no keys; this must not invalidate a
+        // credential.
         if ((answer as { id?: string } | undefined)?.id !== id) {
           if (loads.get(id) === load) loads.delete(id)
           return unavailable()

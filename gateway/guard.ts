@@ -1,6 +1,6 @@
 /**
- * Callers are judged again while their streams are open, and before an answer that was waited for is sent: a caller that would
- * not be admitted any more gets no record.
+ * Checks admission again while a stream is open, and before an answer that had to be waited for: a
+ * caller that would no longer be admitted receives no data.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './auth/authorize.ts'
@@ -9,10 +9,13 @@ import { ownAgent, isSelfAccess } from './sessions/self-access.ts'
 import { sessionReferenceOf } from './sessions/visibility.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
-/** The longest that a timer takes, in milliseconds. */
+/** The largest delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647
 
-/** Why the caller of a request that was admitted would not be any more: signed in, let into the project, allowed to. */
+/**
+ * Why an admitted request would be refused now: authentication, access to the project or session,
+ * or permission. Undefined when it would still be admitted.
+ */
 export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
   const { world, directory, authentication, sight } = edge
   const { project, row, slots } = call
@@ -38,15 +41,19 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
 }
 
 /**
- * What is answered after a wait: the reply, or the refusal of a caller that lost its key or its right meanwhile. Judging costs
- * nothing while no configuration has changed, because the caller is then the same object.
+ * The reply after a wait, or the refusal of a caller that lost its key or its permission meanwhile.
+ * The check costs nothing while no configuration has changed, because the caller is then the same
+ * object.
  */
 export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
   andThen(edge.authentication.again(call.caller), (now) =>
     now === call.caller ? reply : admitted(edge, call).then((refused) => refused ?? reply),
   )
 
-/** Ends a stream when its caller would not be admitted any more: at once, after every change of configuration, when its key expires, and with `look`. */
+/**
+ * Ends a stream once its caller would no longer be admitted. Checks at once, after every
+ * configuration change, when the key expires, and on each call of `look`.
+ */
 export function guardOf(
   edge: Edge,
   call: Call,
@@ -73,7 +80,7 @@ export function guardOf(
     forget()
     cancel()
   }
-  // What changed while the stream was being opened was heard by nobody.
+  // Detects a change made before the listener was registered.
   void look()
   return { look, stop }
 }

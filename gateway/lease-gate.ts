@@ -1,18 +1,19 @@
 /**
- * Requests that come while the gateway's own lease is stale wait together: a machine that is busy for a moment makes them slow,
- * not wrong. Not for long: another gateway may be in touch, and whoever is turned away asks there.
+ * Holds requests back while the gateway's own lease is stale, so that a briefly overloaded machine
+ * answers slowly instead of with errors. The wait is short, because another gateway may be
+ * connected and a refused client can retry there.
  */
 import type { World } from './ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
-/** Milliseconds that a request waits at most, and between looks. */
+/** The longest wait of a request, and the interval between checks of the lease, in milliseconds. */
 const WAIT = 3000
 const LOOK = 50
 
-/** True as soon as the gateway may judge by what it knows, mostly at once; false when that takes too long. */
+/** True once the lease is fresh, usually synchronously; false when the wait times out. */
 export type LeaseGate = () => MaybePromise<boolean>
 
-/** One look for all who wait, however many. */
+/** A single timer checks the lease for all waiting requests. */
 export function openLeaseGate(world: World): LeaseGate {
   let waiting: { looks: number; readonly done: (fresh: boolean) => void }[] = []
   const look = (): void => {

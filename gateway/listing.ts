@@ -1,4 +1,4 @@
-/** Answering lists and records from directories: what a query is given, and its pages. */
+/** Lists and records that are answered from the cached directories, and their pages. */
 import type { Api, RowName } from '../protocol/api.ts'
 import type { Input, Reply } from '../protocol/contract.ts'
 import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
@@ -19,17 +19,17 @@ export interface LocalContext {
   /** Path slots and query in one object. */
   readonly input: Readonly<Record<string, unknown>>
 }
-/** An answer from directories. */
+/** A query that is answered from the cached directories. */
 export type LocalQuery = (context: LocalContext) => MaybePromise<unknown | Refusal>
 
-/** A typed query. */
+/** Wraps a query that has the input and reply types of its row. */
 export const answer =
   <N extends RowName>(
     run: (context: LocalContext, input: Input<Api[N]>) => MaybePromise<Reply<Api[N]> | Refusal>,
   ): LocalQuery =>
   (context) =>
     run(context, context.input as Input<Api[N]>)
-/** Answer from what is known of the organization, or of the project of the path. */
+/** Answers from the directory of the organization, or of the project in the path. */
 export const organizationOf = <T>(
   { directory }: LocalContext,
   use: (known: OrganizationDirectory) => T,
@@ -52,10 +52,14 @@ interface Page<T> {
   has_more: boolean
   next_cursor?: string
 }
-/** Items of a page, unless the caller says how many. */
+/** Default number of items on a page. */
 export const DEFAULT_LIMIT = 20
 
-/** Of items in the list's order, the page after the cursor. `positionOf` is an item's sort key, `follows` tells whether an item lies behind a position. */
+/**
+ * The page after the cursor, of items that are already in the list's order.
+ * @param positionOf returns an item's sort key.
+ * @param follows whether an item comes after a position.
+ */
 export function pageOf<T, P>(
   { world, project, input }: LocalContext,
   route: RowName,
@@ -77,13 +81,13 @@ export function pageOf<T, P>(
     ...(more && { next_cursor: sealCursor(world, binding, positionOf(last)) }),
   }
 }
-/** Whether a record lies behind a position in a list of the newest first. */
+/** Whether a record comes after a position in a list that is ordered newest first. */
 export const before = (a: Dated, [created_at, id]: readonly [string, string]): boolean =>
   a.created_at < created_at || (a.created_at === created_at && a.id < id)
-/** Records by creation, the newest first. */
+/** Records ordered by creation, newest first. */
 export const newestFirst = <T extends Dated>(records: readonly T[]): T[] =>
   [...records].sort((a, b) => (before(a, [b.created_at, b.id]) ? 1 : -1))
-/** A page of records, the newest first. */
+/** A page of records, newest first. */
 export const newestPage = <T extends Dated>(
   context: LocalContext,
   route: RowName,

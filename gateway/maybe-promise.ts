@@ -1,9 +1,12 @@
-/** Answers that are mostly known at once. A promise costs more than most of what the edge does for a request. */
+/**
+ * Values that are usually available synchronously. A promise costs more than most of the gateway's
+ * work for a request.
+ */
 
-/** A value, or a promise of it when somebody has to be asked first. */
+/** A value, or a promise of it when another component has to be asked first. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Go on with a value: in this turn when it is known. */
+/** Continues with a value: synchronously when it is not a promise. */
 export const andThen = <T, U>(
   value: MaybePromise<T>,
   then: (value: T) => MaybePromise<U>,

@@ -1,4 +1,4 @@
-/** What the edge needs of the world. `nodes/` implements it, tests fake it. */
+/** The I/O that the HTTP edge of a gateway needs. `nodes/` implements it, tests provide a fake. */
 import type { Models } from '../protocol/agents/models.ts'
 import type { Address, Command, FollowedKind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
@@ -12,12 +12,12 @@ import type { MaybePromise } from './maybe-promise.ts'
 export type Outcome = { readonly reply: unknown } | Refusal
 
 export interface World {
-  /** Id of this gateway: its mailbox. */
+  /** Id of this gateway, which also addresses its mailbox. */
   readonly node: string
   readonly settings: GatewaySettings
   /** Unix milliseconds. */
   now(): number
-  /** Run something later; the returned function cancels it. */
+  /** Runs a function later; the returned function cancels it. */
   later(ms: number, run: () => void): () => void
   /** Random bytes, as hex or as id material. */
   random(bytes: number): Uint8Array
@@ -25,30 +25,44 @@ export interface World {
   hash(text: string): string
   /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
   seal(text: string): Uint8Array
-  /** What is wrong with sending something to an address, as the end of a sentence; undefined: nothing that is known now. Absent: nobody can say. */
+  /**
+   * Why a URL cannot be a destination, as the end of a sentence; undefined when no reason is known
+   * now. Absent when destinations cannot be checked.
+   */
   unreachable?(url: string): Promise<string | undefined>
-  /** Files. Absent: none can be kept. */
+  /** Files. Absent when files cannot be stored. */
   readonly files?: Files
-  /** Bytes under the installation's key, for what must be kept but not read (AES-256-GCM); `context` must be given again to open them. */
+  /**
+   * Encrypts bytes under the installation's key (AES-256-GCM), for values that must be stored
+   * unreadable. Decryption needs the same `context`.
+   */
   lock(bytes: Uint8Array, context: string): string
-  /** What was locked, or undefined when it was not locked here, for this context. */
+  /**
+   * The decrypted bytes, or undefined when the text was not encrypted by this installation for this
+   * context.
+   */
   unlock(text: string, context: string): Uint8Array | undefined
-  /** A new id; with `from`, the same text gives the same id (idempotency keys, worker instances). `slot`: where it lives, by chance otherwise. */
+  /**
+   * A new id. The same `from` gives the same id (idempotency keys, worker instances). `slot` is the
+   * hash slot of the id, random by default.
+   */
   id(prefix: Prefix, from?: string, slot?: number): string
   /** Id of the organization, once known. */
   organization(): string
 
   /**
-   * Have a command decided. Retried under the same command id (no owner, not the owner, unknown outcome) until
-   * `settings.deadline` has passed; then refused with `service_unavailable`.
+   * Sends a command to the actor that decides it. Retried under the same command id (no owner, not
+   * the owner, unknown outcome) until `settings.deadline` has passed; then refused with
+   * `service_unavailable`.
    */
   command(command: Command): Promise<Outcome>
-  /** A read of an actor's committed state at its owner, with the same retries. */
+  /** Reads an actor's committed state from its owner, with the same retries. */
   ask(to: Address, name: string, input?: unknown): Promise<unknown>
   /**
-   * Ask the view of the project's partition. `fresh`: wait until it has applied all that was committed before the
-   * question (default), or at least this cursor; with `within`, for so many milliseconds: then it gives what it has, and says
-   * that it is `late`. `everywhere`: one answer of each partition.
+   * Queries the view of the project's partition. `fresh` is the cursor that the view must have
+   * applied before it answers; by default, everything committed before the query. `within` bounds
+   * that wait in milliseconds; after it the view answers from what it has and marks the answer as
+   * `late`. `everywhere` returns one answer per partition.
    */
   view(
     project: string,
@@ -58,22 +72,36 @@ export interface World {
     within?: number,
   ): Promise<unknown>
   everywhere(name: string, input: unknown): Promise<unknown[]>
-  /** Committed entries of one actor as they happen. Best effort: gaps are the follower's to detect. */
+  /**
+   * Calls `on` with the committed entries of one actor as they happen. Best effort: the follower
+   * must detect gaps.
+   */
   live(project: string, kind: FollowedKind, id: string, on: (placed: Placed) => void): () => void
-  /** Cursors up to which something is committed that the feed of the project may tell of. Best effort. */
+  /**
+   * Calls `on` with a cursor when something up to it is committed that the project's feed may
+   * report. Best effort.
+   */
   moved(project: string, on: (cursor: number) => void): () => void
-  /** Send pieces of what models say to whoever follows their session, or their run. Best effort, not stored. */
+  /** Sends chunks of model output to the followers of a session or run. Best effort, not stored. */
   preview(project: string, followed: string, pieces: readonly Preview[]): void
   onPreview(project: string, followed: string, on: (pieces: readonly Preview[]) => void): () => void
-  /** Everything that a row has shown so far, from whoever publishes it; undefined when nobody does. */
+  /**
+   * The preview of a message so far, from the node that publishes it; undefined when no node does.
+   */
   previewed(project: string, message: string): Promise<Previewed | undefined>
   onPreviewed(project: string, message: string, answer: () => Previewed | undefined): () => void
-  /** Have every live gateway forget cached configuration of a project or the organization; resolves when all have. */
+  /**
+   * Makes every live gateway drop its cached configuration of a project or the organization;
+   * resolves when all have done so.
+   */
   forget(project: string): Promise<void>
 
   /** This gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
-  /** Listen to offers of work with a filter: `queue` and `capability` undefined mean any. Returns a function that stops listening. */
+  /**
+   * Listens to offers of work that match a filter; an undefined `queue` or `capability` matches
+   * any. Returns a function that stops listening.
+   */
   onOffer(
     project: string,
     queue: string | undefined,
@@ -82,29 +110,41 @@ export interface World {
   ): () => void
   /** Announce that a worker of the project gained slots. */
   demand(project: string): void
-  /** Whether this gateway's knowledge can be trusted now: its own lease is fresh. While it is not, the edge answers 503. */
+  /**
+   * Whether this gateway's own lease is fresh, so that its cached configuration can be trusted.
+   * While it is not, the edge answers 503.
+   */
   fresh(): boolean
-  /** How many gateways were seen to end so far; one that was in the middle of a change told nobody of it. Absent: there are no others. */
+  /**
+   * The number of gateways that were seen to end so far. One that ended in the middle of a change
+   * did not announce it. Absent when there are no other gateways.
+   */
   ended?(): number
-  /** What is not usable, empty when ready. */
+  /** The reasons why the gateway is not ready; empty when it is. */
   unready(): Promise<readonly string[]>
-  /** Whether changes can be stored; absent: nothing is known against it. */
+  /** Whether changes can be stored; absent when storage is not monitored. */
   storage?(): StorageReport
   /** Prometheus text. */
   metrics(): Promise<string>
   readonly log: Log
   readonly count: Counters
 }
-/** Why nothing can be changed now, and what will lead to that before long, as short texts. */
+/**
+ * Why changes cannot be stored now (`stops`), and conditions that will soon prevent it
+ * (`warnings`), as short texts.
+ */
 export interface StorageReport {
   readonly stops: readonly string[]
   readonly warnings: readonly string[]
 }
-/** Bytes under names that the service makes. Everything throws when the store cannot be reached. */
+/**
+ * A store of bytes under names that the service generates. Every method throws when the store is
+ * unreachable.
+ */
 export interface Files {
   put(name: string, bytes: Uint8Array): Promise<void>
   get(name: string): Promise<Uint8Array | undefined>
-  /** Unknown names are no error. */
+  /** Deleting an unknown name is not an error. */
   delete(name: string): Promise<void>
 }
 export interface Log {
@@ -113,30 +153,30 @@ export interface Log {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
-/** Numbers the edge reports. */
+/** Metrics that the edge reports. */
 export interface Counters {
   request(operation: string, status: number, seconds: number): void
-  /** Change of the number of open things. */
+  /** Adjusts the number of open streams, sockets or followers. */
   open(what: 'sse' | 'worker_sockets' | 'followers', change: 1 | -1): void
-  /** A request was refused with this code. */
+  /** Counts a request that was refused with this code. */
   refused?(code: Code): void
-  /** @param by 1 when absent. */
+  /** @param by the increment, 1 by default. */
   inc(
     name: 'frames_in' | 'frames_out' | 'events_sent' | 'stream_fallbacks' | 'rate_limited',
     by?: number,
   ): void
 }
-/** Names under which a run list has its array. */
+/** The name, or names, of the array in a run list. */
 export type RunListNames = 'both' | 'items' | 'data'
 export interface GatewaySettings {
   /** `both` when absent. */
   readonly run_list?: RunListNames
-  /** Header brand, such as `Service`; lower-cased for permissions. */
+  /** Brand in header names, such as `Service`; lower-cased for permissions. */
   readonly brand: string
   /** Prefix of API keys without underscore: `bat`. */
   readonly key_prefix: string
   readonly shards: number
-  /** Milliseconds a request may take before it is answered 503. */
+  /** Milliseconds that a request may take before it is answered 503. */
   readonly deadline: number
   /** Requests per window; 0 switches a limit off. */
   readonly rate: {
@@ -147,21 +187,30 @@ export interface GatewaySettings {
   readonly timing: WorkerTiming
   /** Milliseconds between comment frames on a quiet stream. */
   readonly keepalive: number
-  /** Milliseconds after which a stream of a session is asked to come back, and for which an idle session is followed. */
+  /**
+   * Milliseconds after which a session's stream ends so that its client reconnects (`age`), and for
+   * which an idle session is still followed (`idle`).
+   */
   readonly sessions: { readonly age: number; readonly idle: number }
   /** Origins allowed to call from a browser; `*` for any. */
   readonly cors: readonly string[]
-  /** Whether this gateway answers `/metrics`, and the token that it asks for. Absent: it answers everybody. */
+  /**
+   * `status_only`: the API port does not serve `/metrics`. `token`: the bearer token that a reader
+   * must send. Absent: the API port serves it without a token.
+   */
   readonly metrics?: { readonly status_only: boolean; readonly token?: string }
-  /** Principal id for anonymous worker sockets from loopback; absent: refused. */
+  /** Principal id of anonymous worker sockets from loopback; absent: such sockets are refused. */
   readonly anonymous_worker?: string
-  /** Address under which people reach the gateways, without a slash at its end; absent: links are paths. */
+  /** Public base URL of the gateways, without a trailing slash; absent: links are paths. */
   readonly public_url?: string
   readonly version: string
-  /** Models that the service itself speaks to. */
+  /** Models that the service itself calls. */
   readonly models: Models
-  /** Domain of the addresses of agents; absent: they have none. */
+  /** Domain of the agents' e-mail addresses; absent: agents have no address. */
   readonly inbox_domain?: string
-  /** Whether e-mail for these addresses is taken, so that `email.received` happens. */
+  /**
+   * Whether the installation receives e-mail for these addresses, so that `email.received` events
+   * occur.
+   */
   readonly inbound_mail?: boolean
 }

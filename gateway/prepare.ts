@@ -1,6 +1,6 @@
 /**
- * What rows need looked up or made before their command is decided, one function per row. Everything else goes to its
- * actor as it came.
+ * Lookups and generated values that API rows need before their command is decided, one function per
+ * row. Rows without such a function send their input unchanged.
  */
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
 import type { Run } from '../protocol/runs/schema.ts'
@@ -33,19 +33,24 @@ import { sessionPreparations } from './sessions/prepare.ts'
 import { webhookPreparations } from './commands/webhooks.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
-/** What is added to the command's input, and to the reply that the caller gets. */
+/**
+ * The result of a preparation: additions to the command's input (`input`) and to the caller's reply
+ * (`reply`), and how the command is answered.
+ */
 export interface Prepared {
   readonly input?: Readonly<Record<string, unknown>>
   readonly reply?: Readonly<Record<string, unknown>>
-  /** The actor that decides, when the row does not name it. */
+  /** Id of the actor that decides, when the row does not determine it. */
   readonly id?: string
-  /** That actor is new: nobody else knows its id. */
+  /** The actor is new: no other request knows its id. */
   readonly born?: true
-  /** What is answered instead of the actor's reply. */
+  /** Computes the answer that replaces the actor's reply. */
   readonly answer?: (reply: unknown) => Promise<unknown>
-  /** What is done once the command was decided, whatever came of it, before it is answered. */
+  /**
+   * Runs after the command was decided, whatever the outcome, and before the request is answered.
+   */
   readonly after?: () => Promise<void>
-  /** What is answered without asking the actor at all. */
+  /** The answer when the actor need not be asked at all. */
   readonly done?: unknown
 }
 const NOTHING: Prepared = {}
@@ -66,7 +71,10 @@ const definitionFor = async (
   const found = await workflowNamed(edge, project.id, String(name), field)
   return isRefusal(found) ? found : { input: { ...found } }
 }
-/** What a start is sent with: the latest version of the workflow that it names by id or handle. @param field where the name stands. */
+/**
+ * The latest version of the workflow named by id or handle, with the workflows that it starts.
+ * @param field the request field that contains the name.
+ */
 export async function workflowNamed(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
@@ -89,7 +97,10 @@ export async function workflowNamed(
   return isRefusal(children) ? children : { definition, ...children }
 }
 
-/** A start by an inline spec names its workflows itself. */
+/**
+ * Prepares a start by an inline spec: checks the agents and actions that the spec names, and loads
+ * the workflows that it names.
+ */
 const inline: Prepare = (edge, call, identity, origin) => {
   const { project, body } = call
   const spec = body['spec'] as Spec | undefined
@@ -109,7 +120,9 @@ const inline: Prepare = (edge, call, identity, origin) => {
         ),
   )
 }
-/** A definition is kept only when the agents that it names are there, and steps may call its actions. */
+/**
+ * Accepts a definition only when the agents that it names exist and its steps may call its actions.
+ */
 const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   const { steps, cleanup } = (body['spec'] ?? {}) as Partial<Spec>
   const refused = refusedActions(
@@ -122,7 +135,10 @@ const agentsThere: Prepare = async (edge, { project, body, caller }) => {
   return (project && steps && (await unknownAgents(edge, project.id, { steps }, 'spec'))) ?? NOTHING
 }
 
-/** A start under a key that has a run is answered by that run, also when what it names is there no longer; nothing is asked unless something is missing. */
+/**
+ * A start under an idempotency key that already has a run returns that run, even if the workflow
+ * has since been deleted. The run is looked up only when the preparation refuses.
+ */
 const orRepeat =
   (prepared: Prepare): Prepare =>
   (edge, call, identity, origin) =>
@@ -145,7 +161,10 @@ async function runUnder(
   return isRefusal(run) ? run : run ? NOTHING : otherwise
 }
 
-/** Have the organization hold the handle for a workflow with a fresh id, also when the request is a repeat: a claim that stays unused ends by itself. */
+/**
+ * Reserves a handle at the organization for a workflow with a fresh id, also when the request is a
+ * repeat: an unused reservation expires automatically.
+ */
 async function reserveHandle(
   { world }: Edge,
   { project, body }: Call,
@@ -171,7 +190,7 @@ async function reserveHandle(
   return isRefusal(outcome) ? outcome : { input: { reserved } }
 }
 
-/** What the caller may do, for commands that hand out rights. */
+/** The caller's permissions, for commands that grant permissions. */
 const holds = ({ caller }: Call): Holds => ({ holds: [...caller.permissions] })
 const handing: Prepare = (_, call) => ({ input: { ...holds(call) } })
 
@@ -189,7 +208,7 @@ const makeKey = (
   }
 }
 
-/** Ask only people that exist. */
+/** Prepares an interaction: only existing people may be asked. */
 async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared | Refusal> {
   if (!project) return {}
   const refused = await checkPeople(edge, project.id, body as CreateInteraction)
@@ -197,7 +216,7 @@ async function askPeople(edge: Edge, { project, body }: Call): Promise<Prepared 
 }
 const executesOf = ({ permissions }: Call['caller']): readonly string[] =>
   [...permissions].filter((permission) => permission.startsWith('actions.execute.'))
-/** An answer, or a review, may count because of a role that the caller holds now. */
+/** Prepares an answer or a review: it may count because of a role that the caller holds now. */
 async function answerAs(edge: Edge, { project, caller }: Call): Promise<Prepared | Refusal> {
   const input = project ? await rolesOf(edge, project.id, caller) : { roles: [] }
   return isRefusal(input)
@@ -253,6 +272,6 @@ const preparations: Readonly<Record<string, Prepare>> = {
   ...webhookPreparations,
 }
 
-/** Prepare a call. */
+/** Runs the preparation of the call's row, if there is one. */
 export const prepare: Prepare = (edge, call, identity, origin) =>
   getOwn(preparations, operationOf(call))?.(edge, call, identity, origin) ?? NOTHING

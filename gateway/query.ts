@@ -1,4 +1,7 @@
-/** Rows that read: answered from this gateway's directories, or by the view of the project's partition. */
+/**
+ * API rows that read: answered from this gateway's directories, or by the view of the project's
+ * partition.
+ */
 import type { RunListNames } from './ports.ts'
 import type { Job } from '../protocol/jobs/rows.ts'
 import type { AuditEntry } from '../protocol/projects/rows.ts'
@@ -17,23 +20,26 @@ import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
 import { withLeases } from './queries/job-leases.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 
-/** A list as views answer it: `position` is the place of the last item, present when more follow. */
+/**
+ * A list as views return it. `position` is the position of the last item, present when more items
+ * follow.
+ */
 interface Listed {
   readonly items: readonly unknown[]
   readonly position?: unknown
-  /** Further members of the answer, beside the page. */
+  /** Further members of the answer, next to the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
 type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
 
-/** Answer the query of a call. */
+/** Answers the query of a call. */
 export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
   andThen(completed(edge, call), (reply) =>
     isRefusal(reply)
       ? reply
       : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
-/** What the view knows, with what only the owners of queues do. */
+/** The reply of the view, completed with data that only the owners of job queues have. */
 function completed(edge: Edge, call: Call): MaybePromise<unknown> {
   const found = read(edge, call)
   if (operationOf(call) !== 'run.jobs') return found
@@ -43,7 +49,10 @@ function completed(edge: Edge, call: Call): MaybePromise<unknown> {
     return { items: await withLeases(edge.world, scopeId(edge, call), items), ...page }
   })
 }
-/** A plain list with no more items than the caller asked for. Pages are as long as they are to be already. */
+/**
+ * Truncates an unpaged list to the number of items that the caller requested. Pages already have
+ * the right length.
+ */
 function cut({ query: { limit } }: Call, reply: unknown): unknown {
   const { items, has_more } = (reply ?? {}) as Partial<Listed> & { readonly has_more?: boolean }
   return typeof limit === 'number' && has_more === undefined && items && items.length > limit
@@ -81,7 +90,10 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
   )
 }
 
-/** Ask with the cursor opened, and seal the position of the answer. Lists without pages, and records, pass unchanged. */
+/**
+ * Runs a query with its cursor opened, and seals the position of the answer. Lists without pages,
+ * and records, pass unchanged.
+ */
 function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   const fields =
     (call.row.shape.reply as { properties?: Readonly<Record<string, unknown>> } | undefined)
@@ -111,7 +123,10 @@ function paged(edge: Edge, call: Call, ask: Ask): MaybePromise<unknown> {
   )
 }
 
-/** Which names a run list has: the operator's choice, and `items` alone for filters that only clients of that name send. */
+/**
+ * The names of the array in a run list: the operator's choice, but `items` alone for filters that
+ * only clients of that name send.
+ */
 const listNames = ({ world }: Edge, { query }: Call): RunListNames =>
   query['loop_id'] !== undefined || query['source_event_id'] !== undefined
     ? 'items'
@@ -121,7 +136,10 @@ const namesOfList = (names: RunListNames, items: unknown): Record<string, unknow
   ...(names !== 'items' && { data: items }),
 })
 
-/** Interactions that the caller may read; with `inbox` those that ask the caller, by id or through a role. */
+/**
+ * Interactions that the caller may read; with `inbox`, those addressed to the caller by id or
+ * through a role.
+ */
 async function listInteractions(
   edge: Edge,
   { caller }: Call,
@@ -138,7 +156,10 @@ async function listInteractions(
       })
 }
 
-/** The audit log of all partitions, newest first. The path of a project, and a project key, see that project's part. */
+/**
+ * The audit log of all partitions, newest first. A project in the path, or a project key, limits it
+ * to that project.
+ */
 async function audit(
   { world }: Edge,
   { caller, query, project }: Call,

@@ -1,8 +1,10 @@
 /**
- * One request from its arrival to its answer: its id, the headers every answer has, the refusal's wire form, its count and its
- * line in the log. A class, so that no function is made anew for each request.
+ * One request from its arrival to its answer: its id, the common headers, the wire form of a
+ * refusal, its metrics and its log entry. `Served` is a class, so that no function is created per
+ * request.
  *
- * Invariant: every request is counted once, with the status of its answer, or with 499 when its client went away before.
+ * Invariant: every request is counted once, with the status of its answer, or with 499 when its
+ * client disconnected before.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
@@ -14,33 +16,38 @@ import { Exchange, type Answer } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 type Given = Answer | Refusal | undefined
-/** Answers a request; `undefined`: a stream was opened, or nobody waits for an answer. */
+/**
+ * Answers a request; `undefined`: a stream was opened, or the client no longer waits for an answer.
+ */
 export type Handler = (incoming: Incoming, exchange: Exchange) => MaybePromise<Given>
-/** A route: what requests on it are called in counts, and what answers them. */
+/** A route: the name of its requests in metrics, and their handler. */
 export interface Route extends RouteFacts {
   readonly operation: string
   readonly handler: Handler
 }
-/** What all requests of a gateway have in common. */
+/** State shared by all requests of a gateway. */
 export interface Service {
   readonly world: World
-  /** Requests that the end of the gateway waits for. An open stream is not waited for. */
+  /** Requests that `stop` waits for. Open streams are not included. */
   readonly inFlight: Set<object>
-  /** A new request id. */
+  /** Returns a new request id. */
   readonly newId: () => string
-  /** Nothing is in flight any more. */
+  /** Called when no request is in flight any more. */
   idle: () => void
-  /** Nobody new should come: the gateway is not ready, and connections are given up after their answer. */
+  /**
+   * The gateway is draining: it reports that it is not ready, and closes each connection after its
+   * answer.
+   */
   leaving: boolean
-  /** Streams are not opened any more. */
+  /** `stop` was called: MCP requests are refused as well. */
   stopping: boolean
 }
 
-/** Stands in logs and counters for a client that went away before its answer. */
+/** The status in logs and metrics of a request whose client disconnected before the answer. */
 const ABORTED = 499
 const ID = /^[\w.:-]{1,128}$/
 
-/** The wire form of a refusal; one that may pass says when to try again. */
+/** The wire form of a refusal. A temporary refusal gets a `Retry-After` header. */
 export function answerOf(refusal: Refusal): Answer {
   const { status } = errors[refusal.refused]
   const { retry_after_seconds, retry_after: after = retry_after_seconds } = refusal.details ?? {}
@@ -56,14 +63,14 @@ export function answerOf(refusal: Refusal): Answer {
   }
 }
 
-/** Ids of requests that brought none: they differ, and say nothing. */
+/** Generates ids for requests that bring none; they are unique and carry no information. */
 export function requestIds(world: World): () => string {
   const first = hexOf(world.random(8))
   let count = 0
   return () => `req_${first}${(0x10000000 + count++).toString(16)}`
 }
 
-/** Serve a request. */
+/** Serves a request. */
 export function serve(service: Service, route: Route, res: HttpResponse, req: HttpRequest): void {
   const served = new Served(service, route, res, req)
   if (served.incoming.ambiguous) served.giveUp()
@@ -103,7 +110,7 @@ class Served {
     service.inFlight.add(this)
   }
 
-  /** The request is here as a whole. */
+  /** Called when the request has been received completely. */
   ready(): void {
     try {
       const given = this.#route.handler(this.incoming, this.#exchange)
@@ -119,8 +126,9 @@ class Served {
   }
 
   /**
-   * Where the request ends is not known: it is refused, and its connection is closed. Not in this turn, because uWS reads on
-   * after an answer; while there is none, it closes the connection at the first byte of another request.
+   * Refuses a request whose end is ambiguous, and closes its connection. The answer waits for the
+   * next turn of the event loop, because uWS continues reading after an answer; while there is
+   * none, uWS closes the connection at the first byte of another request.
    */
   giveUp(): void {
     this.#service.world.later(0, () => this.#answer(AMBIGUOUS, true))
@@ -142,7 +150,7 @@ class Served {
     else this.#done()
   }
 
-  /** The exchange is over: answered, ended or aborted. */
+  /** Called when the exchange has ended: answered, ended or aborted. */
   #over(): void {
     this.#settle(ABORTED)
     this.#done()

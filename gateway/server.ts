@@ -1,6 +1,6 @@
 /**
- * The HTTP edge: every row of the table on its route, and what surrounds it: methods a path does not have, preflights, the
- * state and the documents of the service, and an orderly stop.
+ * The HTTP edge of a gateway: a route for every API row, answers to unsupported methods and
+ * preflights, the status and documentation pages, and an orderly stop.
  */
 import uWS, {
   type HttpRequest,
@@ -54,20 +54,32 @@ import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './commands/http-tri
 import { openTouches } from './auth/key-last-used.ts'
 
 export interface GatewayOptions {
-  /** Milliseconds that requests in flight get when the gateway stops; 10 s by default. */
+  /**
+   * Milliseconds that requests in flight have to finish when the gateway stops; 10 s by default.
+   */
   readonly grace?: number
-  /** Modules of the chat page by address, the one that begins first; without them there is no such page. */
+  /**
+   * Modules of the chat page by address, the entry module first. Without modules there is no chat
+   * page.
+   */
   readonly modules?: ReadonlyMap<string, string>
 }
 export interface Gateway {
-  /** Accept connections; gives the port, which the system chooses for port 0. Throws when the address cannot be used. */
+  /**
+   * Starts accepting connections. Returns the port, which the system chooses for port 0. Rejects
+   * when the address cannot be used.
+   */
   listen(host: string, port: number): Promise<number>
   /**
-   * Say that this gateway is not ready, so that load balancers leave it. Requests are still served. New streams and worker sockets are
-   * answered 503 with `Retry-After`, because they would soon be ended again.
+   * Reports this gateway as not ready, so that load balancers stop using it. Requests are still
+   * served. New streams and worker sockets are answered 503 with `Retry-After`, because they would
+   * soon be ended.
    */
   leave(): void
-  /** Take no more connections, let requests in flight finish, end streams and worker sockets, close. */
+  /**
+   * Stops accepting connections, lets requests in flight finish, ends streams and worker sockets,
+   * and closes.
+   */
   stop(): Promise<void>
 }
 
@@ -80,7 +92,7 @@ const registrars: Readonly<Record<string, 'get' | 'post' | 'put' | 'patch' | 'de
   HEAD: 'head',
 }
 
-/** Build the edge of one gateway over its world; it serves nothing before `listen`. */
+/** Builds the HTTP edge of one gateway; it accepts no connections before `listen`. */
 export function createGateway(
   world: World,
   directory: Directory,
@@ -124,7 +136,8 @@ export function createGateway(
     const { verb } = routed.row
     const run = (call: Call, exchange: Exchange) => {
       const opens = verb === 'stream' ? !wantsPage(call) : !isMcp(call.name) && wantsStream(call)
-      // A stream would soon be ended again. A command is refused before it is sent, so another gateway can take it.
+      // A new stream would soon be ended. A command is refused before it is sent, so another
+      // gateway can accept it.
       if (opens && service.leaving) return refuse('service_unavailable')
       if (isMcp(call.name))
         return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
@@ -321,7 +334,7 @@ export function createGateway(
       mcp.stop()
       await socket.stop()
       touches.close()
-      // What was just written leaves with the end of this turn of the event loop.
+      // Data written last is sent at the end of this turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
       app.close()
     },
@@ -330,7 +343,7 @@ export function createGateway(
 
 declare module 'uWebSockets.js' {
   interface TemplatedApp {
-    /** The published types lack this form: it takes options together with a host. */
+    /** The published types lack this overload, which takes options together with a host. */
     listen(
       host: string,
       port: number,
@@ -339,7 +352,10 @@ declare module 'uWebSockets.js' {
     ): TemplatedApp
   }
 }
-/** `LIBUS_LISTEN_EXCLUSIVE_PORT`: without it two processes share a port, and each gets some of its connections. */
+/**
+ * `LIBUS_LISTEN_EXCLUSIVE_PORT`: without it, two processes can share a port, and each receives some
+ * of its connections.
+ */
 const EXCLUSIVE_PORT = 1
 
 function listen(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
@@ -350,7 +366,10 @@ function listen(app: TemplatedApp, host: string, port: number): Promise<us_liste
   })
 }
 
-/** A known path asked with a method it does not have: a preflight, or a refusal that names the ones it has. */
+/**
+ * Answers a known path with an unsupported method: a preflight, or a refusal that lists the
+ * supported methods.
+ */
 const otherMethod =
   (world: World, allowed: readonly string[]): Handler =>
   (incoming) => {
