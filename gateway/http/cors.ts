@@ -1,7 +1,12 @@
-/** Which browsers' pages may call, and what they may read of an answer. */
+/**
+ * CORS: which browser origins may call the API, and which response headers their pages may read.
+ */
 import type { GatewaySettings } from '../ports.ts'
 
-/** Headers of every answer to a page of this origin; none when it may not call. */
+/**
+ * The CORS headers of an answer to a page of this origin; an origin that is not allowed gets at
+ * most `Vary`.
+ */
 export function corsHeaders(
   { cors }: GatewaySettings,
   origin: string | undefined,

@@ -1,24 +1,25 @@
 /**
- * Page cursors: a position, sealed together with what the page was of. A cursor works only for the project, route and
- * filters it was made for; any other text, and any change of this one, is refused.
+ * Page cursors: a position, sealed together with the list that it belongs to. A cursor works only
+ * for the project, route and filters it was made for. Any other text is refused, and so is a
+ * modified cursor.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
-/** What a cursor belongs to. */
+/** The list that a cursor belongs to. */
 export interface Binding {
   /** Id of the project, or of the organization. */
   readonly project: string
-  /** Name of the row. */
+  /** Name of the API row. */
   readonly route: string
-  /** The query; `cursor` and `limit` do not count, the next page may be larger. */
+  /** The query. `cursor` and `limit` are not sealed, so the next page may have another size. */
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 const SEAL = 16
 
-/** The same text for equal values, whatever the order of their members. */
+/** JSON with sorted members: equal values give the same text. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -47,7 +48,7 @@ export function sealCursor(
   return Buffer.concat([sealOf(world, binding, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** The position of a cursor made for the same binding, or the refusal of any other text. */
+/** The position of a cursor made for the same binding; any other text is refused. */
 export function openCursor(
   world: Pick<World, 'seal'>,
   binding: Binding,
@@ -55,7 +56,8 @@ export function openCursor(
 ): { readonly position: unknown } | Refusal {
   const bytes = Buffer.from(cursor, 'base64url')
   const text = bytes.subarray(SEAL).toString()
-  // Decoding base64 forgives foreign characters and spare bits: only the text that was given out is accepted.
+  // Base64 decoding tolerates foreign characters and spare bits; this check accepts only the text
+  // that was issued.
   const ours =
     bytes.length > SEAL &&
     bytes.toString('base64url') === cursor &&

@@ -1,6 +1,7 @@
 /**
- * Why a value does not fit a schema, place by place, in words for the person who sent it. Runs only after the compiled
- * validator has said no. Boundary: pure; knows the part of JSON Schema that the table of rows uses.
+ * Explains why a value does not fit a schema, field by field, in messages for its sender. Runs only
+ * after the compiled validator has rejected the value. Boundary: pure; supports the subset of JSON
+ * Schema that the API rows use.
  */
 import { Format } from 'typebox/format'
 import type { FieldError } from '../../protocol/errors.ts'
@@ -32,10 +33,10 @@ interface Schema {
   readonly maxProperties?: number
 }
 
-/** Faults named in one refusal. */
+/** Maximum number of faults in one refusal. */
 const MAX_FAULTS = 50
 
-/** The path of a member: `spec.steps[0].config`. */
+/** The path of a member, such as `spec.steps[0].config`. */
 export const member = (path: string, key: string | number): string =>
   typeof key === 'number'
     ? `${path}[${key}]`
@@ -56,7 +57,7 @@ const kindOf = (value: unknown): string =>
         ? 'integer'
         : typeof value
 const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`)
-/** Short plain values are shown, everything else by its kind. */
+/** A value as a fault shows it: short scalars as they are, everything else by its kind. */
 const shown = (value: unknown): unknown =>
   isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
     ? kindOf(value)
@@ -69,7 +70,10 @@ const formats: Readonly<Record<string, string>> = {
   email: 'an e-mail address',
 }
 
-/** Every fault of a value, in document order, at most 50. Empty: this file knows no reason. @param path where the value stands. */
+/**
+ * Every fault of a value, in document order, at most 50; empty when no fault is found.
+ * @param path the location of the value.
+ */
 export function explain(schema: unknown, value: unknown, path = ''): FieldError[] {
   const faults: FieldError[] = []
   walk(schema as Schema, value, path, faults)
@@ -145,7 +149,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // Of what is too much, the parts are not looked at: there may be millions.
+  // The items of an oversized array are not checked: there may be millions.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,
@@ -212,7 +216,10 @@ function object(
   }
 }
 
-/** Of a choice, the branch that the sender meant: the one whose constant member fits, else the one with the fewest faults. */
+/**
+ * Reports the faults of the union branch that the sender meant: the branch whose constant member
+ * matches, else the branch with the fewest faults.
+ */
 function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const branches = all.filter(({ type }) => type !== 'null' || value === null)
   if (branches.length === 1) return void walk(branches[0] as Schema, value, path, faults)
@@ -255,7 +262,10 @@ function union(all: readonly Schema[], value: unknown, path: string, faults: Fie
   })
 }
 
-/** The faults of the branch whose constant member a value has, or that it has none of them. */
+/**
+ * Reports the faults of the branch whose constant member matches the value, or that no branch
+ * matches.
+ */
 function meant(
   branches: readonly Schema[],
   constant: string,

@@ -1,27 +1,33 @@
 /**
- * What makes a request repeatable: the same key gives the same command and the same ids, so a repeat reaches the actor that
- * decided it the first time, which answers what it answered then.
+ * Makes requests repeatable: the same idempotency key gives the same command id and the same minted
+ * ids. A repeat therefore reaches the actor that decided the first request, which returns its first
+ * answer.
  */
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { scopeId, operationOf, queryOf, type Call, type Edge } from '../call.ts'
 import { hexOf } from './hex.ts'
 
-/** Under what names a call is performed. */
+/** The ids under which a call is performed. */
 export interface Identity {
   readonly command_id: string
-  /** What minted ids and other made-up values are derived from; absent: they are new. */
+  /** The seed of minted ids and other generated values; absent: they are random. */
   readonly seed?: string
-  /** Tells a key that is used again with another request. */
+  /** Detects a key that is used again with a different request. */
   readonly fingerprint?: string
 }
 
-/** Rows whose key names the run itself, for the whole project and for as long as the run exists. */
+/**
+ * Rows whose key identifies the run itself, in the whole project and for as long as the run exists.
+ */
 const starts: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
-/** Rows whose actor remembers the header itself. */
+/** Rows whose actor stores the idempotency key itself. */
 const byActor: ReadonlySet<string> = new Set(['session.attach'])
 const MAX_KEY_LENGTH = 255
 
-/** The key of a call: the Idempotency-Key header, unless one came another way; blank is none. */
+/**
+ * The idempotency key of a call: `call.key` if it is present, else the Idempotency-Key header. A
+ * blank header counts as none.
+ */
 export function keyOf({
   incoming,
   key: given,
@@ -39,8 +45,9 @@ export function keyOf({
 }
 
 /**
- * The identity of a call. A key in the body counts alone: it names the run that is started, or the record remembers it. Without
- * one the header makes the request repeatable, whatever its row.
+ * The identity of a call. A key in the body takes precedence over the header: it identifies the run
+ * that is started, or the actor stores it in its record. Without such a key, the header makes a
+ * request to any row repeatable.
  */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge

@@ -1,11 +1,14 @@
-/** Why a command is put to an actor: who asked, when, from where. */
+/** The origin of a command: who requested it, when, and from where. */
 import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
 import type { World } from '../ports.ts'
 import type { Incoming } from './request.ts'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The origin of what somebody asks for with a request. @param request_id the id that the answer carries, if it carries one. */
+/**
+ * The origin of a command that a request causes. @param request_id the id that the answer carries,
+ * if it carries one.
+ */
 export function originOf(
   world: Pick<World, 'now'>,
   { principal, credential }: { readonly principal: Principal; readonly credential: Credential },

@@ -1,41 +1,50 @@
 /**
- * What came in, as plain data. Boundary: this file, `upload.ts`, `respond.ts` and the socket are the only ones that touch a uWS
- * request or response.
+ * A received request as plain data. Boundary: only this file, `upload.ts`, `respond.ts` and the
+ * worker socket touch a uWS request or response.
  *
  * Invariants:
- * Q1. A uWS request lives only until its handler returns: everything is copied here, before anything waits.
- * Q2. Reading the body starts in the same turn, otherwise its first chunk is lost. A body is never kept beyond its limit;
- *     what follows is read and thrown away, so that the connection stays usable and the refusal reaches the client.
- * Q3. A request whose client goes away before its body was whole is never handed on: its exchange is over.
+ * Q1. A uWS request is valid only until its handler returns: everything is copied here before the
+ *     first wait.
+ * Q2. Reading the body starts in the same turn, because otherwise its first chunk is lost. A body
+ *     is never stored beyond its limit; the rest is read and discarded, so that the connection
+ *     stays usable and the refusal reaches the client.
+ * Q3. A request whose client disconnects before its body is complete is never handled: its exchange
+ *     has ended.
  */
 import { isUtf8 } from 'node:buffer'
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { Upload } from '../files/upload.ts'
 
-/** What a request is for: what is read of it follows from that, because asking for a header costs time. */
+/**
+ * The purpose of a route. It determines which headers are read, because each header lookup costs
+ * time.
+ */
 type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'login' | 'other'
 
-/** What is known of all requests of a route. */
+/** Facts that hold for all requests of a route. */
 export interface RouteFacts {
   readonly purpose: Purpose
-  /** Upper case; undefined where any method comes in. */
+  /** Upper case; undefined on routes that accept any method. */
   readonly method: string | undefined
   /** Number of path slots. */
   readonly slots: number
-  /** Largest body kept, in bytes. */
+  /** Largest accepted body, in bytes. */
   readonly limit: number
   /** The header that carries the signature of a `signed` body, lower case. */
   readonly signature?: string
-  /** Headers that are kept besides, lower case (`further`). */
+  /** Additional headers that `further` returns, lower case. */
   readonly further?: readonly string[]
-  /** Whether pages of browsers may call at all. */
+  /** Whether CORS is enabled. */
   readonly cors: boolean
 }
 
-/** Discarded bytes of an oversized body before the connection is given up, for clients that close it after their request. */
+/**
+ * Bytes of an oversized body that are discarded before the refusal is sent anyway, for clients that
+ * close the connection after their request.
+ */
 const DRAIN = 16 * 1_048_576
 
-/** The headers that are kept: those that matter for such a request. Absent ones are empty. */
+/** The headers that matter for a request of this purpose. Absent headers are empty. */
 function headersOf(
   req: HttpRequest,
   purpose: Purpose,
@@ -67,35 +76,41 @@ function headersOf(
 }
 export type KeptHeader = keyof ReturnType<typeof headersOf>
 
-/** A request. A class, so that no function is made anew for each of them. */
+/** A request. A class, so that no function is created per request. */
 export class Incoming {
   /** Upper case. */
   readonly method: string
   readonly path: string
-  /** What follows the question mark, still encoded. */
+  /** The query string without the question mark, still encoded. */
   readonly query: string
   /** Path slots in order, still encoded. */
   readonly slots: readonly string[]
-  /** Of a command; else empty. */
+  /** The client's IP address; empty for purposes that do not need it. */
   readonly ip: string
-  /** To be looked at once `receive` has said so; `broken`: too large, or not UTF-8. */
+  /** The body, valid once `receive` has called `ready`. `broken`: it is too large, or not UTF-8. */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined
-  /** The body of an upload, which nobody has read yet. */
+  /** The body of an upload, which is not read automatically. */
   readonly upload: Upload | undefined
-  /** It was given several lengths that differ, so nobody knows where it ends (RFC 9112, section 6.3). */
+  /**
+   * The request has several different Content-Length values, so its end is undefined (RFC 9112,
+   * section 6.3).
+   */
   readonly ambiguous: boolean
-  /** Bytes that the body has at most, as far as that is known before it came. */
+  /** Upper bound of the body in bytes, as far as it is known before the body arrives. */
   readonly expected: number
   readonly #res: HttpResponse
   readonly #limit: number
   readonly #bodiless: boolean
-  /** Whether the client closes its connection afterwards; only looked up where the body may be too large. */
+  /**
+   * Whether the client closes its connection after this request; only looked up when the body may
+   * be too large.
+   */
   readonly #closing: boolean
   readonly #headers: ReturnType<typeof headersOf>
   readonly #further: ReadonlyMap<string, string> | undefined
 
-  /** Copy what came before the body. */
+  /** Copies everything that precedes the body. */
   constructor(
     res: HttpResponse,
     req: HttpRequest,
@@ -130,12 +145,12 @@ export class Incoming {
     this.upload = purpose === 'upload' && !this.#bodiless ? new Upload(res, limit) : undefined
   }
 
-  /** Address of the other end, while the exchange is open. */
+  /** The client's IP address. Call it only while the exchange is open. */
   sender(): string {
     return this.ip || addressOf(this.#res)
   }
 
-  /** One of the headers that the route keeps besides, trimmed; absent when empty. */
+  /** One of the route's additional headers, trimmed; absent when empty. */
   further(name: string): string | undefined {
     return this.#further?.get(name)?.trim() || undefined
   }
@@ -147,13 +162,14 @@ export class Incoming {
   }
 
   /**
-   * Collect the body, then call `ready` once: at once when there is none. A client that closes its connection after the request
-   * gets the refusal of an oversized body only when it has sent all of it (an earlier answer would be lost in the reset); any
-   * other one gets it at once.
+   * Collects the body, then calls `ready` once: synchronously when there is no body. A client that
+   * closes its connection after the request gets the refusal of an oversized body only when it has
+   * sent all of it (an earlier answer would be lost in the connection reset); any other client gets
+   * the refusal at once.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit
-    // An upload is read when somebody asks for it.
+    // An upload is read on demand.
     if (this.#bodiless || this.upload) {
       ready.ready()
       return
@@ -170,7 +186,7 @@ export class Incoming {
           whole = true
           this.#read(chunks.length === 0 ? bytes : Buffer.concat([...chunks, bytes]))
           ready.ready()
-          // A copy, because the chunk is gone when this returns.
+          // A copy, because the chunk is invalid after this callback returns.
         } else if (chunk.byteLength > 0) chunks.push(Buffer.from(bytes))
         return
       }
@@ -188,7 +204,7 @@ export class Incoming {
   }
 }
 
-/** Whether a request has another `Content-Length` besides its first one; uWS looks at the first one only. */
+/** Whether a request has another, different Content-Length header; uWS reads only the first one. */
 function hasOtherLength(req: HttpRequest, first: string): boolean {
   let other = false
   req.forEach((name, value) => {
@@ -203,7 +219,7 @@ function slotsOf(req: HttpRequest, count: number): string[] {
   return slots
 }
 
-/** The address of the other end. IPv4 addresses that arrive through an IPv6 socket are written the short way. */
+/** The client's IP address. IPv4-mapped IPv6 addresses are written as IPv4. */
 function addressOf(res: HttpResponse): string {
   const bytes = new Uint8Array(res.getRemoteAddress())
   const mapped =

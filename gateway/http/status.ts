@@ -1,12 +1,15 @@
-/** What the machines around a gateway ask: whether it lives, whether it can work, and its numbers. */
+/** Endpoints for infrastructure: liveness, readiness and metrics. */
 import { refuse } from '../../protocol/errors.ts'
 import type { GatewaySettings, StorageReport, World } from '../ports.ts'
 import type { Handler } from '../serve.ts'
 
-/** The sentence for a request without the token. */
+/** The error message for a request without the token. */
 export const METRICS_REFUSED =
   'The metrics ask for a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
-/** Whether a request carries the token that metrics ask for. Hashes are compared, so that the time says nothing about the token. */
+/**
+ * Whether a request carries the metrics token. Hashes are compared, so that the response time
+ * reveals nothing about the token.
+ */
 export const mayReadMetrics = (
   metrics: GatewaySettings['metrics'],
   authorization: string | undefined,
@@ -14,7 +17,7 @@ export const mayReadMetrics = (
 ): boolean =>
   metrics?.token === undefined || hash(authorization ?? '') === hash(`Bearer ${metrics.token}`)
 
-/** What readiness is judged by. */
+/** The inputs of the readiness check. */
 export interface Readiness {
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
@@ -22,9 +25,10 @@ export interface Readiness {
 
 /**
  * The answer of `/readyz`: 200 with warnings, or 503 with the reasons.
- * @param stopping whether no new work is taken.
- * @param query of the request. With `for=reads` it does not count that nothing can be changed: all gateways say that at the
- * same moment, and a load balancer that left them all would end the reads as well.
+ * @param stopping whether the gateway accepts no new work.
+ * @param query the query string. With `for=reads`, storage that accepts no changes is only a
+ * warning: all gateways report it at the same moment, and a load balancer that removed them all
+ * would stop reads as well.
  */
 export async function readyAnswer(
   readiness: Readiness,
@@ -43,7 +47,7 @@ export async function readyAnswer(
   return { status: 200, body: { status: 'ready', ...(all.length > 0 && { warnings: all }) } }
 }
 
-/** Answers by path. @param stopping whether the gateway takes no new work. */
+/** Status handlers by path. @param stopping whether the gateway accepts no new work. */
 export const openStatus = (
   world: World,
   stopping: () => boolean,

@@ -1,6 +1,6 @@
 /**
- * From text to checked input: the query string and the body of a request, as their row describes them. Validators are compiled
- * on a row's first request.
+ * Parses and validates the query string and the body of a request, as its API row describes them.
+ * Validators are compiled on a row's first request.
  */
 import { Compile } from 'typebox/compile'
 import type { TSchema } from 'typebox'
@@ -18,16 +18,22 @@ interface Described {
   readonly default?: unknown
 }
 
-/** Levels of nesting in a body. */
+/** Maximum nesting depth of a body. */
 const DEEPEST = 64
 const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
-/** Refuse what a schema does not allow, naming every faulty place; undefined when it fits. @param root what the whole value is called. */
+/**
+ * Refuses a value that does not fit a schema, naming every fault; undefined when it fits.
+ * @param root the name of the whole value in the faults.
+ */
 function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
   const faults = faultsOf(schema, value, root)
   return faults.length > 0 ? refuseFields(...faults) : undefined
 }
-/** Every place that a schema does not allow; empty when the value fits. @param root what the whole value is called. */
+/**
+ * Every fault of a value; empty when it fits. @param root the name of the whole value in the
+ * faults.
+ */
 export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
   let checker = checkers.get(schema)
   if (!checker) checkers.set(schema, (checker = Compile(schema)))
@@ -39,7 +45,7 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
-/** The pairs of a query string, or undefined when an encoding is broken. */
+/** The pairs of a query string, or undefined when it is not valid percent-encoding. */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
     return query
@@ -61,7 +67,10 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       ? (wholeOf(text) ?? (/^-?\d{1,16}\.\d+$/.test(text) ? Number(text) : text))
       : text
 
-/** Read a query string: numbers and booleans from their texts, lists repeated or joined by commas, defaults filled in. */
+/**
+ * Reads a query string: converts numbers and booleans, accepts lists that are repeated or
+ * comma-separated, and fills in defaults.
+ */
 export function readQuery(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query
   if (!schema && query === '') return {}
@@ -100,7 +109,11 @@ export function readQuery(row: Row, query: string): Values | Refusal {
   return (schema && check(schema, plain, 'query')) ?? plain
 }
 
-/** Read a body as JSON and check it against the row. @param text undefined when it is not UTF-8. @param type the Content-Type header. */
+/**
+ * Reads a body as JSON and checks it against the row.
+ * @param text undefined when it is not UTF-8.
+ * @param type the Content-Type header.
+ */
 export function readBody(
   row: Row,
   text: string | undefined,
@@ -150,7 +163,10 @@ export function readBody(
   return faults.length > 0 ? refuseFields(...faults) : (meant as Values)
 }
 
-/** A value without the members that are null and are to be absent then (`orAbsent`). Null in an open object is a value like any other. */
+/**
+ * A value without the null members that the schema treats as absent (`orAbsent`). Null members of
+ * an open object are retained.
+ */
 function withoutNulls(schema: Described, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (schema.anyOf)
@@ -169,14 +185,17 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * The first place of a parsed value that must not come in whatever its schema allows: nested so deeply that it could not be
- * written again, a name that reaches an object's prototype, or a number that JSON cannot write again (1e999 is read as infinity),
- * so that memory and journal would differ.
+ * The first fault that makes a parsed value unacceptable under any schema: nesting so deep that the
+ * value could not be serialized again, a name that reaches an object's prototype, or a number that
+ * JSON cannot express (1e999 is parsed as infinity), so that memory and journal would differ.
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
-/** Whether `suspect` may find something: its rules without places, because almost every value passes. */
+/**
+ * Whether `suspect` may find a fault: the same rules without paths, because almost every value
+ * passes.
+ */
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return false
