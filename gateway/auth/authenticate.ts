@@ -1,12 +1,14 @@
 /**
- * From a credential to a caller. Credentials have no rights of their own: a project key has those of its principal's roles,
- * capped by its scope role; a personal token those of its person's roles; an organization key those of its role, everywhere.
+ * Authentication: from a credential to a caller. Credentials have no permissions of their own: a
+ * project key has those of its principal's roles, capped by its scope role; a personal token those
+ * of its person's roles; an organization key those of its role, in all projects.
  *
  * Invariants:
- * A1. What a key may do follows from the directories as they are at the request: a caller is used again only while the very
- *     directories it came from are the known ones, so a change of keys or roles acts at once. Its expiry is looked at each time.
- * A2. `unauthorized` means that the credential is bad for good, because clients stop at it. Whenever that is not
- *     known for sure, the answer is `service_unavailable`.
+ * A1. The permissions of a key follow from the directories at the time of the request: a cached
+ *     caller is reused only while the directories that it was derived from are the current ones, so
+ *     a change of keys or roles takes effect at once. The key's expiry is checked on every request.
+ * A2. `unauthorized` means that the credential is permanently invalid, because clients give up on
+ *     it. Whenever that is not certain, the answer is `service_unavailable`.
  */
 import { systemRoles, type SystemRole } from '../../protocol/access/schema.ts'
 import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
@@ -27,30 +29,36 @@ import type { World } from '../ports.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
 import type { Touches } from './key-last-used.ts'
 
-/** Who calls, and what they may do. */
+/** An authenticated caller and its permissions. */
 export interface Caller {
   readonly principal: Principal
   readonly credential: Credential
   readonly scope:
     | { readonly kind: 'organization'; readonly role: SystemRole }
     | { readonly kind: 'project'; readonly project_id: string }
-  /** Unbranded ids of permissions, in every place the scope admits the caller to. */
+  /** Unbranded ids of permissions, valid everywhere that the scope admits the caller to. */
   readonly permissions: ReadonlySet<string>
-  /** The key's hash, to ask again whether it still signs in, and the project handle it was written with. */
+  /**
+   * The key's hash, for authenticating again, with the project tag and the project handle of the
+   * presented credential.
+   */
   readonly proof: { readonly hash: string; readonly tag: string; readonly handle?: string }
 }
 
 export interface Authentication {
-  /** The caller of an Authorization header. */
+  /** Authenticates the credential of an Authorization header. */
   authenticate(header: string | undefined): MaybePromise<Caller | Refusal>
-  /** The caller of a credential that came another way. */
+  /** Authenticates a credential that was not sent as a header. */
   signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
-  /** The caller as of now, for what is held open: a refusal other than `service_unavailable` ends it. */
+  /**
+   * Authenticates a caller again, for a connection that is held open: a refusal other than
+   * `service_unavailable` ends the connection.
+   */
   again(caller: Caller): MaybePromise<Caller | Refusal>
-  /** When the key of a caller expires, Unix milliseconds; undefined: never. */
+  /** Expiry of a caller's key in Unix milliseconds; undefined: it never expires. */
   expiryOf(caller: Caller): number | undefined
 }
-/** A caller, the directories it follows from and its key. */
+/** A caller, with the directories and the key that it was derived from. */
 interface Found {
   readonly caller: Caller
   readonly key: ApiKey
@@ -73,7 +81,7 @@ const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => 
   ...(handle !== undefined && { handle }),
 })
 
-/** Open the authentication of a gateway. */
+/** Opens the authentication of a gateway. */
 export function openAuthentication(
   world: World,
   directory: Directory,
@@ -91,7 +99,7 @@ export function openAuthentication(
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  /** What a key of a project grants: worked out once for what is known of the project. */
+  /** The permissions of a project key, computed once per loaded directory. */
   const permissionsOf = (
     project: ProjectDirectory,
     { role_ids = [] }: PrincipalRecord,

@@ -1,4 +1,4 @@
-/** Where a caller may go and what a caller may do there. */
+/** Authorization: which projects a caller may enter, and which rows it may call. */
 import { brandedPermission, type Permission } from '../../protocol/access/schema.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
@@ -7,7 +7,11 @@ import { getOwn } from '../../protocol/lookup.ts'
 import { allows } from '../../protocol/access/roles.ts'
 import type { Caller } from './authenticate.ts'
 
-/** Refuses a caller that lacks the permission of a row. @param brand header brand in any case. @param action that the path names: whoever may execute it needs no more. */
+/**
+ * Refuses a caller that lacks the permission of a row.
+ * @param brand header brand in any case.
+ * @param action the action that the path names; the permission to execute it is sufficient.
+ */
 export function authorize(
   brand: string,
   permission: Permission | 'authenticated',
@@ -23,7 +27,10 @@ export function authorize(
   return refuse('permission_denied', { permission: brandedPermission(wanted, brand.toLowerCase()) })
 }
 
-/** Refuses a caller whose key is pinned to another project, or was written with the handle of another one. */
+/**
+ * Refuses a caller whose key is pinned to another project, or was presented with another project's
+ * handle.
+ */
 function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
   if (scope.kind === 'project' && scope.project_id !== project.id)
     return refuse('forbidden', undefined, 'This key belongs to another project.')
@@ -37,8 +44,9 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 }
 
 /**
- * The project a path names, by handle or by id: `not_found` when there is none, `forbidden` when it is closed to the caller.
- * @param history also find a deleted project, by its id only: its records stay readable.
+ * The project that a path names, by handle or by id: `not_found` when there is none, `forbidden`
+ * when it is closed to the caller.
+ * @param history also finds a deleted project, whose records stay readable.
  */
 export function enter(
   caller: Caller,

@@ -1,21 +1,24 @@
 /**
- * When keys were last used: noted in memory by requests, told to the keys' owners in the background, at most once a minute
- * for each key and gateway. Losing a note is harmless.
+ * When keys were last used: recorded in memory by requests, and reported to the keys' owners in the
+ * background, at most once a minute per key and gateway. A lost report is harmless.
  */
 import type { Caller } from './authenticate.ts'
 import type { World } from '../ports.ts'
 
 export interface Touches {
-  /** A request was signed in. */
+  /** Records that a request was authenticated. */
   note(caller: Caller): void
   close(): void
 }
 
-/** Milliseconds a key is left alone after it was told of, and in which uses are gathered before they are told. */
+/**
+ * `EVERY`: milliseconds between two reports of a key. `GATHER`: milliseconds for which uses are
+ * collected into one report.
+ */
 const EVERY = 60_000
 const GATHER = 1000
 
-/** Open the notes of a gateway. */
+/** Opens the records of a gateway. */
 export function openTouches(world: World): Touches {
   const told = new Map<string, number>()
   const waiting = new Map<string, string[]>()

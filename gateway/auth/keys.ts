@@ -1,37 +1,45 @@
 /**
- * The text of credentials: `<prefix>_<40 hex digits>`, and for a project key the last 8 characters of the project's id after
- * them, so that the edge finds the project's directory without an index of all keys. The prefix of personal tokens is that of
- * keys and a `c`. Only the hash is ever stored.
+ * The text of credentials: `<prefix>_<40 hex digits>`. A project key ends with the last 8
+ * characters of the project's id, so that the edge finds the project's directory without an index
+ * of all keys. The prefix of personal tokens is the key prefix followed by `c`. Only the hash is
+ * ever stored.
  */
 import type { World } from '../ports.ts'
 import { hexOf } from '../http/hex.ts'
 
-/** A new key: its text, shown once, and what its owner keeps. */
+/** A new key: its text, which is shown once, and the values that its owner stores. */
 export interface NewKey {
   readonly key: string
   readonly hash: string
   readonly key_prefix: string
 }
-/** A credential as it was presented: the text to look up, and the project handle it was written with, if any. */
+/**
+ * A credential as it was presented: the key text to look up, and the project handle that followed
+ * it, if any.
+ */
 export interface Presented {
   readonly text: string
   readonly handle?: string
 }
 
 const TAG = 8
-/** The mark of a project in its keys. Two projects may share one: it only says where to look. */
+/** The tag of a project in its keys. Two projects may share a tag: it only narrows the search. */
 export const tagOf = (project: string): string => project.slice(-TAG)
-/** The project mark of a key's text; of an organization key it is a mark that no project has, or means nothing. */
+/**
+ * The project tag in a key's text. The end of an organization key is usually no project's tag; a
+ * match is harmless.
+ */
 export const tagIn = (text: string): string => text.slice(-TAG)
 
-/** What is stored and looked up instead of a key: SHA-256, hex. */
+/** What is stored and looked up instead of a key: its SHA-256, as hex. */
 export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
 
 /**
- * Make a key.
- * @param project id of the project it is pinned to; undefined for an organization key.
- * @param kind a personal token has a prefix of its own.
- * @param from the same text makes the same key: for a creation that may be repeated under its idempotency key. Without it the key is random, and nothing can make it again.
+ * Creates a key.
+ * @param project id of the project that the key is pinned to; undefined for an organization key.
+ * @param from the same text derives the same key, for a creation that may be repeated under its
+ * idempotency key. Without it, the key is random and cannot be derived again.
+ * @param kind personal tokens have a separate prefix.
  */
 export function newKey(
   world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>,
@@ -47,7 +55,10 @@ export function newKey(
   return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
 }
 
-/** Split a credential into the key and the project handle that may follow it after a dot; undefined when it cannot be one. */
+/**
+ * Splits a credential into the key and the project handle that may follow it after a dot; undefined
+ * when it cannot be a credential.
+ */
 export function parseCredential(credential: string): Presented | undefined {
   const match = /^([^\s.]{1,512})(?:\.([a-z0-9]+(?:-[a-z0-9]+)*))?$/.exec(credential)
   if (!match) return undefined
@@ -60,12 +71,15 @@ export function parseAuthorization(header: string | undefined): Presented | unde
   return match?.[1] === undefined ? undefined : parseCredential(match[1])
 }
 
-/** Longest header that is remembered, and how many are: every key that is in use, and little room for those that are not. */
+/**
+ * Longest header that is cached, and the number of cached headers: enough for every key in use,
+ * without much memory for invalid ones.
+ */
 const MAX_HEADER_LENGTH = 200
 const REMEMBERED = 1000
 /**
- * A reader of Authorization headers that remembers what it made of the latest ones: a client sends the same one with every
- * request, and hashing is dear. Only what follows from the header alone may be made of it.
+ * A reader of Authorization headers that caches its latest results: a client sends the same header
+ * with every request, and hashing is expensive. `make` must depend on the header alone.
  */
 export function createReader<T>(
   make: (presented: Presented) => T,

@@ -1,4 +1,4 @@
-/** Who is asked and who answers: people of interactions looked up in this gateway's directories. */
+/** People who are asked by interactions or answer them, looked up in this gateway's directories. */
 import {
   brandedPermission,
   systemRoleById,
@@ -23,7 +23,10 @@ import type { Caller } from './authenticate.ts'
 import type { Edge } from '../call.ts'
 import { principalsNamed } from './principals.ts'
 
-/** Refuses ids that are neither those of active principals nor `role:<name>` of a role of the project. */
+/**
+ * Refuses an id that is neither that of an active principal nor `role:<name>` of a role of the
+ * project.
+ */
 async function checkIds(
   { directory }: Edge,
   project: string,
@@ -57,7 +60,7 @@ const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
   Object.values(roles).some((role) => role.name === name) ||
   systemRoleNames.some((system) => system === name)
 
-/** Refuses an interaction whose people or whose run do not exist. */
+/** Refuses an interaction whose people do not exist, or whose run does not exist or has ended. */
 export async function checkPeople(
   edge: Edge,
   project: string,
@@ -85,7 +88,10 @@ export async function checkPeople(
     : undefined
 }
 
-/** Refuses a key that is capped by a role without answering: it was made for less than its principal is asked for. */
+/**
+ * Refuses an answer by a key whose scope role does not include answering: the key has fewer
+ * permissions than its principal.
+ */
 export async function checkScope(
   { directory, world }: Edge,
   project: string,
@@ -102,7 +108,7 @@ export async function checkScope(
   })
 }
 
-/** The roles that a caller holds now, by id and by name. */
+/** The roles that a caller currently holds, by id and by name. */
 export async function rolesOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,
@@ -119,7 +125,10 @@ export async function rolesOf(
   }
 }
 
-/** The names under which interactions ask a caller: the caller's id, and `role:<name>` of the roles that the caller holds. */
+/**
+ * The names by which interactions address a caller: the caller's id, and `role:<name>` for each
+ * role that the caller holds.
+ */
 export async function namesOf(
   edge: Pick<Edge, 'directory'>,
   project: string,

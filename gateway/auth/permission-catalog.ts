@@ -1,4 +1,6 @@
-/** Roles and permissions as clients read them: fixed by the service, spelled with its brand. */
+/**
+ * Roles and permissions as clients read them: fixed by the service, with its brand in their names.
+ */
 import {
   brandedPermission,
   organizationOnly,
@@ -27,7 +29,10 @@ const scopeOf = (permission: string): string =>
       ? 'action'
       : 'project'
 
-/** The system roles, weakest first, with what they grant inside a project. They are as old as the project. */
+/**
+ * The system roles, weakest first, with the permissions that they grant inside a project. Their
+ * creation time is that of the project.
+ */
 export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   systemRoleNames.map((name) => ({
     id: systemRoleId(name),
@@ -41,10 +46,13 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
     updated_at: created_at,
   }))
 
-/** Bounds of the groups, and of the names in one. */
+/** Maximum number of groups, and of names in one group. */
 const MAX_GROUPS = { groups: 64, children: 200 } as const
 type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
-/** What may be granted of calling actions: everything, and what begins with the same word. */
+/**
+ * The grantable groups of action permissions: all actions, and those that share the first word of
+ * their names.
+ */
 function groupsOf(actions: readonly string[]): Group[] {
   const group = (prefix: string, label: string, source: Group['source']): Group => ({
     id: `actions.execute.${prefix}*`,
@@ -68,7 +76,12 @@ function groupsOf(actions: readonly string[]): Group[] {
   ]
 }
 
-/** Every permission, and the system roles as presets with all that they grant to an organization key. @param brand lower case. @param actions that the permission to call them decides about. */
+/**
+ * Every permission, and the system roles as presets with all permissions that they grant to an
+ * organization key.
+ * @param brand lower case.
+ * @param actions the actions that need a permission to call them.
+ */
 export function catalogOf(
   brand: string,
   actions: readonly string[],

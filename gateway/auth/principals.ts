@@ -1,16 +1,18 @@
 /**
- * Ids of principals in a request, looked up before its command is decided: whom a channel, an interaction or a record of
- * any other kind may refer to. What is found is as current as the last answered change of configuration.
+ * Looks up the principal ids of a request before its command is decided, for channels, interactions
+ * and other records that refer to principals. The result is as current as the last answered
+ * configuration change.
  */
 import { activePrincipal, type Party } from '../../protocol/access/directory.ts'
 import { isRefusal, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 
 /**
- * The active principals of a project with these ids, in their order; refused with 400 and every id that names none.
- * @param field path of the list in the request; a single id stands at the path itself.
- * @param kinds what they may be; by default anything.
- * @param skip ids that are something else and stay out of it.
+ * The active principals of a project with these ids, in their order. Refused with 400 and a list of
+ * the unknown ids.
+ * @param field path of the list in the request, or of the id when `ids` is a single id.
+ * @param kinds the accepted kinds; by default all.
+ * @param skip selects ids that are not ids of principals; they are left out.
  */
 export async function principalsNamed(
   directory: Directory,

@@ -1,22 +1,27 @@
 /**
- * Rate limits: one bucket per caller and one per organization, counted by this gateway alone. A caller is an API key, a person
- * over all their tokens, an HTTP trigger, or, for requests without a valid credential, an address.
+ * Rate limits: one bucket per caller and one per organization, counted by this gateway alone. A
+ * caller is an API key, a person (all of their tokens together), an HTTP trigger, or, for requests
+ * without a valid credential, an IP address.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { refuse, type Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
-/** What every answer says about the tightest bucket, and the refusal when one is empty. */
+/**
+ * The headers that every answer has about the tightest bucket, and the refusal when a bucket is
+ * empty.
+ */
 interface Admission {
   readonly headers: Readonly<Record<string, string>>
   readonly refused?: Refusal
 }
-/** Count one request of a caller, and of the organization when it is the caller's. */
+/** Counts one request of a caller, and also of the organization when `organization` is given. */
 export type Limits = (caller: string, organization?: string) => Promise<Admission>
 
 /**
- * Charge a refused request to its address: beyond the limit of a caller it is refused for that. A valid credential is never
- * refused for what others do from its address, because many share one.
+ * Charges a refused request to its IP address: above a caller's limit it is refused with
+ * `rate_limit_exceeded` instead. A valid credential is never refused for requests of other clients
+ * at its address, because many clients share one.
  */
 export async function charged(
   limits: Limits | undefined,
@@ -28,7 +33,9 @@ export async function charged(
 
 type Scope = 'key' | 'org'
 
-/** Limits as configured; a limit of 0 is none. Undefined when there are none at all. */
+/**
+ * Creates the configured limits; a limit of 0 disables it. Undefined when all limits are disabled.
+ */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
   const bucket = (scope: Scope, points: number) =>
@@ -54,7 +61,7 @@ export function createLimits(world: World): Limits | undefined {
         (left: RateLimiterRes) => ({ left, empty: true }),
       )
       states.push({ scope, points, ...state })
-      // What one key has too much takes nothing from the others.
+      // A request over its key's limit does not use up the organization's bucket.
       if (state.empty) break
     }
     const tightest = states.sort(

@@ -1,6 +1,7 @@
 /**
- * The chat page as it is served: an empty document, its style, and the modules of its program (client/chat). The document
- * is the same for every visitor; the program signs its requests itself, like any client.
+ * The chat page as it is served: an empty document, its style, and the modules of its program
+ * (client/chat). The document is the same for every visitor; the program authenticates its own
+ * requests, like any client.
  */
 import { createHash } from 'node:crypto'
 import { escaped } from './answer/page.ts'
@@ -95,14 +96,18 @@ ${others.map((address) => `<link rel="modulepreload" href="${address}">`).join('
 </html>
 `
 
-/** Answers by path. @param modules of the page by address, the entry module first. Without modules there is no page. */
+/**
+ * Handlers by path.
+ * @param modules the page's modules by address, the entry module first. Without modules there is no
+ * page.
+ */
 export function openChat(
   { brand }: GatewaySettings,
   modules: ReadonlyMap<string, string>,
 ): Readonly<Record<string, () => Promise<Answer>>> {
   if (modules.size === 0) return {}
   const text = page(escaped(productName(brand)), [...modules.keys()])
-  // Never cached: an upgraded gateway has other modules at the same addresses.
+  // Never cached, because an upgraded gateway serves other modules at the same addresses.
   const headers = { ...common, 'Cache-Control': 'no-store' }
   const shown = async (): Promise<Answer> => ({
     status: 200,

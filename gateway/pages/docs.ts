@@ -1,4 +1,7 @@
-/** The API reference: the OpenAPI and AsyncAPI documents and a page that shows them, served without any request elsewhere. */
+/**
+ * The API reference: the OpenAPI and AsyncAPI documents and a page that shows them, without
+ * requests to other sites.
+ */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { asyncapi } from '../../protocol/openapi/asyncapi.ts'
@@ -29,14 +32,14 @@ const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The examples are read when the document is asked for first, not when a node starts. */
+/** The examples are read when the document is first requested, not when a node starts. */
 async function documentOf(settings: GatewaySettings): Promise<string> {
   const file = new URL('../../protocol/openapi/examples.json', import.meta.url)
   const examples = JSON.parse(await readFile(file, 'utf8')) as Examples
   return JSON.stringify(openapi({ ...settings, examples }))
 }
 
-/** Answers by path. */
+/** Handlers by path. */
 export function openDocs(
   settings: GatewaySettings,
 ): Readonly<Record<string, () => Promise<Answer>>> {

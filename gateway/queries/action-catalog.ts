@@ -1,6 +1,7 @@
 /**
- * Everything that can be called in a project: its own actions, those of the organization, its published workflows, and what
- * the service does itself for agents. Read from the views, so that readiness says which workers are connected now.
+ * Everything that can be called in a project: its own actions, the organization's actions, its
+ * published workflows, and the service's built-in actions for agents. Read from the views, so that
+ * `readiness` reflects which workers are connected now.
  */
 import { builtins, type Builtin } from '../../protocol/actions/builtin.ts'
 import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
@@ -105,7 +106,7 @@ const ofService = ({
   ),
   source: 'platform',
 })
-/** Names of JSON Schema for the types that inputs are declared with. */
+/** JSON Schema types for the type names in declared inputs. */
 const types: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
@@ -149,7 +150,11 @@ function ofWorkflow({
   })
 }
 
-/** Entries by name: what the project defines shadows what the organization does. @param name only of this one. */
+/**
+ * Catalog entries in the order of their names; an action of the project shadows one of the
+ * organization.
+ * @param name returns only the entries of this name.
+ */
 export async function entriesOf(
   world: Asking,
   project: string,
@@ -172,7 +177,7 @@ export async function entriesOf(
     entries.set(`workflow.${workflow.handle}`, ofWorkflow(workflow))
   return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
-/** The entry of a name. */
+/** The entry with a name. */
 export async function findEntry(
   world: Asking,
   project: string,
@@ -185,13 +190,13 @@ export async function findEntry(
         refuse('not_found', { action_name: name }, 'There is no such action in the catalog.'))
 }
 
-/** What the service does itself is ready for agents, and for nobody else. */
+/** An entry as clients read it: built-in actions are ready, but only agents may call them. */
 const told = (entry: CatalogEntry): CatalogEntry =>
   entry.source === 'platform'
     ? { ...entry, description: `${entry.description} Only agents call this.` }
     : entry
 
-/** By row name. */
+/** Queries by row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)

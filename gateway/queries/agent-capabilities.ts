@@ -1,6 +1,7 @@
 /**
- * What an agent has: assigned by its project, with the toolkits of the service and the skills of the organization filled in.
- * Read from the owners, so it is what was last committed. Whatever was deleted meanwhile is left out.
+ * The toolkits and skills of an agent: assigned by its project, with the service's toolkits and the
+ * organization's skills filled in. Read from the owners, so the result is what was last committed.
+ * Deleted toolkits and skills are left out.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { AgentSource, ByName } from '../../protocol/agents/definition.ts'
@@ -17,13 +18,13 @@ import { systemToolkits, type Toolkit } from '../../protocol/toolkits/schema.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
-/** Where to ask. */
+/** The sources that are read. */
 export interface CapabilityReader {
   readonly world: World
   readonly directory: Directory
 }
 
-/** Toolkits of the service, as old as the project. */
+/** The built-in toolkits of the service; their creation time is that of the project. */
 export async function serviceToolkits(
   { world, directory }: CapabilityReader,
   project: string,
@@ -83,7 +84,7 @@ async function held(
   }
 }
 
-/** The toolkits of an agent as clients see them. */
+/** The toolkits of an agent, as clients see them. */
 export async function toolkitAssignments(
   asking: CapabilityReader,
   project: string,
@@ -102,7 +103,7 @@ export async function toolkitAssignments(
         })),
       }
 }
-/** The skills of an agent as clients see them. */
+/** The skills of an agent, as clients see them. */
 export async function skillAssignments(
   asking: CapabilityReader,
   project: string,
@@ -123,7 +124,10 @@ export async function skillAssignments(
       }
 }
 
-/** What a turn of an agent begins with: its record, its toolkits and its skills. `not_found` without such an agent. */
+/**
+ * What a turn of an agent starts with: the agent's record, toolkits and skills. `not_found` when
+ * there is no such agent.
+ */
 export async function agentSource(
   asking: CapabilityReader,
   project: string,
@@ -139,7 +143,8 @@ export async function agentSource(
       }
 }
 /**
- * All toolkits and skills that an inline definition may mean by name, oldest first, so that a later record takes no name away.
+ * All toolkits and skills that an inline definition may refer to by name, oldest first, so that a
+ * newer record cannot take over a name.
  * @public
  */
 export async function byName(asking: CapabilityReader, project: string): Promise<ByName | Refusal> {
@@ -166,7 +171,10 @@ export async function allToolkits(
   if (isRefusal(system)) return system
   return isRefusal(mine) ? mine : [...system, ...mine.items]
 }
-/** Skills of a project and then those of the organization, each newest first. The service has none. */
+/**
+ * Skills of a project and then those of the organization, each newest first. The service has no
+ * skills of its own.
+ */
 export async function allSkills(
   { world }: CapabilityReader,
   project: string,

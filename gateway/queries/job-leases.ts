@@ -1,6 +1,7 @@
 /**
- * Leases of jobs as they are now. Heartbeats are not journaled, so a view knows a lease as it was granted; the queue that owns it
- * knows its last heartbeat. Each queue of a page is asked once. One that does not answer in time leaves its jobs as they are stored.
+ * Current leases of jobs. Heartbeats are not journaled, so a view has a lease as it was granted;
+ * the owning queue has the last heartbeat. Each queue of a page is asked once. The jobs of a queue
+ * that does not answer in time stay as stored.
  */
 import type { Job } from '../../protocol/jobs/rows.ts'
 import type { Address } from '../../protocol/entry.ts'
@@ -9,10 +10,13 @@ import type { Renewal } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
 
-/** Milliseconds that queues are given. */
+/** Milliseconds to wait for the answers of queues. */
 const QUEUE_TIMEOUT_MS = 1000
 
-/** The jobs of one project, each leased one with its `lease_expires_at` and, once its worker was heard of, `last_heartbeat_at`. */
+/**
+ * The jobs of one project; each leased job with its current `lease_expires_at` and, once its worker
+ * has sent a heartbeat, `last_heartbeat_at`.
+ */
 export async function withLeases(
   world: World,
   project: string,

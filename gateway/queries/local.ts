@@ -1,6 +1,7 @@
 /**
- * Queries that this gateway answers itself, from its directories: projects, keys, principals, people, roles, permissions. They are
- * complete there, and as current as the last answered change.
+ * Queries that this gateway answers itself from its cached directories: projects, keys, principals,
+ * people, roles, permissions. The directories are complete, and as current as the last answered
+ * change.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
@@ -42,7 +43,7 @@ import { attachmentQueries } from '../sessions/attach.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)
-/** Keys as their owner has them now, with their last use: API keys, or the tokens of one person. */
+/** Keys from their owner, with their last use: API keys, or the tokens of one person. */
 const keys = {
   organization: async <T>(
     { directory }: LocalContext,
@@ -108,7 +109,9 @@ function projectFilter(
 }
 const shown = ({ state }: PrincipalRecord, disabled: boolean | undefined): boolean =>
   state === 'active' || (state === 'disabled' && disabled === true)
-/** People are listed only when they are asked for: clients of others know no such kind. */
+/**
+ * People are listed only on request, because existing clients do not know that kind of principal.
+ */
 const listed = (
   principal: PrincipalRecord,
   { kind, include_disabled }: Input<Api['principal.list']>,
@@ -120,7 +123,10 @@ const live = (known: OrganizationDirectory, id = ''): Project | undefined => {
   return project?.deleted ? undefined : project
 }
 
-/** All roles: the system's, weakest first, then those of the project, newest first. `rank` is a system role's place; custom ones share the last. */
+/**
+ * All roles: the system roles, weakest first, then those of the project, newest first. `rank` is
+ * the position of a system role; custom roles share the last rank.
+ */
 async function everyRole<T>(
   context: LocalContext,
   use: (roles: readonly Role[], rank: (role: Role) => number) => T,
@@ -141,7 +147,7 @@ async function everyRole<T>(
   return use([...system, ...newestFirst(home)], rank)
 }
 
-/** By row name; rows that are a form of one of these (`as`) are answered by it. */
+/** Queries by row name; they also answer the rows that refer to one of them (`as`). */
 export const localQueries: Readonly<Record<string, LocalQuery>> = {
   'project.list': answer<'project.list'>((context, input) =>
     organizationOf(context, ({ projects }) =>

@@ -1,4 +1,7 @@
-/** How the triggers of a loop fare: the loop knows when they fire, the source events of the project what was wrong with their conditions. */
+/**
+ * The state of a loop's triggers: the loop has their schedule, and the project's source events have
+ * the errors of their conditions.
+ */
 import type { TriggerStanding } from '../../protocol/loops/rows.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -6,7 +9,7 @@ import type { ConditionFaults } from '../../protocol/events/sources.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import { loopNamed } from '../commands/loops.ts'
 
-/** By row name. */
+/** Queries by row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
   'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
     const loop_id = await loopNamed(world, project, name)

@@ -1,11 +1,14 @@
-/** The tool manifest of an agent: its equipment read from the owners, resolved with the catalog of the project. */
+/**
+ * The tool manifest of an agent: its toolkits and skills, read from the owners and resolved with
+ * the project's catalog.
+ */
 import { manifestOf } from '../../protocol/agents/manifest.ts'
 import { isRefusal, refuseFields, type FieldError } from '../../protocol/errors.ts'
 import { entriesOf } from './action-catalog.ts'
 import { agentSource } from './agent-capabilities.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
-/** By row name. */
+/** Queries by row name. */
 export const manifestQueries: Readonly<Record<string, LocalQuery>> = {
   'agent.tools': answer<'agent.tools'>(
     async (context, { id, toolkit_ids, skill_name, allowed_tools }) => {

@@ -1,24 +1,24 @@
-/** The usage events of all partitions as one list. A project key sees those of its project. */
+/** The usage events of all partitions as one list. A project key sees only those of its project. */
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { creditsOf } from '../../protocol/loops/credits.ts'
 import type { Call, Edge } from '../call.ts'
 
-/** A page of one partition or of all; `position` as in `query.ts`. */
+/** A page of one partition; `position` as in `query.ts`. */
 interface Part {
   readonly items: readonly UsageEvent[]
   readonly position?: unknown
   readonly totals: { readonly quantity: number; readonly milli: number }
 }
-/** A page with the sums that stand beside its items. */
+/** A page with the totals that the answer contains next to its items. */
 interface UsagePage {
   readonly items: readonly UsageEvent[]
   readonly position?: unknown
   readonly beside: Readonly<Record<string, number>>
 }
 
-/** Ask every partition, and merge their pages in the order of the list. */
+/** Asks every partition and merges their pages in the order of the list. */
 export async function listUsage(
   { world }: Edge,
   { caller: { scope }, query }: Call,

@@ -1,6 +1,7 @@
 /**
- * The answer of a person to a device that wants to sign in, as a row of the API. A user code that does not exist is charged to
- * the address of the caller, as a failed authentication is: codes are short.
+ * A person's answer to a device that wants to sign in, as an API row. A user code that does not
+ * exist is charged to the caller's IP address, like a failed authentication, because codes are
+ * short.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -12,7 +13,7 @@ import type { Prepare, Prepared } from '../../prepare.ts'
 import { charged } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
-/** The open request with a user code. An unknown code is charged to the address that asked. */
+/** The open request with a user code. An unknown code is charged to the address of the request. */
 export async function findDevice(
   { world, limits }: Edge,
   code: string,
@@ -38,7 +39,7 @@ export async function findDevice(
       )
 }
 
-/** What the organization is told of who answers. */
+/** The facts about the answering person that the organization receives with the answer. */
 export async function answererOf(
   { directory, authentication }: Edge,
   caller: Caller,

@@ -1,12 +1,15 @@
 /**
- * The requests of a device that signs in (RFC 8628), which need no credential: for a code, and for the token once a person
- * allowed it. Bodies are forms, and refusals have the form of RFC 6749, section 5.2.
+ * The requests of a device that signs in (RFC 8628), which need no credential: one for a code, and
+ * one for the token once a person has approved. Bodies are forms, and refusals have the form of RFC
+ * 6749, section 5.2.
  *
  * Invariants:
- * D1. The token is derived from the request, and made under one command id: a device that asks again before the request is
- *     over gets the same one. It is a personal token of who allowed it, made with the rights of the credential they used.
- * D2. Unknown device codes are charged to the address that sends them, and so is every request for a code. Questions with one
- *     code are limited by themselves.
+ * D1. The token is derived from the device request, and created under one command id: a device that
+ *     repeats its token request before the device request has ended gets the same token. It is a
+ *     personal token of the person who approved, with the permissions of the credential that they
+ *     used.
+ * D2. Unknown device codes are charged to the IP address that sends them, and so is every request
+ *     for a code. Token requests with one device code have a limit of their own.
  */
 import type { ApiKey } from '../../../protocol/access/rows.ts'
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
@@ -26,9 +29,9 @@ import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Largest form in bytes. */
 export const DEVICE_FORM_LIMIT = 16_384
-/** Attempts to find a user code that no other request has. */
+/** Attempts to find a user code that no other request uses. */
 const ATTEMPTS = 3
-/** Where people go with the code. */
+/** Path of the page on which people enter the code. */
 export const DEVICE_PAGE = '/device'
 
 type Failure =
@@ -56,7 +59,7 @@ const messages: Readonly<Record<DeniedStatus, string>> = {
   access_denied: 'The request was denied.',
   expired_token: 'The time for an answer is over; ask for a new code.',
 }
-/** A refusal of the service in the form that device clients read. */
+/** A refusal in the form that device clients understand. */
 function failureOf({ refused, message, details }: Refusal): Answer {
   const { status, message: standard } = errors[refused]
   if (status < 500 && status !== 429)
@@ -70,7 +73,7 @@ function failureOf({ refused, message, details }: Refusal): Answer {
   )
 }
 
-/** Fields of a form. @returns what is wrong with it, or its fields. */
+/** The fields of a form. @returns the fields, or the answer that rejects the form. */
 function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
   if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
   const type = header?.split(';')[0]?.trim().toLowerCase()
@@ -97,7 +100,7 @@ const formOf = (incoming: Incoming) =>
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const LONGEST_FIELD = 100
-/** The fields with which a device describes itself. */
+/** The fields by which a device describes itself. */
 function claimOf(
   fields: ReadonlyMap<string, string>,
   brand: string,
@@ -130,7 +133,7 @@ function claimOf(
   }
 }
 
-/** A command to the organization about a device. */
+/** Sends a command about a device to the organization. */
 async function deviceCommand<N extends keyof DeviceCommands & string>(
   { world }: Edge,
   incoming: Incoming,
@@ -155,7 +158,7 @@ async function deviceCommand<N extends keyof DeviceCommands & string>(
   return isRefusal(outcome) ? outcome : (outcome.reply as DeviceCommands[N]['reply'])
 }
 
-/** A device asks for a code. */
+/** Handles a device's request for a code. */
 export const giveDeviceCode =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -194,14 +197,14 @@ export const giveDeviceCode =
     }
   }
 
-/** Where people reach this gateway: as it is configured, else as the device reached it. */
+/** Base URL of this gateway for people: the configured one, else the one that the device used. */
 function originUrl({ settings }: Pick<World, 'settings'>, incoming: Incoming): string {
   if (settings.public_url !== undefined) return settings.public_url
   const host = incoming.header('host') ?? ''
   return /^[\w.[\]:-]{1,255}$/.test(host) ? `http://${host}` : ''
 }
 
-/** A device asks for its token. */
+/** Handles a device's request for its token. */
 export const giveDeviceToken =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -245,7 +248,10 @@ export const giveDeviceToken =
   }
 const unknown = failure('invalid_grant', 'There is no such device code, or it was used.')
 
-/** Make the token as the person who allowed it; every gateway knows it before it is answered. */
+/**
+ * Creates the token as the person who approved; every gateway accepts it before this request is
+ * answered.
+ */
 async function makeToken(
   { world }: Edge,
   incoming: Incoming,

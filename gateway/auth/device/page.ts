@@ -1,6 +1,7 @@
 /**
- * The page on which a person lets a device sign in: it asks for the code, then shows what asks and takes the person's own
- * credential with the decision. There is no session and no cookie, so no other site can answer in a person's name.
+ * The page on which a person signs a device in: it asks for the code, then shows the device's
+ * request and asks for the person's own credential and decision. There is no session and no cookie,
+ * so no other site can answer in a person's name.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -23,7 +24,7 @@ const unavailable = notice(
 
 const faultOf = (fault: string | undefined): string =>
   fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
-/** Ask for the code. */
+/** The form that asks for the code. */
 const codeForm = (status: number, fault?: string): Answer =>
   pageOf(
     status,
@@ -35,7 +36,7 @@ const codeForm = (status: number, fault?: string): Answer =>
 <button type="submit">Go on</button>
 </form>`,
   )
-/** Show what asks, and ask who answers. */
+/** Shows the device's request, and asks for the person's credential and decision. */
 const decisionForm = (
   status: number,
   user_code: string,
@@ -62,7 +63,7 @@ ${project_handle === undefined ? '' : `<li>Project: ${escaped(project_handle)}</
 <p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. What you allow can be revoked at any time.</p>`,
   )
 
-/** Show the form. */
+/** Handles GET: shows the form. */
 export const showDevice =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -76,7 +77,10 @@ export const showDevice =
       ? decisionForm(200, found.user_code, found.request)
       : done(found.request.status)
   }
-/** The open request with a user code, or the page that says why there is none; requests with one code are limited. */
+/**
+ * The open request with a user code, or a page that explains why there is none; requests per code
+ * are limited.
+ */
 async function findLimited(
   edge: Edge,
   code: string,
@@ -99,7 +103,7 @@ const done = (status: DeviceRequest['status']): Answer =>
     ? notice(200, 'The device is signed in', 'You can close this page and go on there.')
     : notice(200, 'The device was denied', 'It gets no access. You can close this page.')
 
-/** Take the decision. */
+/** Handles POST: accepts the decision. */
 export const takeDevice =
   (edge: Edge): Handler =>
   async (incoming) => {

@@ -1,6 +1,6 @@
 /**
- * Answering by link, without signing in: the link is the credential, for one answer of one person to one question. What it may
- * do is decided by the interaction like any other answer.
+ * Answering by link, without signing in: the link is the credential, for one answer of one person
+ * to one question. The interaction decides about the answer as about any other.
  */
 import { activePrincipal, principalOf } from '../../../protocol/access/directory.ts'
 import type { Credential, Principal } from '../../../protocol/entry.ts'
@@ -27,7 +27,7 @@ interface Opened {
   readonly credential: Credential
 }
 
-/** Show the form, or say why there is none. */
+/** Handles GET: shows the form, or explains why there is none. */
 export const showForm =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -35,7 +35,7 @@ export const showForm =
     return 'status' in opened ? opened : (over(opened) ?? form(opened.record, nameOf(opened)))
   }
 
-/** Take the form. */
+/** Handles POST: sends the answer of the form. */
 export const takeForm =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -61,7 +61,7 @@ export const takeForm =
       id: claim.interaction,
       name: 'interaction.respond',
       origin,
-      // The same form sent twice is one answer.
+      // A form that is sent twice counts as one answer.
       command_id: world.hash(`answer\n${incoming.slots[0] ?? ''}\n${text}`).slice(0, 40),
       input: { value, ...(comment && { comment }), roles: [], link: { round: claim.round } },
     })
@@ -139,7 +139,10 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   return record ? { claim, record, principal, credential } : gone('The question was deleted.')
 }
 
-/** The person a link speaks for, while the project knows them; a project that was deleted knows nobody. */
+/**
+ * The person for whom a link was made, if they are an active principal of the project; a deleted
+ * project has no principals.
+ */
 async function speakerOf(
   { directory }: Edge,
   { project, target }: LinkClaim,
@@ -154,7 +157,7 @@ async function speakerOf(
   return party && principalOf(party)
 }
 
-/** Why the link is over, or undefined while it is not. */
+/** The page that explains why the link is no longer valid; undefined while it is valid. */
 function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | undefined {
   if (
     record.responses.some(
@@ -179,11 +182,14 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
   }
 }
 
-/** A text as it was typed: forms end lines otherwise (HTML, constructing the entry list). */
+/** A text as it was typed: forms send line breaks as CRLF (HTML, constructing the entry list). */
 const textOf = (field: string | null | undefined): string | undefined =>
   field?.replaceAll('\r\n', '\n')
 
-/** The value that a form gives; undefined when it gives none. Whether it is an answer is decided by the interaction. */
+/**
+ * The value in a form; undefined when it contains none. The interaction decides whether the value
+ * is a valid answer.
+ */
 function chosen(record: Interaction, fields: URLSearchParams): unknown {
   const given = fields.getAll('value')
   switch (questionOf(record).mode) {

@@ -1,4 +1,4 @@
-/** Links as the caller gets them: signed here, never part of a command. */
+/** Answer links as the caller receives them: signed here, and never part of a command. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -8,7 +8,10 @@ import type { Call, Edge } from '../../call.ts'
 import type { Prepared } from '../../prepare.ts'
 import { linkToken } from './token.ts'
 
-/** Sign a link for each target that is wished, or for all who can still answer. The actor says whether it may have one. */
+/**
+ * Signs a link for each requested target, or for all targets that can still answer. The actor
+ * decides whether each target may have a link.
+ */
 export async function signLinks(
   { world }: Edge,
   { project, slots, body }: Call,

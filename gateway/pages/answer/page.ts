@@ -1,6 +1,7 @@
 /**
- * The page behind an answer link: one form, without scripts, every control labelled and reachable with the keyboard. All that
- * people wrote is escaped; links lead only to http and https addresses.
+ * The page behind an answer link: one form without scripts; every control has a label and is
+ * reachable by keyboard. All text that people wrote is escaped; links lead only to http and https
+ * addresses.
  */
 import { createHash } from 'node:crypto'
 import type { Interaction, Question } from '../../../protocol/interactions/schema.ts'
@@ -28,11 +29,11 @@ const headers = {
   'X-Robots-Tag': 'noindex',
 } as const
 
-/** Text as HTML. */
+/** Escapes text for HTML. */
 export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** A page. @param content HTML. */
+/** An HTML page. @param content HTML. */
 export const pageOf = (status: number, title: string, content: string): Answer => ({
   status,
   headers,
@@ -55,11 +56,16 @@ ${content}
 `,
 })
 
-/** A page that only says something. */
+/** A page that only shows a message. */
 export const notice = (status: number, title: string, text: string): Answer =>
   pageOf(status, title, `<p class="text">${escaped(text)}</p>`)
 
-/** The form. @param who the name of who answers. @param fault why the last attempt was not taken. @param given what it held. */
+/**
+ * The page with the form.
+ * @param who name of the answering person.
+ * @param fault why the last attempt was rejected.
+ * @param given the fields of the last attempt.
+ */
 export function form(
   interaction: Interaction,
   who: string,
@@ -95,14 +101,17 @@ export function form(
   )
 }
 
-/** A time as people read it: to the minute. */
+/** A time for people, to the minute. */
 export const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`
 
-/** How an interaction is answered on a page: an approval without a question is a yes or a no, anything else a text. */
+/**
+ * The question that the page asks: an approval without a spec is a yes-or-no question, any other
+ * interaction without one asks for text.
+ */
 export const questionOf = ({ spec, kind }: Pick<Interaction, 'spec' | 'kind'>): Question =>
   spec ?? { mode: kind === 'request_approval' ? 'confirm' : 'input', multiline: true }
 
-/** The question with an attempt in the place of its defaults. */
+/** The question, with the fields of the last attempt as its defaults. */
 function filled(question: Question, given: readonly string[]): Question {
   const { default_value: _, default_confirmed: __, ...rest } = question
   const [first] = given

@@ -1,18 +1,18 @@
 /**
- * The text of an answer link: which interaction it answers, for whom, in which round and until when, sealed with the
- * installation's secret for this purpose alone. Nothing is stored of a link: it is spent by the answer it gives, and by
- * everything else that ends the round or the interaction.
+ * The token of an answer link: the interaction, the person, the round and the expiry, sealed with
+ * the installation's secret for this purpose alone. Links are not stored: a link becomes invalid
+ * with the answer that it gives, and with everything else that ends the round or the interaction.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { World } from '../../ports.ts'
 
-/** What a link says. */
+/** The content of a link. */
 export interface LinkClaim {
   readonly project: string
   readonly interaction: string
   readonly target: string
   readonly round: number
-  /** Unix milliseconds; absent: as long as the interaction is open. */
+  /** Unix milliseconds; absent: valid for as long as the interaction is open. */
   readonly expires?: number
 }
 type Sealer = Pick<World, 'seal'>
@@ -22,7 +22,7 @@ const MAX_TOKEN_LENGTH = 2048
 const sealOf = (world: Sealer, text: string): Uint8Array =>
   world.seal(`answer link\n${text}`).subarray(0, SEAL)
 
-/** The text of a link. */
+/** The token of a link. */
 export function linkToken(
   world: Sealer,
   { project, interaction, target, round, expires }: LinkClaim,
@@ -31,12 +31,13 @@ export function linkToken(
   return Buffer.concat([sealOf(world, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** What a link says, or undefined when this installation never made it. */
+/** The content of a link, or undefined when this installation did not issue it. */
 export function readToken(world: Sealer, token: string): LinkClaim | undefined {
   if (token.length > MAX_TOKEN_LENGTH) return undefined
   const bytes = Buffer.from(token, 'base64url')
   const text = bytes.subarray(SEAL).toString()
-  // Decoding base64 forgives foreign characters and spare bits: only the text that was given out is accepted.
+  // Base64 decoding tolerates foreign characters and spare bits; this check accepts only the text
+  // that was issued.
   if (
     bytes.length <= SEAL ||
     bytes.toString('base64url') !== token ||
