@@ -1,14 +1,20 @@
-/** Room in memory for the bytes of files on their way through a gateway. Who finds none waits, the first who came the first to go on. */
+/**
+ * Limits the memory for bytes of files in transfer through a gateway. Callers wait in FIFO order
+ * when the limit is reached.
+ */
 
-/** Bytes of all files that a gateway holds at a time. */
+/** Maximum bytes of all files that a gateway holds in memory at a time. */
 const MAX_FILE_BYTES = 64 * 1_048_576
 
 export interface ByteSemaphore {
-  /** Resolves when there is room for so many bytes; the returned function gives it back, and does nothing the second time. */
+  /**
+   * Resolves when so many bytes fit below the limit. The returned function releases them; a second
+   * call does nothing.
+   */
   acquire(bytes: number): Promise<() => void>
 }
 
-/** An empty room. @param size bytes; one file gets in, however large. */
+/** Creates a semaphore. @param size bytes; a single file is always admitted, however large. */
 export function createByteSemaphore(size = MAX_FILE_BYTES): ByteSemaphore {
   let held = 0
   const line: { readonly bytes: number; readonly go: () => void }[] = []

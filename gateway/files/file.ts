@@ -1,6 +1,7 @@
 /**
- * What a file is, read off its bytes. What a client says about it decides only between two kinds of text. A file that is of no kind
- * that an agent can be shown, or too large for its kind, is refused before anything of it is stored.
+ * Determines the type of a file from its bytes. The type that a client declares only decides
+ * between Markdown and plain text. A file of a type that cannot be shown to an agent, or too large
+ * for its type, is refused before any of it is stored.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -21,7 +22,7 @@ function pictured(bytes: Buffer): string | undefined {
   if (starts(bytes, 'GIF87a') || starts(bytes, 'GIF89a')) return 'image/gif'
   return starts(bytes, 'RIFF') && starts(bytes, 'WEBP', 8) ? 'image/webp' : undefined
 }
-/** Control characters that no text has. */
+/** Control characters that do not occur in text. */
 const CONTROL = /[\0-\x08\x0e-\x1a\x1c-\x1f]/
 function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | undefined {
   const image = pictured(bytes)
@@ -38,7 +39,7 @@ function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | u
   }
 }
 
-/** A file that was looked at; `text`: what an Office file says, as Markdown. */
+/** An inspected file; `text`: the content of an Office file as Markdown. */
 interface Inspected {
   readonly facts: FileFacts
   readonly text?: string
@@ -60,7 +61,10 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
     `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have ${limit} bytes; this one has ${actual}.`,
   )
 
-/** What is kept of a file, or why it is not taken. @param hint the type that the client says it has. */
+/**
+ * The facts that are stored of a file, or the reason why it is refused. @param hint the type that
+ * the client declares.
+ */
 export async function inspect(
   bytes: Buffer,
   name: string,

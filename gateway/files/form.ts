@@ -1,4 +1,6 @@
-/** Uploads as rows take them: the file, and the other members of the body, checked like any body. */
+/**
+ * Reads uploads: the file, and the other members of the body, which are validated like any body.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { Row } from '../../protocol/contract.ts'
 import {
@@ -14,7 +16,7 @@ import type { Exchange } from '../http/respond.ts'
 import type { ByteSemaphore } from './byte-semaphore.ts'
 import { readBody } from '../http/validate.ts'
 
-/** A file that came. `filename` and `type` are what the client says. */
+/** A received file. `filename` and `type` are as the client declared them. */
 export interface Uploaded {
   readonly bytes: Buffer
   readonly filename?: string
@@ -25,7 +27,10 @@ interface Read {
   readonly file: Uploaded
 }
 
-/** Read an upload, once there is room for it. The room is held until the exchange is over. */
+/**
+ * Reads an upload once the semaphore admits its bytes. They stay reserved until the exchange has
+ * ended.
+ */
 export async function readUpload(
   room: ByteSemaphore,
   row: Row,
@@ -49,7 +54,7 @@ export async function readUpload(
   return boundary === undefined ? fromJson(row, body) : fromForm(row, body, boundary)
 }
 
-/** Stands in the place of a file while the rest of its body is checked. */
+/** A placeholder for the file while the other members of the body are validated. */
 const PLACE = 'AA=='
 function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
   const parts = partsOf(bytes, boundary)
@@ -79,7 +84,7 @@ function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
     },
   }
 }
-/** Parts of forms are texts. */
+/** Form parts are text; converts the one member that is a number. */
 const scalar = (name: string, text: string): unknown =>
   name === 'size_bytes' && /^\d{1,15}$/.test(text) ? Number(text) : text
 

@@ -1,10 +1,13 @@
-/** Skills from Markdown: an optional block of YAML between two lines `---` says name, description, allowed tools and tags; the rest are the instructions. */
+/**
+ * Reads skills from Markdown: an optional YAML block between two `---` lines has the name,
+ * description, allowed tools and tags; the rest is the instructions.
+ */
 import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { SkillBody } from '../../protocol/skills/schema.ts'
 import { faultsOf } from '../http/validate.ts'
 import { readYaml } from './yaml.ts'
 
-/** Characters of front matter. */
+/** Maximum length of front matter in characters. */
 const MAX_FRONT_MATTER_LENGTH = 65_536
 
 const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
@@ -13,7 +16,7 @@ const fault = (message: string): Refusal => refuseFields({ field: 'content', mes
 /** A list that may be written as one text, separated by commas or spaces. */
 const listed = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/[,\s]+/).filter(Boolean) : value
-/** Tags that may be a list of words; those become keys without a value. */
+/** Tags as a map; a plain list of tags becomes keys without values. */
 const tagged = (value: unknown): unknown => {
   const words = listed(value)
   if (Array.isArray(words)) return Object.fromEntries(words.map((word) => [String(word), '']))
@@ -27,7 +30,10 @@ const tagged = (value: unknown): unknown => {
     : value
 }
 
-/** The skill that a text describes. @param name wins over the one in the text. Keys that are not known are passed over. */
+/**
+ * The skill that a Markdown text describes. Unknown keys of the front matter are ignored.
+ * @param name takes precedence over the name in the text.
+ */
 export function readSkill(content: string, name: string | undefined): SkillBody | Refusal {
   const block = BLOCK.exec(content)
   const instructions = (block ? content.slice(block[0].length) : content)

@@ -1,6 +1,7 @@
 /**
- * Forms with a file (RFC 7578): a body that is here as a whole, cut at its boundary. Boundary: what a part means is for the caller;
- * nested forms and transfer encodings, which the RFC deprecates, are not understood.
+ * Parses forms with a file (RFC 7578): splits a complete body at its boundary. Boundary: the caller
+ * interprets the parts; nested forms and transfer encodings, which the RFC deprecates, are not
+ * supported.
  */
 
 /** A part of a form. */
@@ -10,10 +11,10 @@ export interface Part {
   readonly type?: string
   readonly bytes: Buffer
 }
-/** Parts of a form, and bytes of the headers of one. */
+/** Maximum number of parts, and of header bytes in one part. */
 const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
-/** The boundary of a Content-Type, or undefined when it is no form. */
+/** The boundary of a Content-Type, or undefined when it is not a form. */
 export function boundaryOf(type: string | undefined): string | undefined {
   const found =
     /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(
@@ -22,11 +23,11 @@ export function boundaryOf(type: string | undefined): string | undefined {
   return found?.[1] ?? found?.[2]
 }
 
-/** The parts of a form; a text says what is wrong with it. */
+/** The parts of a form, or a text that describes the error. */
 export function partsOf(body: Buffer, boundary: string): readonly Part[] | string {
   const line = Buffer.from(`--${boundary}`)
   const next = Buffer.from(`\r\n--${boundary}`)
-  // What stands before the first boundary is for nobody.
+  // The preamble before the first boundary is ignored.
   let at = body.subarray(0, line.length).equals(line) ? line.length : after(body, next)
   if (at < 0) return 'has no part'
   const parts: Part[] = []
@@ -35,7 +36,7 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
     const begin = body.indexOf('\r\n', at)
     if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is cut off'
     const end = body.indexOf('\r\n\r\n', begin)
-    // Headers and content meet at an empty line; without headers there is no name.
+    // An empty line separates headers from content; a part without headers has no name.
     if (end < 0 || end - begin > MULTIPART_LIMITS.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
     if (close < 0) return 'is cut off'
@@ -69,7 +70,10 @@ function partOf(head: string, bytes: Buffer): Part | undefined {
   const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   return { name, bytes, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
-/** Browsers write quotes and line ends of a name as `%22`, `%0D`, `%0A`; others put a backslash before them. */
+/**
+ * A quoted parameter. Browsers encode quotes and line breaks in a name as `%22`, `%0D`, `%0A`;
+ * other clients escape them with a backslash.
+ */
 function parameter(disposition: string, name: string): string | undefined {
   const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(
     disposition,
@@ -77,7 +81,7 @@ function parameter(disposition: string, name: string): string | undefined {
   const text = found?.[1] ?? found?.[2]
   return text?.replaceAll(/\\(["\\])/g, '$1').replaceAll(/%22/g, '"')
 }
-/** A name in another alphabet, as RFC 8187 spells it. */
+/** A file name with non-ASCII characters, as encoded by RFC 8187. */
 function extended(disposition: string): string | undefined {
   const text = /;\s*filename\*=utf-8'[^']*'([^\s;]+)/i.exec(disposition)?.[1]
   try {

@@ -1,6 +1,7 @@
 /**
- * Office files (ECMA-376) as Markdown: what a document, a workbook or a presentation says, without how it looks. Pictures,
- * comments and formulas are left out. A file with macros is not taken at all.
+ * Converts Office files (ECMA-376) to Markdown: the text of a document, a workbook or a
+ * presentation, without its formatting. Pictures, comments and formulas are left out. A file with
+ * macros is rejected.
  */
 import type { Archive } from './zip.ts'
 
@@ -10,19 +11,21 @@ const kinds = [
   ['xl/workbook.xml', `${prefix}spreadsheetml.sheet`],
   ['ppt/presentation.xml', `${prefix}presentationml.presentation`],
 ] as const
-/** Characters of the Markdown of one file. */
+/** Maximum length in characters of the Markdown of one file. */
 const MAX_MARKDOWN_LENGTH = 262_144
-/** Tags and texts of one part that are looked at. */
+/** Maximum number of tags and texts that are read of one part of the archive. */
 const TOKENS = 400_000
 
-/** The type of an archive; `unsafe`: with macros; undefined: it is no Office file. */
+/**
+ * The media type of an archive; `unsafe`: it contains macros; undefined: it is not an Office file.
+ */
 export function officeKind({ names }: Archive): string | 'unsafe' | undefined {
   const kind = kinds.find(([main]) => names.includes(main))
   if (!kind || !names.includes('[Content_Types].xml')) return undefined
   return names.some((name) => /vbaProject\.bin$/i.test(name)) ? 'unsafe' : kind[1]
 }
 
-/** What the file says; undefined: its parts cannot be read. */
+/** The file's content as Markdown; undefined: its parts cannot be read. */
 export async function markdownOf(archive: Archive): Promise<string | undefined> {
   const text = archive.names.includes('word/document.xml')
     ? await documentOf(archive)
@@ -34,7 +37,7 @@ export async function markdownOf(archive: Archive): Promise<string | undefined> 
     : `${text.slice(0, MAX_MARKDOWN_LENGTH)}\n\n[cut off here]`
 }
 
-/** A tag, or the text between two. */
+/** A tag, or the text between two tags. */
 interface Token {
   readonly tag?: string
   readonly end?: boolean
@@ -43,7 +46,7 @@ interface Token {
 }
 function* tokens(xml: string): Generator<Token> {
   let left = TOKENS
-  // Nothing here can match in two ways, so that no file takes long to read.
+  // No input can match this expression in two ways, so matching takes linear time.
   for (const [, slash, tag, attributes = '', text] of xml.matchAll(
     /<(\/?)([\w:]+)((?:[\s/][^<>]*)?)>|([^<>]+)/g,
   )) {
@@ -76,7 +79,7 @@ const cell = (text: string): string =>
     .join(' ')
     .replaceAll('|', '\\|')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
-/** Rows as a table: the first one is its head. */
+/** Rows as a Markdown table; the first row is the header. */
 const table = (rows: readonly (readonly string[])[]): string => {
   const width = Math.max(0, ...rows.map(({ length }) => length))
   const [head = [], ...rest] = rows.map((cells) =>
@@ -135,7 +138,7 @@ async function slidesOf(archive: Archive): Promise<string | undefined> {
   }
   return slides.length > 0 ? slides.join('\n\n') : undefined
 }
-/** The texts inside of each element of a name. */
+/** The text inside each element with this name. */
 function linesOf(xml: string, element: string): string[] {
   const lines: string[] = []
   let [line, taking] = ['', false]
@@ -163,7 +166,7 @@ async function workbookOf(archive: Archive): Promise<string | undefined> {
   }
   return sheets.join('\n\n')
 }
-/** Columns that are shown. */
+/** Maximum number of columns that are converted. */
 const COLUMNS = 200
 function sheetOf(xml: string, shared: readonly string[]): string {
   const rows: string[][] = []
@@ -198,7 +201,7 @@ function sheetOf(xml: string, shared: readonly string[]): string {
   }
   return table(rows.filter((cells) => cells.length > 0))
 }
-/** The column of a cell such as `AB12`, from 0. */
+/** The zero-based column of a cell reference such as `AB12`. */
 const columnOf = (place = 'A1'): number =>
   [...(/^[A-Z]{1,3}/.exec(place)?.[0] ?? 'A')].reduce(
     (sum, letter) => sum * 26 + letter.charCodeAt(0) - 64,

@@ -1,17 +1,18 @@
 /**
- * How many pages a PDF has (ISO 32000-1, 7.5.7 and 7.7.3): the objects of type Page, in the file itself and in its object streams.
- * Only as much is understood as counting takes; whoever shows the file reads it for real.
+ * Counts the pages of a PDF (ISO 32000-1, 7.5.7 and 7.7.3): the objects of type Page, in the file
+ * itself and in its object streams. Only what counting needs is parsed; nothing else of the file is
+ * validated.
  */
 import { promisify } from 'node:util'
 import { inflate } from 'node:zlib'
 
 const unzip = promisify(inflate)
-/** Bytes that the object streams of one file may have, unpacked. */
+/** Maximum decompressed bytes of the object streams of one file. */
 const UNPACKED = 32 * 1_048_576
 
 const pagesIn = (text: string): number => text.match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0
 
-/** The number of pages; `unreadable`: it cannot be known. */
+/** The number of pages; `unreadable`: it cannot be determined. */
 export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
   const text = bytes.toString('latin1')
   if (/\/Encrypt\s+\d+\s+\d+\s+R/.test(text)) return 'unreadable'
@@ -25,7 +26,7 @@ export async function pagesOf(bytes: Buffer): Promise<number | 'unreadable'> {
     const head = between.slice(between.lastIndexOf(' obj') + 1)
     const end = text.indexOf('endstream', begin)
     if (end < 0) break
-    // Objects outside of streams, and not what a stream holds.
+    // Count only objects outside of streams, not the content of streams.
     pages += pagesIn(between)
     at = end + 'endstream'.length
     if (!/\/Type\s*\/ObjStm\b/.test(head)) continue

@@ -1,17 +1,19 @@
 /**
- * The body of an upload. It stays with its client until somebody asks for it: a request is admitted first, and waits until there is
- * room for its bytes. Boundary: besides `request.ts`, `respond.ts` and the socket the only one that touches a uWS response.
+ * The body of an upload. It is not read before `bytes` is called: a request is admitted first, and
+ * waits until the semaphore admits its bytes. Boundary: next to `request.ts`, `respond.ts` and the
+ * worker socket, the only code that touches a uWS response.
  *
  * Invariants:
- * U1. Listening begins in the turn of the request, otherwise its first chunk is lost; what comes before anybody asks is kept, which
- *     is no more than what was on its way.
- * U2. After the exchange is over the response is never touched again.
- * U3. An answer that comes before the body was read waits until the body has been thrown away: a client that is still sending
- *     might not see it.
+ * U1. Listening begins in the turn of the request, because otherwise its first chunk is lost. Data
+ *     that arrives before `bytes` is called is stored; it is no more than what was already in
+ *     flight.
+ * U2. After the exchange has ended, the response is never touched again.
+ * U3. An answer that is ready before the body was read waits until the body has been discarded: a
+ *     client that is still sending might not see the answer.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 
-/** Bytes that are thrown away at most before a refusal is sent anyway. */
+/** Maximum bytes that are discarded before a refusal is sent anyway. */
 const DRAIN = 16 * 1_048_576
 
 export class Upload {
@@ -30,13 +32,14 @@ export class Upload {
     this.#limit = limit
     res.onData((chunk, last) => this.#take(chunk, last))
     res.pause()
-    // After the turn of the request uWS begins to count the time of a silent client; pausing again ends that.
+    // After the turn of the request, uWS starts the timeout for silent clients; pausing again stops
+    // it.
     setImmediate(() => {
       if (!this.#over && !this.#flowing) res.pause()
     })
   }
 
-  /** All of it; `too_large`; undefined when the client went away. */
+  /** The complete body; `too_large`; undefined when the client disconnected. */
   async bytes(): Promise<Buffer | 'too_large' | undefined> {
     await this.#flow(() => this.#whole || this.#size > this.#limit)
     if (this.#size > this.#limit) {
@@ -45,13 +48,13 @@ export class Upload {
     }
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
-  /** Let the rest come and throw it away. */
+  /** Receives the rest of the body and discards it. */
   async discard(): Promise<void> {
     this.#dropping = true
     this.#chunks = []
     await this.#flow(() => this.#whole || this.#size > this.#limit + DRAIN)
   }
-  /** The exchange is over. */
+  /** Called when the exchange has ended. */
   gone(): void {
     this.#over = true
     this.#chunks = []
@@ -59,7 +62,8 @@ export class Upload {
   }
 
   async #flow(enough: () => boolean): Promise<void> {
-    // Also when everything is here: whatever comes next on the connection has to be read.
+    // Resumes even when the body is complete, because the next data on the connection has to be
+    // read.
     if (!this.#over && !this.#flowing) this.#res.resume()
     this.#flowing = true
     while (!this.#over && !enough())
@@ -69,7 +73,7 @@ export class Upload {
   }
   #take(chunk: ArrayBuffer, last: boolean): void {
     this.#size += chunk.byteLength
-    // A copy, because the chunk is gone when this returns.
+    // A copy, because the chunk is invalid after this callback returns.
     if (!this.#dropping && this.#size <= this.#limit)
       this.#chunks.push(Buffer.from(Buffer.from(chunk)))
     if (last) this.#whole = true

@@ -1,15 +1,23 @@
 /**
- * YAML that users supply: the front matter of skills, and scripts of the scripted model. The parser recurses with the nesting
- * of a document, so length and nesting are bounded on its tokens, which are found without recursion, before it sees the text.
+ * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
+ * parser recurses with the nesting of a document, so length and nesting are checked first, on
+ * tokens, which are found without recursion.
  */
 import { Lexer, parseDocument } from 'yaml'
 
-/** Levels of nesting that a document may have. */
+/** Maximum nesting depth of a document. */
 const MAX_NESTING = 64
-/** Times that an alias may be expanded: anchors may be used, but not to make much out of little. */
+/**
+ * Maximum number of alias expansions: aliases are allowed, but must not inflate a small document
+ * into a huge one.
+ */
 const MAX_ALIASES = 50
 
-/** Read a document. @param longest characters it may have. `fault` completes a sentence: "its front matter …". */
+/**
+ * Parses a document.
+ * @param longest maximum length in characters.
+ * @returns the value, or a fault that completes a sentence: "its front matter …".
+ */
 export function readYaml(
   text: string,
   longest: number,
@@ -28,7 +36,10 @@ export function readYaml(
   }
 }
 
-/** Whether a value contains itself: an alias inside its own anchor makes such a value, and no reader of values expects one. */
+/**
+ * Whether a value contains itself: an alias inside its own anchor makes such a value, and code that
+ * reads values does not expect one.
+ */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (above.includes(value)) return true
@@ -37,8 +48,9 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
 }
 
 /**
- * Whether a document nests deeper than so many levels. Flow collections are counted by their brackets. Block collections
- * nest by the indicators of one line (`- - -`) and by indentation, of which every level takes a column at least.
+ * Whether a document nests deeper than so many levels. Flow collections are counted by their
+ * brackets. Block collections nest by the indicators in one line (`- - -`) and by indentation,
+ * where every level takes at least one column.
  */
 function isNestedDeeper(text: string, levels: number): boolean {
   let flow = 0
@@ -54,5 +66,5 @@ function isNestedDeeper(text: string, levels: number): boolean {
   }
   return false
 }
-/** Columns of indentation; nesting by indentation alone is bounded by it. */
+/** Maximum columns of indentation; bounds nesting by indentation alone. */
 const MAX_INDENTATION = 400

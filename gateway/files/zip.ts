@@ -1,12 +1,15 @@
 /**
- * Archives inside of files (APPNOTE.TXT of PKWARE, 4.3): what is in them, and single members of them, unpacked within bounds. An
- * archive that is encrypted, split, or larger inside than anybody needs is not opened.
+ * Reads ZIP archives (APPNOTE.TXT of PKWARE, 4.3): lists their members and decompresses single
+ * members within bounds. An archive that is encrypted or too large when decompressed is not opened.
  */
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 
 const unpack = promisify(inflateRaw)
-/** Members, bytes of all of them unpacked, and of one that is read. */
+/**
+ * Maximum number of members, decompressed bytes of all members, and decompressed bytes of one
+ * member.
+ */
 const ZIP_LIMITS = { members: 5000, bytes: 64 * 1_048_576, text: 16 * 1_048_576 } as const
 
 interface Member {
@@ -21,7 +24,10 @@ export interface Archive {
   text(name: string): Promise<string | undefined>
 }
 
-/** Open an archive. `unsafe`: it is larger inside than it may be, or encrypted; undefined: it is none, or damaged. */
+/**
+ * Opens an archive. `unsafe`: it is encrypted, or exceeds a limit when decompressed; undefined: it
+ * is not an archive, or is damaged.
+ */
 export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   if (end < 0 || end + 22 > bytes.length) return undefined
@@ -65,7 +71,7 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
         bytes.readUInt16LE(member.from + 26) +
         bytes.readUInt16LE(member.from + 28)
       const content = bytes.subarray(begin, begin + member.size)
-      // More than was announced is a fault of the archive, or a trap.
+      // A member that is larger than announced is damaged, or an attack.
       const whole = member.packed
         ? await unpack(content, {
             maxOutputLength: Math.max(1, Math.min(ZIP_LIMITS.text, member.unpacked)),
