@@ -1,7 +1,7 @@
 /**
- * What the actions that a definition names ask of it. Steps may not call what the service does for agents only. A caller who
- * saves a definition, or starts an inline one, must hold the permission to execute each action in it: else a definition would
- * be a way around that permission.
+ * Checks the actions that a definition names. Steps may not call built-in actions that are only for
+ * agents. A caller who saves a definition, or starts an inline one, must have the permission to
+ * execute each action in it; otherwise a definition would bypass that permission.
  */
 import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
 import { permissionOver } from '../../protocol/agents/selectors.ts'
@@ -16,9 +16,10 @@ import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * The refusal of a definition whose steps name what they, or their author, may not call; undefined: all is allowed. Actions
- * that a template names are not known yet.
- * @param path of the document that has the steps.
+ * Refuses a definition whose steps name an action that steps, or the caller, may not call;
+ * undefined: all are allowed. An action name that contains a template is not known yet and is not
+ * checked.
+ * @param path of the document that contains the steps.
  */
 export function refusedActions(
   edge: Pick<Edge, 'world'>,
@@ -38,8 +39,9 @@ export function refusedActions(
 }
 
 /**
- * The refusal of an inline config whose tools its author may not execute; undefined: all is allowed. A pattern needs the
- * permission that covers all names it can match, because it is resolved anew for each turn.
+ * Refuses an inline config with tools that its author may not execute; undefined: all are allowed.
+ * A pattern needs the permission that covers every name it can match, because it is resolved again
+ * for each turn.
  */
 export const refusedTools = (
   edge: Pick<Edge, 'world'>,
@@ -52,7 +54,7 @@ export const refusedTools = (
     tools.map(({ field, selector }) => ({ field, permission: permissionOver(selector) })),
   )
 
-/** The refusal of the first field whose permission is lacking. */
+/** The refusal of the first field whose permission is missing. */
 function refusedExecution(
   { world }: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],
@@ -68,7 +70,7 @@ function refusedExecution(
   )
 }
 
-/** The refusal of steps that can never be done, each with its exact place. */
+/** Refuses steps that can never succeed, each with its exact location. */
 function impossibleSteps(
   { world }: Pick<Edge, 'world'>,
   definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,

@@ -1,6 +1,6 @@
 /**
- * What rows of actions need before and after their commands: secrets, which are made here and shown once, and direct calls,
- * whose input is checked and whose result is waited for.
+ * Preparations of the action rows: secrets, which are generated here and shown once, and direct
+ * calls, whose input is validated and whose result is awaited.
  */
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
 import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
@@ -17,14 +17,15 @@ import type { Sink } from '../http/respond.ts'
 import { timelineSource } from '../streams/timeline.ts'
 import { withSealedUrl } from './seal-url.ts'
 
-/** Bytes of a signing secret. */
+/** Length of a signing secret in bytes. */
 const SECRET = 32
-/** Seconds to wait for a result unless the caller says otherwise. */
+/** Default of the seconds to wait for a result. */
 const DEFAULT_WAIT_S = 30
 
 /**
- * A new random secret: sealed for its owner, in clear for the caller. The clear text is taken from the owner's reply, which
- * is remembered: a repeat under one idempotency key gets the secret of the first time, and no two changes have the same one.
+ * A new random secret: sealed for its owner, in clear for the caller. The clear text is decrypted
+ * from the owner's reply, which is stored: a repeat under one idempotency key gets the first
+ * secret, and no two changes have the same one.
  */
 export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
@@ -35,7 +36,7 @@ export function withSecret(edge: Edge, call: Call): Prepared {
     input: { sealed: world.lock(made, home), returned: true },
     answer: async (reply) => {
       const { sealed, ...record } = reply as { readonly sealed?: string }
-      // An owner of an older release does not answer it.
+      // An owner of an older release does not return it.
       const bytes = sealed === undefined ? made : world.unlock(sealed, home)
       if (!bytes) throw new Error('a new secret cannot be unlocked')
       return { ...record, signing_secret: Buffer.from(bytes).toString('base64') }
@@ -43,8 +44,9 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   }
 }
 /**
- * Why an input does not fit an action. A schema that was stored before its pattern was refused cannot be applied: that is
- * no fault of the caller, so the refusal names the action and the place of the pattern.
+ * Why an input does not fit an action. A stored schema may contain a pattern that cannot be
+ * applied, if it was stored before such patterns were refused. That is not the caller's error, so
+ * the refusal names the action and the location of the pattern.
  */
 function inputRefusal(
   { name, input_schema }: CatalogEntry,
@@ -62,7 +64,7 @@ function inputRefusal(
   )
 }
 
-/** A direct call: the action must be ready and the input fit; then the result is waited for. */
+/** A direct call: the action must be ready and its input valid; then the result is awaited. */
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
   if (!project) return {}
@@ -104,7 +106,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   }
 }
 
-/** The result of a direct call, once its run has ended or the time is over. */
+/** The result of a direct call, once its run has ended or the wait has timed out. */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
   await ended(edge, project, run, ms)
   const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as
@@ -117,7 +119,7 @@ async function resultOf(edge: Edge, project: string, run: string, ms: number): P
     : { ...result, status_code: result.status === 'active' ? 202 : 200 }
 }
 
-/** Wait for the end of a run by following its timeline; not longer than a time in milliseconds. */
+/** Waits for the end of a run by following its timeline, at most `ms` milliseconds. */
 export async function ended(
   { world, followers }: Edge,
   project: string,
@@ -142,7 +144,7 @@ export async function ended(
     hold.release()
   }
 }
-/** A reader that wants to know nothing but the end. */
+/** A sink that discards all data and reports only the end of the stream. */
 function waiting(over: () => void): Sink {
   const closers: (() => void)[] = []
   let closed = false
@@ -165,17 +167,23 @@ function waiting(over: () => void): Sink {
 
 const addressOf = ({ body }: Call): string | undefined =>
   typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
-/** Where an action's calls go may be changed by administrators only: they carry what its callers send, signed by the project. */
+/**
+ * Only administrators may change an action's endpoint, because calls carry the input of its
+ * callers, signed by the project.
+ */
 const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
   addressOf(call) === undefined
     ? undefined
     : authorize(world.settings.brand, 'project.admin', call.caller)
-/** Refuses an address of this machine or of a private network that is written out. Names are judged at each call. */
+/**
+ * Refuses a literal IP address of this machine or of a private network. Host names are checked at
+ * each call.
+ */
 async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
   const url = addressOf(call)
   if (url === undefined || !URL.canParse(url)) return undefined
   const address = new URL(url)
-  // These names mean this machine wherever they are looked up (RFC 6761, 6.3).
+  // These names always resolve to this machine (RFC 6761, 6.3).
   if (/^(.+\.)?localhost$/.test(address.hostname)) address.hostname = '127.0.0.1'
   if (!/^[\d.]+$|^\[/.test(address.hostname)) return undefined
   const message = await world.unreachable?.(address.href)
@@ -183,7 +191,7 @@ async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | u
     ? undefined
     : refuseFields({ field: 'endpoint_url', message, actual: maskUrl(url) })
 }
-/** By row name. */
+/** Preparations of the action rows, by row name. */
 export const actionPreparations: Readonly<Record<string, Prepare>> = {
   'action.create': async (edge, call) =>
     (await refusedEndpoint(edge, call)) ??

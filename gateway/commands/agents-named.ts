@@ -1,4 +1,6 @@
-/** Whether the agents that a definition names are there: asked when it is saved, and when a run of an inline one begins. */
+/**
+ * Checks that the agents in a definition exist: when it is saved, and when an inline run starts.
+ */
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { agentsNamed } from '../../protocol/rules/workflow-check/agents.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
@@ -6,13 +8,19 @@ import { getOwn } from '../../protocol/lookup.ts'
 import type { Step } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
-/** What is saved or started: the steps, the place of the document that has them, and the agent that a loop names for all of them. */
+/**
+ * The part of a definition that names agents: its steps, and the agent that a loop names for all of
+ * them.
+ */
 interface Naming {
   readonly steps?: readonly Step[]
   readonly agent_id?: string
 }
 
-/** The refusal of agents that the project does not have, by id or by name, each with its exact place; undefined: all are there. */
+/**
+ * Refuses agents that the project does not have, by id or by name, each with its exact location;
+ * undefined: all exist.
+ */
 export async function unknownAgents(
   { directory }: Pick<Edge, 'directory'>,
   project: string,

@@ -1,6 +1,6 @@
 /**
- * What rows of channels need looked up before they are decided: who the members are, what the named message is, and
- * what comes back that the channel does not keep itself.
+ * Preparations of the channel rows: look up members and the messages that a request refers to, and
+ * add the parts of the reply that the channel does not store.
  */
 import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
 import {
@@ -27,7 +27,7 @@ import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { standingOf } from '../sessions/session-id.ts'
 
-/** Who asks, as views want to know it. */
+/** The caller as views identify a reader. */
 export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
   id: principal.id,
   admin: permissions.has('project.admin'),
@@ -40,12 +40,12 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   const own_project = await directory.project(project?.id ?? '')
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
-/** The principal with this id, as a member. */
+/** The active principal with this id, as a channel member. */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
 }
-/** The one that may become a member: an agent that is not in use may not. */
+/** The principal with this id, if it may become a member; an agent must be active. */
 function newcomer(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
   return person?.kind === 'agent' && getOwn(known.project.agents, id)?.status !== 'active'
@@ -53,11 +53,14 @@ function newcomer(known: Known, id: string): Person | undefined {
     : person
 }
 
-/** The record of a channel as a view has it now. */
+/** The channel as the view currently has it. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
-/** A creation goes to the actor of the channel's name; that of a direct message is derived from its members. */
+/**
+ * A creation is sent to the actor of the channel's name; the name of a direct message is derived
+ * from its members.
+ */
 async function create(
   edge: Edge,
   call: Call,
@@ -152,10 +155,10 @@ async function addMember(
   }
 }
 /**
- * Expel new members that stopped being active principals between the look-up and the commit of their membership. A change of
- * a principal that comes after this look finds the membership itself (`leaveChannels`), because it first makes this gateway
- * forget what it knows and then reads the memberships.
- * @returns the ids of those that were expelled.
+ * Expels new members that stopped being active principals between the lookup and the commit of
+ * their membership. A later change of a principal finds the membership itself (`leaveChannels`),
+ * because it makes this gateway drop its cached directories before it reads the memberships.
+ * @returns the ids of the expelled members.
  */
 async function expelInactive(
   edge: Edge,
@@ -193,13 +196,16 @@ const expel = (
     origin,
   })
 
-/** Whoever may see a channel may leave it. */
+/** A caller may remove itself; removing another member needs `channel.write`. */
 const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refusal =>
   (slots['user_id'] === caller.principal.id
     ? undefined
     : authorize(world.settings.brand, 'channel.write', caller)) ?? {}
 
-/** What never changes about a message of the channel of the path. A message that is not found may be named by mistake: the channel decides what that means. */
+/**
+ * The immutable facts about a message of the channel in the path. An unknown message is not refused
+ * here: the channel decides about it.
+ */
 async function factsOf(
   edge: Edge,
   call: Call,
@@ -219,7 +225,10 @@ async function factsOf(
 const namesOf = ({ agents }: ProjectDirectory): Record<string, string> =>
   Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
 
-/** Agents that a text calls. Only when names of several fit does it matter which of them are members. */
+/**
+ * The agents that a text mentions. Members are looked up only when the text matches the names of
+ * several agents.
+ */
 async function mentionedIn(
   edge: Edge,
   call: Call,
@@ -273,7 +282,7 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   }
 }
 
-/** A changed message is read after the change: its content is in views only. */
+/** An edited message is read after the change, because only views have its content. */
 async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { id = '', message_id = '' } = call.slots
   const facts = await factsOf(edge, call, message_id)
@@ -293,7 +302,7 @@ const overseen = (_: Edge, { caller }: Call): Prepared => ({
   input: { project_admin: viewerOf(caller).admin },
 })
 
-/** Preparations of rows of channels, by row name. */
+/** Preparations of the channel rows, by row name. */
 export const channelPreparations: Readonly<Record<string, Prepare>> = {
   'channel.create': create,
   'channel.update': overseen,
@@ -306,7 +315,10 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 
 const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete', 'agent.delete'])
 const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
-/** A principal that was disabled or archived is a member of no channel any more (disabled, still of direct messages), before that is answered. Repeating the request repeats this. */
+/**
+ * Before the request is answered, removes a principal that was disabled or archived from its
+ * channels; a disabled principal stays in direct messages. A repeated request repeats this.
+ */
 export async function leaveChannels(
   edge: Edge,
   call: Call,

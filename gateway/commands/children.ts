@@ -1,4 +1,4 @@
-/** The workflows that a definition names in its steps, looked up in this gateway's directories. */
+/** Looks up the workflows that a definition names in its steps, in this gateway's directories. */
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -6,13 +6,16 @@ import { publishedHandle } from '../../protocol/naming.ts'
 import { workflowsNamed, type Spec } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
-/** By the name that the steps use; absent when they name none. */
+/** Definitions by the name that the steps use; absent when the steps name no workflow. */
 export interface Children {
   readonly definitions?: Readonly<Record<string, Definition>>
 }
-/** Workflows that one run and its children may name. */
+/** Maximum number of workflows that one run and its children may name. */
 const MAX_NAMED = 50
-/** The id of the workflow that a step means: by id or handle, or by the name of its action if it is published. */
+/**
+ * The id of the workflow that a step refers to: by id or handle, or by the name of its action if it
+ * is published.
+ */
 function workflowId(known: ProjectDirectory, name: string): string | undefined {
   const handle = publishedHandle(name)
   if (handle === undefined && getOwn(known.workflows, name)) return name
@@ -22,7 +25,11 @@ function workflowId(known: ProjectDirectory, name: string): string | undefined {
   )?.[0]
 }
 
-/** The workflows that the steps of a spec name, with those that theirs name: as they are now, for the whole family of runs. A name that is not known yet is the step's own fault. */
+/**
+ * The workflows that the steps of a spec name, directly or through other workflows, in their
+ * current versions. A run and all of its children use these versions. An unknown name is left out;
+ * its step fails when it runs.
+ */
 export async function childrenOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,

@@ -1,4 +1,7 @@
-/** Rows about what agents have (toolkits, skills, bindings, an address): what is looked up before they are decided, and lists that have more than one source. */
+/**
+ * Preparations and queries for the toolkits, skills, bindings and addresses of agents, including
+ * lists that are merged from several sources.
+ */
 import type { Api, RowName } from '../../protocol/api.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
@@ -26,7 +29,7 @@ const imported: Prepare = (_, { body }) => {
   const skill = readSkill(String(body['content']), body['name'] as string | undefined)
   return isRefusal(skill) ? skill : { input: { skill } }
 }
-/** Skills of the organization cannot be changed through a project. */
+/** Refuses to change a skill of the organization through a project. */
 async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
@@ -39,7 +42,10 @@ async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared 
       )
 }
 
-/** Hold the skills of the organization that are to be given, until that is answered (S1 of protocol/agents/capabilities.ts). */
+/**
+ * Holds the organization's skills that are being assigned until the request is answered (S1 of
+ * protocol/agents/capabilities.ts).
+ */
 async function assignSkills(
   edge: Edge,
   call: Call,
@@ -75,7 +81,7 @@ async function assignSkills(
   }
 }
 
-/** Who has a skill, in all partitions. Deleted projects count no more. */
+/** The assignments of a skill in all partitions. Deleted projects are left out. */
 async function usageOf(
   { world, directory }: Pick<LocalContext, 'world' | 'directory'>,
   id: string,
@@ -93,7 +99,10 @@ async function usageOf(
 }
 const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
 
-/** What the deletion of a skill of the organization is judged by (S2): the grants first, then who has it. */
+/**
+ * The facts that decide whether a skill of the organization may be deleted (S2): its grants, read
+ * first, then its assignments.
+ */
 async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const id = slots['id'] ?? ''
   const organization = world.organization()
@@ -114,7 +123,7 @@ const inbox: Prepare = async (edge, call) => {
   return isRefusal(agent) ? agent : refuse('inbox_unavailable')
 }
 
-/** By row name. */
+/** Preparations by row name. */
 export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.import': imported,
   'skill.import_organization': imported,
@@ -130,7 +139,7 @@ export const definitionPreparations: Readonly<Record<string, Prepare>> = {
 
 const listed = <T>(items: readonly T[] | Refusal) =>
   isRefusal(items) ? items : { items: [...items] }
-/** A record of the project, else of another home; `not_found` only when both lack it. */
+/** A record of the project, else of `home`; `not_found` only when both lack it. */
 async function either<N extends RowName>(
   world: World,
   project: string,
@@ -145,7 +154,7 @@ async function either<N extends RowName>(
     : found
 }
 
-/** By row name. */
+/** Queries by row name. */
 export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
     listed(await allToolkits(context, context.project ?? '', include_system)),

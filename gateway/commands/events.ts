@@ -1,4 +1,7 @@
-/** Publishing events: the edge gives them their ids, so that a repeat of the request means the same events, and completes the answer. */
+/**
+ * Publishing events: the edge assigns their ids, so that a repeated request refers to the same
+ * events, and completes the answer.
+ */
 import type { Named } from '../../protocol/events/rows.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -11,7 +14,10 @@ const named = (make: (index: number) => string, count: number): Named => ({
   ids: Array.from({ length: count }, (_, index) => make(index)),
 })
 
-/** The reply when the matcher is sure; until then the command, which has changed nothing, is sent again under its id with what a view knows. */
+/**
+ * The reply once the matcher knows whether the events are duplicates. Until then the command has
+ * changed nothing, and is sent again under its id with the keys that a view found.
+ */
 async function sure(
   { world }: Edge,
   { project, query, body, slots }: Call,
@@ -69,7 +75,7 @@ const many: Prepare = (edge, call, identity, origin): Prepared => {
   }
 }
 
-/** Preparations of rows of events, by row name. */
+/** Preparations of the event rows, by row name. */
 export const eventPreparations: Readonly<Record<string, Prepare>> = {
   'event.publish': one,
   'event.publish_many': many,

@@ -1,6 +1,7 @@
 /**
- * Requests that fire the HTTP triggers of loops: without signing in, the handle in the path and, where the trigger has a secret, the
- * signature of the body are the credential. What was accepted is stored before it is answered; the run begins later.
+ * Requests that fire the HTTP triggers of loops. They need no sign-in: the credential is the handle
+ * in the path and, if the trigger has a secret, the signature of the body. An accepted request is
+ * stored before it is answered; its run starts later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { EventAccepted } from '../../protocol/events/rows.ts'
@@ -24,7 +25,10 @@ import { unsafe } from '../http/validate.ts'
 
 /** Largest body in bytes. */
 export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit
-/** Where triggers are asked for that do not exist, so that an unknown handle takes as long as a known one. */
+/**
+ * A trigger that does not exist; it is looked up for unknown handles, so that they take as long as
+ * known ones.
+ */
 const NOBODY: HandleOwner = {
   project: 'prj_00000000000000000000000000',
   loop_id: 'loop_00000000000000000000000000',
@@ -33,10 +37,10 @@ const NOBODY: HandleOwner = {
 const LONGEST_KEY = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 
-/** The header of a signature, in lower case. @param brand header brand. */
+/** Name of the signature header, lower case. @param brand header brand. */
 export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
 
-/** Take a request. */
+/** Handles a request to a trigger. */
 export const takeTrigger =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -44,7 +48,8 @@ export const takeTrigger =
     const handle = decoded(incoming.slots[0] ?? '')
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const found = await find(edge, handle)
-    // What brings no credential is charged to its sender, never to the trigger or the organization.
+    // A request without a valid credential is charged to its sender, never to the trigger or the
+    // organization.
     const denied = isRefusal(found)
       ? found
       : incoming.broken === 'too_large'
@@ -107,7 +112,7 @@ export const takeTrigger =
 
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
-/** While a loop takes nothing, a repeat under a key is still answered as the first time. */
+/** While a loop accepts no requests, a repeat under a known key still gets the first answer. */
 async function repeated(
   { world }: Edge,
   owner: HandleOwner,
@@ -153,7 +158,7 @@ async function find(
   return owner && facts?.enabled && home && !home.deleted ? { owner, facts } : missing()
 }
 
-/** Whether the body was signed with the secret of the trigger, if it has one. */
+/** Whether the body is signed with the trigger's secret; true when the trigger has none. */
 function signed(
   { world }: Edge,
   { loop_id }: HandleOwner,
@@ -170,14 +175,17 @@ function signed(
   )
 }
 
-/** What a secret signs with: the 32 bytes that it is the base64 of, as all secrets that the service makes; any other text signs as it is. */
+/**
+ * The HMAC key of a secret: the 32 bytes that the secret is the base64 of, like every secret that
+ * the service generates; any other secret is used as it is.
+ */
 function keyBehind(secret: Uint8Array): Uint8Array {
   const text = Buffer.from(secret).toString()
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === 32 && bytes.toString('base64') === text ? bytes : secret
 }
 
-/** The body as a JSON object; none is an empty one. */
+/** The body as a JSON object; an empty body is an empty object. */
 function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   if (broken) return refuseFields({ field: 'body', message: 'is not UTF-8' })
   if (body.trim() === '') return {}
@@ -193,7 +201,10 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
   return fault ? refuseFields({ ...fault, field: fault.field || 'body' }) : (value as JsonObject)
 }
 
-/** The key of the request: that of the query, else that of the header; blank is none. */
+/**
+ * The idempotency key of the request: the query parameter, else the header; a blank one counts as
+ * none.
+ */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =
     new URLSearchParams(incoming.query).get('idempotency_key')?.trim() ||

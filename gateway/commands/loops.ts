@@ -1,4 +1,4 @@
-/** What rows of loops need looked up, reserved or sealed before they are decided. */
+/** Preparations of the loop rows: lookups, reservations and sealed secrets. */
 import { startKeyOf, type StartLoopRun } from '../../protocol/loops/rows.ts'
 import type { Run } from '../../protocol/runs/schema.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -20,15 +20,15 @@ import { childrenOf } from './children.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
-/** What is shown of a secret. Sent back, it leaves the secret as it is. */
+/** Replaces a secret in answers. A request that contains it leaves the stored secret unchanged. */
 const REDACTED = '[redacted]'
-/** Where the signing secret of a trigger of a loop is sealed for. */
+/** The context for which the signing secret of a loop's trigger is encrypted. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
-/** The id of the loop of a path, which may be a name. */
+/** The id of the loop in a path, which may contain its name instead. */
 const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> =>
   loopNamed(world, project, slots['id'] ?? '')
-/** The id of the loop that a text names. */
+/** The id of the loop with this id or name. */
 export async function loopNamed(
   world: World,
   project: string,
@@ -44,7 +44,10 @@ export async function loopNamed(
   )
 }
 
-/** Refuses steps that name workflows which are not there: the loop would keep failing, because it keeps what it finds now. */
+/**
+ * Refuses steps that name missing workflows: a loop stores the definitions that exist when it is
+ * saved, so its runs would always fail.
+ */
 function unknownWorkflow(
   steps: readonly Step[],
   known: Readonly<Record<string, unknown>>,
@@ -73,7 +76,7 @@ async function workflowsOf(
   return unknownWorkflow(steps, definitions) ?? { definitions }
 }
 
-/** Reserve the handles that triggers name. */
+/** Reserves the handles that triggers name. */
 async function reserve(
   { world }: Edge,
   project: string,
@@ -117,7 +120,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Take signing secrets out of the settings, sealed. */
+/** Removes the signing secrets from the settings, and seals them. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,
@@ -183,7 +186,7 @@ async function save(
   }
 }
 
-/** The version that the loop of a run has now; nothing for a run of no loop. */
+/** The current version of a run's loop; empty for a run without a loop. */
 export async function versionOfRun(
   { world }: Edge,
   project: string,
@@ -206,7 +209,10 @@ const recover: Prepare = async (edge, { project, slots }) => {
   return isRefusal(known) ? known : { input: { ...known } }
 }
 
-/** Have the project know how a saved loop stands before the save is answered (R2 of protocol/loops/standing.ts). */
+/**
+ * Makes the project store the state of a saved loop before the save is answered (R2 of
+ * protocol/loops/standing.ts).
+ */
 async function noted<T>(
   { world }: Edge,
   project: string,
@@ -231,9 +237,10 @@ async function noted<T>(
 }
 
 /**
- * A key counts for the whole project, but a run lives with its loop: which other loop has one under this key, only the view
- * knows. Two loops that are started under one key at the same moment may both act, and so does the start of a workflow after
- * one of a loop: it asks nothing, because each would pay for it.
+ * The run that another loop has under the same start key. A key is unique in the whole project, but
+ * a run is stored with its loop, so only the view can find such a run. Two loops that are started
+ * under one key at the same moment may both run. So may a workflow that is started after a loop:
+ * its start does not ask the view, because every start would pay for that.
  */
 async function runElsewhere(
   { world }: Edge,
@@ -261,7 +268,7 @@ const startRun: Prepare = async (edge, call, { seed }) => {
     if (isRefusal(elsewhere)) return elsewhere
     const known = elsewhere === undefined ? here : await read(elsewhere)
     if (known && isRefusal(known)) return known
-    // A workflow's run is none that the start of a loop can answer.
+    // The start of a loop cannot return a workflow's run.
     if (known && (terminal.has(known.status) || !('loop_id' in known)))
       return refuse('idempotency_key_conflict', { run_id: known.id, status: known.status })
     if (known && elsewhere !== undefined) return { done: known }

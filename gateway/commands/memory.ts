@@ -1,4 +1,7 @@
-/** Rows about the memory of agents: whether the agent exists, the content of a reply, and the feed of changes. */
+/**
+ * Preparations and queries of agent memory: whether the agent exists, the content of replies, and
+ * the feed of changes.
+ */
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
@@ -9,7 +12,7 @@ import { openCursor, sealCursor } from '../http/cursor.ts'
 import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
-/** A memory is there as long as its agent. */
+/** Refuses a request when the agent does not exist: a memory exists as long as its agent. */
 async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const known = await edge.directory.project(scopeId(edge, call))
   if (isRefusal(known)) return known
@@ -31,13 +34,13 @@ async function save(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       }
 }
 
-/** By row name. */
+/** Preparations by row name. */
 export const memoryPreparations: Readonly<Record<string, Prepare>> = {
   'memory.save': save,
   'memory.forget': ofAgent,
 }
 
-/** By row name. */
+/** Queries by row name. */
 export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
   'memory.changes': answer<'memory.changes'>(
     async (

@@ -1,15 +1,21 @@
-/** Publishing under a key that the project's matcher may have forgotten: a view remembers (K1, K2 of protocol/events/sources.ts). */
+/**
+ * Publishes under a deduplication key that the project's matcher may have forgotten: a view still
+ * has it (K1, K2 of protocol/events/sources.ts).
+ */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Published, Recalled } from '../../protocol/events/sources.ts'
 import type { Outcome, World } from '../ports.ts'
 
-/** Milliseconds within which a key publishes once. */
+/** Milliseconds within which a key publishes only once. */
 const DAY = 86_400_000
-/** Questions to the view: one more is needed only when tens of thousands of keys were used while it was asked. */
+/**
+ * Maximum number of queries to the view. A second one is needed only when tens of thousands of keys
+ * were used during the first.
+ */
 const QUESTIONS = 5
 
-/** What a view knows of keys of the last day. */
+/** The events of the last day that a view has under these keys. */
 const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
@@ -20,9 +26,9 @@ const rememberedIn = (
   >
 
 /**
- * Publish until the matcher is sure.
- * @param send the command, with what a view knows.
- * @param first what came of it the first time, if it was sent already.
+ * Publishes until the matcher knows whether the events are duplicates.
+ * @param send sends the command, with the keys that a view found.
+ * @param first the outcome of the first send, if there was one.
  */
 export async function publishIdempotently(
   world: Pick<World, 'view' | 'now'>,
@@ -44,7 +50,7 @@ export async function publishIdempotently(
     : refuse('service_unavailable')
 }
 
-/** The event that was published under a key within a day; undefined: none. */
+/** The event that was published under a key within the last day; undefined: none. */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,
   project: string,

@@ -1,4 +1,7 @@
-/** URLs of request bodies before they reach an actor: values of their queries are sealed, so that no journal has them in clear. */
+/**
+ * Seals the query values of URLs in request bodies before they reach an actor, so that no journal
+ * contains them in clear.
+ */
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'
 import { partUrl, type SentParts } from '../../protocol/masked-url.ts'
@@ -9,7 +12,7 @@ import type { Prepared } from '../prepare.ts'
 type Sealing = Pick<World, 'seal' | 'lock'>
 
 /**
- * A URL as a command carries it: masked, and the values beside it.
+ * A URL as a command carries it: masked, with its sealed values.
  * @param home the project or organization for which the values are sealed.
  */
 function sealUrl(
@@ -31,7 +34,7 @@ function sealUrl(
   }
 }
 
-/** What is prepared, with the member of the body that is a URL sealed. */
+/** Adds the body's URL, sealed, to a preparation. */
 export function withSealedUrl(
   edge: Edge,
   call: Call,
@@ -44,7 +47,10 @@ export function withSealedUrl(
   return { ...prepared, input: { ...prepared.input, [field]: url, url_parts } }
 }
 
-/** The consumer of a new interaction, with the address of its HTTP subscriber sealed; nothing when it has none. */
+/**
+ * The consumer of a new interaction, with the URL of its HTTP subscriber sealed; empty without such
+ * a subscriber.
+ */
 export function sealedCallback(
   world: Sealing,
   project: string,

@@ -1,6 +1,6 @@
 /**
- * What rows of webhooks and secrets need before and after their commands: whether an address may be called, secrets that are
- * sealed here, and tests whose outcome is waited for.
+ * Preparations of the webhook and secret rows: checks of destinations, secrets that are sealed
+ * here, and tests whose outcome is awaited.
  */
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
 import { PROMPT, type DeliveryOutcome } from '../../protocol/webhooks/delivery.ts'
@@ -12,10 +12,10 @@ import { answer, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { withSealedUrl } from './seal-url.ts'
 
-/** Milliseconds that a test may take: to be begun, and to be answered. */
+/** Maximum milliseconds of a test: until its delivery starts, plus until it is answered. */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 
-/** Refuses an address that nothing may be sent to. */
+/** Refuses a URL that is not an allowed destination. */
 async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | undefined> {
   const { url } = body as Partial<Webhook>
   const message = url ? await world.unreachable?.(url) : undefined
@@ -24,7 +24,7 @@ async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | unde
     : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
 }
 
-/** What a test delivery has come to, once it has. */
+/** The outcome of a test delivery, or a failure when it takes too long. */
 async function outcomeOf({ world }: Edge, project: string, id: string): Promise<unknown> {
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())
@@ -65,7 +65,10 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
   }
 }
 
-/** Seal what a secret holds. The same entries have the same digest, so that a repeat stores nothing. */
+/**
+ * Seals the entries of a secret. Equal entries have the same digest, so that a repeat stores
+ * nothing.
+ */
 function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   if (!project) return {}
   const entries = body['entries'] as Readonly<Record<string, string>>
@@ -74,7 +77,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   const digest = Buffer.from(
     world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
   ).toString('hex')
-  // The command carries no value: it is kept in the journal.
+  // The command is stored in the journal, so it carries no values.
   return {
     input: {
       entries: {},
@@ -84,7 +87,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   }
 }
 
-/** By row name. */
+/** Preparations by row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
   'webhook.create': async (edge, call) =>
     (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),

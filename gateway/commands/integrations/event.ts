@@ -1,6 +1,7 @@
 /**
- * What a webhook of a provider says, as a source event `<provider>.<resource>.<verb>`: the resource is the provider's name of the
- * event, the verb its action. Events without an action have a fixed verb.
+ * Converts a provider's webhook into a source event `<provider>.<resource>.<verb>`: the resource is
+ * the provider's name of the event, the verb its action. Events without an action have a fixed
+ * verb.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -8,17 +9,20 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 
-/** A request that is from its provider. @param name of a header, lower case. */
+/** A verified request of a provider. @param name name of a header, lower case. */
 export interface Received {
   readonly header: (name: string) => string | undefined
   readonly text: string
   readonly body: JsonObject
 }
-/** A source event, a test that is only acknowledged, or the header or member that is missing or wrong. */
+/**
+ * A source event, a test that is only acknowledged, or the header or member that is missing or
+ * invalid.
+ */
 export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
 
 const RECEIVED = 'received'
-/** Verbs of events that have no action. */
+/** Verbs of events without an action. */
 const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = {
   github: {
     create: 'created',
@@ -49,7 +53,7 @@ const textOf = (value: unknown): string | undefined =>
 interface Facts {
   readonly resource: string | undefined
   readonly action: string | undefined
-  /** The same for a delivery that is made again. */
+  /** A redelivery has the same id. */
   readonly delivery_id: string | undefined
   readonly repository: string | undefined
   readonly sender: string | undefined
@@ -63,7 +67,10 @@ const ofGitHub = ({ header, body }: Received): Facts => ({
   sender: textOf(memberOf(getOwn(body, 'sender'), 'login')),
 })
 
-/** Several webhooks that one event sets off share `X-Gitlab-Event-UUID`, so it identifies a delivery only together with the body. */
+/**
+ * Several webhooks that one event triggers share `X-Gitlab-Event-UUID`, so it identifies a delivery
+ * only together with the body.
+ */
 function ofGitLab({ header, body, text }: Received): Facts {
   const uuid = header('x-gitlab-event-uuid')
   const named = header('x-gitlab-event')?.replace(/ Hook$/, '')
@@ -83,7 +90,7 @@ function ofGitLab({ header, body, text }: Received): Facts {
   }
 }
 
-/** Read a request. */
+/** Converts a provider's request. */
 export function readEvent(provider: ProviderName, received: Received): Read {
   const { resource, action, delivery_id, repository, sender } =
     provider === 'github' ? ofGitHub(received) : ofGitLab(received)

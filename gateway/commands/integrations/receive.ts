@@ -1,11 +1,14 @@
 /**
- * The receivers of a project for webhooks of GitHub and GitLab. The provider's signature, under the secret that the project has
- * stored for it, authenticates a request; what was accepted is stored before it is answered.
+ * The endpoints of a project for webhooks of GitHub and GitLab. A request is authenticated by the
+ * provider's signature under the secret that the project stores for the provider. An accepted
+ * request is stored before it is answered.
  *
  * Invariants:
- * I1. Nothing of a body is read before its signature was found right.
- * I2. A request that is not from the provider is charged to its address, never to the project.
- * I3. A project that does not exist, and one that has no secret for the provider, are answered alike.
+ * I1. A body is not parsed before its signature was verified.
+ * I2. A request that does not come from the provider is charged to its IP address, never to the
+ *     project.
+ * I3. A project that does not exist and a project without a secret for the provider give the same
+ *     answer.
  */
 import type { EventAccepted } from '../../../protocol/events/rows.ts'
 import type { FoundSecret } from '../../../protocol/access/secret-rows.ts'
@@ -50,11 +53,11 @@ const FORM = 'application/x-www-form-urlencoded'
 interface Receiver {
   readonly project: string
   readonly provider: ProviderName
-  /** Entries of the secret. */
+  /** Entries of the provider's secret. */
   readonly entries: Readonly<Record<string, string>>
 }
 
-/** Take a request. */
+/** Handles a webhook. */
 export const receiveIntegration =
   (edge: Edge): Handler =>
   async (incoming) => {

@@ -1,18 +1,21 @@
-/** Whether a webhook comes from its provider. All comparisons take the same time whatever differs. */
+/**
+ * Verifies that a webhook comes from its provider. Secrets and signatures are compared in constant
+ * time.
+ */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 
-/** What a request says of itself. @param name of a header, lower case. */
+/** The signed parts of a request. @param name name of a header, lower case. */
 export interface Signed {
   readonly header: (name: string) => string | undefined
-  /** As it arrived; UTF-8. */
+  /** The body as it arrived, UTF-8. */
   readonly body: string
 }
-/** Entries of the secret of the provider. */
+/** Entries of the provider's secret. */
 type Entries = Readonly<Record<string, string>>
 
-/** Seconds by which the time of a signature may differ from now. */
+/** Maximum difference between the time of a signature and now, in seconds. */
 const TOLERANCE = 300
 const MIN_SECRET = 8
 
@@ -20,7 +23,7 @@ const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
-/** A secret that is too short to be one authenticates nothing. */
+/** A secret that is too short authenticates nothing. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
   const secret = getOwn(entries, name)
   return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
@@ -38,8 +41,9 @@ function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
 }
 
 /**
- * With a signing token, `webhook-signature`: the HMAC-SHA256 of id, time and body in base64, as Standard Webhooks describes it;
- * the token is `whsec_` and the key in base64. Otherwise `X-Gitlab-Token`: the secret token itself.
+ * With a signing token: `webhook-signature` is the base64 HMAC-SHA256 of id, time and body, as
+ * Standard Webhooks describes it; the token is `whsec_` followed by the key in base64. Without one:
+ * `X-Gitlab-Token` is the secret token itself.
  */
 function fromGitLab({ header, body }: Signed, entries: Entries, now: number): boolean {
   const token = secretIn(entries, 'signing_token')
@@ -59,7 +63,7 @@ function fromGitLab({ header, body }: Signed, entries: Entries, now: number): bo
     .some((part) => part.startsWith('v1,') && equal(Buffer.from(part.slice(3), 'base64'), expected))
 }
 
-/** Whether a request is from its provider. @param now Unix milliseconds. */
+/** Whether a request comes from its provider. @param now Unix milliseconds. */
 export const isFrom = (
   provider: ProviderName,
   request: Signed,
