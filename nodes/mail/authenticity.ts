@@ -1,21 +1,24 @@
 /**
- * What is known of who sent a message: SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489). The results are recorded, not
- * enforced: a condition of the trigger decides what a failure means.
+ * Authenticates the sender of a message: SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489). The
+ * results are recorded, not enforced: a condition of the trigger decides what a failure means.
  */
 import { Resolver } from 'node:dns/promises'
 import { type AuthenticateResult, authenticate, type DNSResolver } from 'mailauth'
 
-/** Result words of the standards: `pass`, `fail`, `softfail`, `neutral`, `none`, `policy`, `temperror`, `permerror`. */
+/**
+ * Result names of the standards: `pass`, `fail`, `softfail`, `neutral`, `none`, `policy`,
+ * `temperror`, `permerror`.
+ */
 export interface Authenticity {
   readonly spf: string
-  /** One for each signature, with the domain that signed. */
+  /** One result per signature, with the domain that signed. */
   readonly dkim: readonly { readonly domain: string; readonly result: string }[]
   readonly dmarc: string
 }
 
-/** What the SMTP transaction says of the sender. */
+/** The facts of the SMTP transaction about the sender. */
 export interface Transaction {
-  /** Address of the client. */
+  /** IP address of the client. */
   readonly ip: string
   readonly helo: string
   /** The address of `MAIL FROM`; empty for a bounce. */
@@ -24,18 +27,20 @@ export interface Transaction {
   readonly mta: string
 }
 
-/** Milliseconds that all look-ups of a message may take together. */
+/** Maximum milliseconds for all DNS lookups of a message together. */
 const TIMEOUT_MS = 5000
 const SIGNATURES = 10
 
-/** Looks names up at DNS servers (`host` or `host:port`); at those of this machine when none are named. */
+/** Resolves names at DNS servers (`host` or `host:port`); without any, at those of this machine. */
 export function resolverOf(servers: readonly string[]): DNSResolver {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
   if (servers.length > 0) resolver.setServers(servers)
   return (name, type) => resolver.resolve(name, type) as Promise<string[][] | string[]>
 }
 
-/** Judge a message. It never throws: what cannot be looked up in time is a `temperror`. */
+/**
+ * Authenticates a message. It never throws: a lookup that is not finished in time is a `temperror`.
+ */
 export async function authenticityOf(
   raw: Buffer,
   transaction: Transaction,

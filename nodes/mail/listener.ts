@@ -1,10 +1,13 @@
 /**
- * Inbound e-mail: an SMTP server that takes messages for addresses of agents and publishes each as `email.received`.
+ * Inbound e-mail: an SMTP server that accepts messages for agents' addresses and publishes each as
+ * `email.received`.
  *
  * Invariants:
- * M1. A message is acknowledged (250) only after its event is committed for every recipient. What fails is answered 451, and
- *     the sender repeats it; a repeat publishes nothing again, because the event's key is the message and the agent.
- * M2. Only addresses that the service gave to active agents are taken: it relays nothing, and sends nothing back.
+ * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
+ *     failure is answered 451, and the sender repeats the message; a repeat publishes nothing
+ *     again, because the event's key consists of the message and the agent.
+ * M2. Only addresses that the service gave to active agents are accepted: it relays nothing and
+ *     sends no replies.
  * M3. Size, recipients, connections and time of a transaction are bounded.
  */
 import { createHash } from 'node:crypto'
@@ -23,7 +26,7 @@ export interface MailSettings {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** Domain of the addresses of agents. */
+  /** Domain of the agents' addresses. */
   readonly domain: string
   /** Largest message in bytes. */
   readonly limit: number
@@ -32,7 +35,7 @@ export interface MailSettings {
 }
 export interface MailListener {
   readonly port: number
-  /** Take no new connections, and finish or end those that are open. */
+  /** Accepts no new connections, and finishes or ends those that are open. */
   stop(): Promise<void>
 }
 type Needs = Pick<
@@ -46,18 +49,22 @@ const MAX_RECIPIENTS = 20
 const IDLE_MS = 60_000
 const CLOSE_MS = 5000
 
-/** An agent that has an address, and where it lives. */
+/** An agent that has an address, and its project. */
 interface Recipient {
   readonly project: string
   readonly agent: Agent
 }
 
-/** An answer of SMTP that is no success (RFC 5321, 4.2). */
+/** An SMTP reply that reports a failure (RFC 5321, 4.2). */
 const answer = (code: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode: code })
 const later = (): Error => answer(451, '4.3.0 The message cannot be stored now; try again later')
 
-/** Listen for messages. @param resolver looks names up for SPF, DKIM and DMARC. @throws when the port is taken. */
+/**
+ * Listens for messages.
+ * @param resolver resolves names for SPF, DKIM and DMARC.
+ * @throws when the port is in use.
+ */
 export async function listenForMail(
   world: Needs,
   settings: MailSettings,
@@ -116,7 +123,7 @@ export async function listenForMail(
   return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
 }
 
-/** The agent of an address, or the answer that refuses it. */
+/** The agent with an address, or the reply that refuses it. */
 async function recipientOf(
   world: Needs,
   domain: string,
@@ -138,13 +145,19 @@ async function recipientOf(
   return 'email_address' in agent && agent.status === 'active' ? { project, agent } : unknown
 }
 
-/** The id in the local part of an address. Mail servers may change its case; ids have upper-case letters after their prefix. */
+/**
+ * The agent id in the local part of an address. Mail servers may change its case; ids are
+ * upper-case after their prefix.
+ */
 const agentIdOf = (local: string): string | undefined => {
   const match = /^(agt)_([0-9a-z]{26})$/i.exec(local)
   return match ? `agt_${(match[2] ?? '').toUpperCase()}` : undefined
 }
 
-/** Take a message: read it whole (M3), judge it, publish it for each recipient (M1). */
+/**
+ * Accepts a message: reads it completely (M3), authenticates it, and publishes it for each
+ * recipient (M1).
+ */
 async function receive(
   world: Needs,
   { domain, limit }: MailSettings,
@@ -186,7 +199,10 @@ async function receive(
   }
 }
 
-/** Everything of a stream; undefined when it is larger than the limit, and then the rest is read and dropped. */
+/**
+ * The content of a stream; undefined when it is larger than the limit, in which case the rest is
+ * read and discarded.
+ */
 async function read(stream: Readable, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let size = 0
@@ -198,7 +214,7 @@ async function read(stream: Readable, limit: number): Promise<Buffer | undefined
   return size <= limit ? Buffer.concat(chunks) : undefined
 }
 
-/** Commit the event. @throws an answer of SMTP when it cannot be committed now. */
+/** Commits the event. @throws an SMTP reply when it cannot be committed now. */
 async function publish(
   world: Needs,
   project: string,

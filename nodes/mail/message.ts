@@ -1,12 +1,13 @@
 /**
- * An e-mail message as the payload of `email.received`. The raw message is bounded by the listener; here every member that
- * reaches the event is bounded, too. HTML is passed on as it came and is never rendered here.
+ * Converts an e-mail message into the payload of `email.received`. The listener bounds the raw
+ * message; here every member of the event is bounded, too. HTML is passed on unchanged and is never
+ * rendered here.
  */
 import { type AddressObject, type ParsedMail, simpleParser } from 'mailparser'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Authenticity } from './authenticity.ts'
 
-/** Bounds of what an event carries of a message, in characters and in number. */
+/** Bounds of the parts of a message in an event, in characters and in number. */
 const MAX = {
   text: 100_000,
   html: 60_000,
@@ -16,7 +17,7 @@ const MAX = {
   files: 100,
 }
 
-/** What the envelope of the SMTP transaction says, which counts more than the headers. */
+/** Facts about a message that do not come from its headers. */
 export interface Received {
   readonly agent_id: string
   /** Unix milliseconds. */
@@ -24,7 +25,10 @@ export interface Received {
   readonly authenticity: Authenticity
 }
 
-/** Parse a message. HTML is not converted by the parser: its converter walks nested elements recursively. */
+/**
+ * Parses a message. The parser does not convert HTML, because its converter walks nested elements
+ * recursively.
+ */
 export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
   simpleParser(raw, {
     skipHtmlToText: true,
@@ -34,13 +38,20 @@ export const parseMessage = (raw: Buffer): Promise<ParsedMail> =>
     checksumAlgo: 'sha256',
   })
 
-/** The identity of a message: its `Message-ID` (RFC 5322, 3.6.4), without the angle brackets; undefined when it has none. */
+/**
+ * The id of a message: its `Message-ID` (RFC 5322, 3.6.4) without the angle brackets; undefined
+ * when it has none.
+ */
 export const messageIdOf = ({ messageId }: ParsedMail): string | undefined => {
   const id = messageId?.trim().replace(/^<|>$/g, '')
   return id ? id.slice(0, MAX.header) : undefined
 }
 
-/** The payload of the event. @param message_id what identifies the message; of a message without one, made from its content. */
+/**
+ * The payload of the event.
+ * @param message_id identifies the message; derived from the content of a message without a
+ * `Message-ID`.
+ */
 export function eventOf(
   mail: ParsedMail,
   message_id: string,
@@ -81,7 +92,10 @@ const addressesOf = (given: AddressObject | readonly AddressObject[] | undefined
     .flatMap(({ address }) => (address ? [header(address.toLowerCase())] : []))
     .slice(0, MAX.addresses)
 
-/** The words of an HTML text in one pass, for messages that have no plain part: tags and what scripts and styles hold are left out. */
+/**
+ * The text of HTML, converted in one pass, for messages without a plain-text part: tags and the
+ * contents of scripts and styles are left out.
+ */
 export function plainTextOf(html: string): string {
   const lower = html.toLowerCase()
   let text = ''

@@ -1,4 +1,7 @@
-/** Starts the listener for e-mail with the settings of a node: reads its certificate, and says in one sentence what is wrong. */
+/**
+ * Starts the e-mail listener with the settings of a node: reads its certificate, and reports any
+ * error in one sentence.
+ */
 import { readFileSync } from 'node:fs'
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
@@ -6,7 +9,7 @@ import { StartFault } from '../process/fault.ts'
 import { resolverOf } from './authenticity.ts'
 import { listenForMail, type MailListener } from './listener.ts'
 
-/** Listen for e-mail. @throws StartFault when the port is taken or a file cannot be read. */
+/** Listens for e-mail. @throws StartFault when the port is in use or a file cannot be read. */
 export async function startMail(
   world: World,
   { tls, dns, ...settings }: NonNullable<Config['mail']>,

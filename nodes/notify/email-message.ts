@@ -1,9 +1,14 @@
-/** What a letter says. Plain text: it reads the same everywhere, and nothing in it is loaded from anywhere. */
+/**
+ * The text of an e-mail notification. Plain text reads the same in every client and loads nothing.
+ */
 import { minuteOf } from '../../gateway/pages/answer/page.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Notice } from '../host/deps.ts'
 
-/** Where one letter goes. `target`: the person whose answer is wanted, when that is who reads it. */
+/**
+ * The recipient of one e-mail. `target`: the principal whose answer is wanted, if that is the
+ * recipient.
+ */
 export interface Recipient {
   readonly email: string
   readonly name?: string
@@ -16,7 +21,7 @@ const prefixes = {
   changes_requested: 'Changes wanted: ',
 } as const satisfies Record<Notice['about'], string>
 
-/** Subject and text. @param url the reader's own answer link. */
+/** Subject and text of the e-mail. @param url the recipient's own answer link. */
 export function emailOf(
   about: Notice['about'],
   { id, title, description, expires_at, review_feedback }: Interaction,

@@ -1,7 +1,9 @@
 /**
- * Notification by e-mail. It is sent only where somebody asked for it: an interaction names addresses in its delivery, or it
- * has no delivery and its project has the setting `email_notifications`, which sends it to the addresses of its targets. An answer link is put only into a letter to the address that an administrator keeps for that very
- * target: whoever asks a question cannot have the answer of somebody else sent to an address of their own.
+ * Notification by e-mail. It is sent only on request: an interaction names addresses in its
+ * delivery, or it has no delivery and its project has the setting `email_notifications`, which
+ * sends e-mail to the addresses of its targets. An answer link is put only into a message to the
+ * address that an administrator stored for that target. Otherwise the author of a question could
+ * have another person's link sent to an address of their own.
  */
 import { createHash } from 'node:crypto'
 import type { Log, World } from '../../gateway/ports.ts'
@@ -16,10 +18,10 @@ import { emailOf, type Recipient } from './email-message.ts'
 import type { Channel } from './notifier.ts'
 
 interface LetterOptions {
-  /** Of the mail server, with its user and password. */
+  /** URL of the mail server, with its user and password. */
   readonly url: string
   readonly from: string
-  /** What links begin with; absent: letters have none. */
+  /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
   /** The active people with an address among targets of a project. */
@@ -28,13 +30,17 @@ interface LetterOptions {
   wanted(project: string): Promise<boolean | Refusal>
   readonly log: Log
 }
-/** Milliseconds the mail server may be silent. */
+/** Milliseconds of silence of the mail server before a timeout. */
 const SMTP_TIMEOUT_MS = 10_000
 const CONNECTIONS = 4
-/** E-mails of one notice at most: a role may have any number of members. */
+/** Maximum number of e-mails per notice, because a role may have any number of members. */
 const MAX_MESSAGES = 200
 
-/** Who gets a letter: by the addresses that the interaction names, else everybody who is asked. Those addresses are of people who answer, not of reviewers. */
+/**
+ * The recipients of a notice: the addresses in the interaction's delivery, else everyone who is
+ * asked. The addresses are those of people who answer, so reviewers are notified at their own
+ * addresses.
+ */
 function recipientsOf(
   { delivery }: Interaction,
   about: Notice['about'],
@@ -54,7 +60,7 @@ function recipientsOf(
   )
 }
 
-/** Open the mail. */
+/** Opens the e-mail channel. */
 export async function createEmailNotifier({
   url,
   from,
@@ -64,7 +70,7 @@ export async function createEmailNotifier({
   wanted,
   log,
 }: LetterOptions): Promise<{ readonly channel: Channel; close(): void }> {
-  // Nodes that send no letters do not wait for it.
+  // Imported here, so that nodes that send no e-mail do not wait for it.
   const { createTransport } = await import('nodemailer')
   const mail = createTransport({
     url,
@@ -117,13 +123,13 @@ export async function createEmailNotifier({
         ),
         from,
         to: { name: recipient.name ?? '', address: email },
-        // The same letter has the same name however often it is sent.
+        // A repeated e-mail has the same id.
         messageId: `<${name}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
       })
       return true
     } catch (error) {
-      // Its text may repeat what was said to the server: only what it is called is written down.
+      // The error's text may repeat what was sent to the server, so only its codes are logged.
       const { code, responseCode: status = 0 } = error as { code?: string; responseCode?: number }
       const final = status >= 500 && code !== 'EAUTH'
       log.warn(

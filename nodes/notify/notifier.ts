@@ -1,22 +1,23 @@
 /**
- * Telling people outside the service, over every channel that was set up. A notice is done with when each of its messages
- * is; those that went out are not sent again while others are tried again, as far as this node remembers.
+ * Notifies people outside the service over every configured channel. A notice is complete when each
+ * of its messages is. Messages that were sent are not sent again while others are retried, as far
+ * as this node remembers.
  */
 import type { Notice } from '../host/deps.ts'
 
-/** One message to one place. `to` tells it from the others of its notice. */
+/** One message to one destination. `to` is unique among the messages of a notice. */
 interface Delivery {
   readonly to: string
-  /** Whether it is done with: sent, or of no use. */
+  /** Sends the message. Returns whether it is complete: sent, or permanently refused. */
   send(): Promise<boolean>
 }
-/** The messages of a notice over one channel; undefined when that cannot be said now. */
+/** The messages of a notice over one channel; undefined when they cannot be determined now. */
 export type Channel = (notice: Notice) => Promise<readonly Delivery[] | undefined>
 
-/** Notices whose messages went out in part, remembered at most. */
+/** Maximum number of partly sent notices that are remembered. */
 const REMEMBERED = 10_000
 
-/** Join channels. What it gives answers whether a notice is done with. */
+/** Combines channels. The returned function reports whether a notice is complete. */
 export function createNotifier(channels: readonly Channel[]): (notice: Notice) => Promise<boolean> {
   const sent = new Map<string, Set<string>>()
   const over = async (

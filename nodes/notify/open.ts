@@ -1,4 +1,4 @@
-/** The ways that the settings name for telling people outside the service. */
+/** Opens the configured channels that notify people outside the service. */
 import type { World } from '../../gateway/ports.ts'
 import type { Reached } from '../../protocol/access/directory.ts'
 import type { Refusal } from '../../protocol/errors.ts'
@@ -14,7 +14,7 @@ interface Telling {
   close(): void
 }
 
-/** Open what is set up. Without any way to notify people, the targets of questions are looked up all the same. */
+/** Opens the configured channels. Even without any, the targets of questions are checked. */
 export async function openTelling(
   { notify: hook, letters, brand, public_url }: Config,
   world: World,

@@ -1,6 +1,7 @@
 /**
- * Questions of steps and models name principals that no gateway has looked up. When such a question was committed, its targets
- * and reviewers are looked up here; one that names principals or roles that do not exist is cancelled before anybody is notified.
+ * Checks the principals in questions of steps and models, which no gateway has looked up. After
+ * such a question was committed, its targets and reviewers are looked up here; a question that
+ * names missing principals or roles is cancelled before anyone is notified.
  */
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
@@ -10,15 +11,16 @@ import type { Notice } from '../host/deps.ts'
 type Asking = Pick<World, 'ask' | 'command' | 'organization' | 'now' | 'node' | 'hash'>
 
 /**
- * Look up the targets of a new question.
- * @returns `valid`: notify them; `invalid`: it was cancelled; undefined: this cannot be said now.
+ * Looks up the targets of a new question.
+ * @returns `valid`: notify them; `invalid`: the question was cancelled; undefined: the targets
+ * cannot be looked up now.
  */
 export async function checkTargets(
   world: Asking,
   { id, about, of, record }: Notice,
 ): Promise<'valid' | 'invalid' | undefined> {
   const { target_user_ids, resolution_policy, created_by } = record as Interaction
-  // What a client asks was checked when it was created.
+  // The targets of a client's question were checked when it was created.
   if (about !== 'requested' || created_by !== undefined) return 'valid'
   const targets = [
     ...new Set([...target_user_ids, ...(resolution_policy.review?.reviewer_user_ids ?? [])]),
@@ -45,7 +47,7 @@ export async function checkTargets(
   return isRefusal(done) ? undefined : 'invalid'
 }
 
-/** Those that are no principals of organization keys either. */
+/** The ids that do not belong to principals of organization keys either. */
 async function unknownOf(
   world: Asking,
   ids: readonly string[],

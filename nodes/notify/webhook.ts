@@ -1,7 +1,7 @@
 /**
- * Telling people outside the service that they are asked: one signed message to the address that was set up, with a link for
- * each of them. Whoever receives it knows how to reach people; the service does not. A message may come twice, under one
- * `delivery_id`.
+ * Notifies people outside the service that they are asked: sends one signed message to the
+ * configured URL, with an answer link for each person. The receiver knows how to reach people; the
+ * service does not. A message may arrive twice, under one `delivery_id`.
  */
 import { createHmac } from 'node:crypto'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
@@ -16,16 +16,16 @@ interface HookOptions {
   readonly url: string
   readonly secret?: string
   readonly brand: string
-  /** What links begin with. */
+  /** Base URL of links. */
   readonly public_url: string
   readonly seal: World['seal']
   readonly now: () => number
   readonly log: Log
 }
-/** Milliseconds an attempt may take. */
+/** Maximum milliseconds of one attempt. */
 const ATTEMPT_TIMEOUT_MS = 10_000
 
-/** What the message says; undefined when there is nobody to tell any more. */
+/** The content of the message; undefined when the interaction no longer waits for it. */
 function messageOf(
   { id, about, of, record }: Notice,
   { public_url, seal }: HookOptions,
@@ -69,7 +69,7 @@ function messageOf(
   }
 }
 
-/** Open the channel. */
+/** Creates the webhook channel. */
 export function createWebhookNotifier(options: HookOptions): Channel {
   const { url, secret, brand, now, log } = options
   const send = async (notice: Notice, message: object): Promise<boolean> => {

@@ -1,34 +1,38 @@
 /**
- * How full the disk of the embedded NATS server is. Measured on the disk, because nats-server counts messages before
- * compression. What is left free is a reserve for fences, checkpoints and views, and for blocks while they are compressed.
+ * How full the disk of the embedded NATS server is. Measured on the disk, because nats-server
+ * counts messages before compression. The free space beyond the limit is a reserve for fences,
+ * checkpoints and views, and for blocks while they are compressed.
  */
 import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Bytes. `used` of `limit`; beyond the limit nothing is written. */
+/** Bytes. Once `used` reaches `limit`, nothing is written. */
 export interface DiskUse {
   readonly used: number
   readonly limit: number
   readonly free: number
 }
 
-/** What stays free: a share of the store and what is free beside it, at least so many bytes; of a small disk only that share. */
+/**
+ * The reserve that stays free: this share of the store plus its free space, at least
+ * `RESERVE_BYTES`, but never more than this share of the whole disk.
+ */
 const RESERVE = 0.1
 const RESERVE_BYTES = 8 * 2 ** 20
-/** Milliseconds between two measurements of the store, which look at each of its files. */
+/** Milliseconds between two measurements of the store, each of which inspects all of its files. */
 const MEASURE_EVERY = 30_000
 
-/** Bytes, as measured: of the store, free on its disk, and of the whole disk. */
+/** Measured bytes: of the store, free on its disk, and of the whole disk. */
 interface Measured {
   readonly store: number
   readonly free: number
   readonly capacity: number
 }
 /**
- * How full the disk is.
- * @param total the most bytes that the store and what is free have been together.
- * @param limit bytes that the store may have, when that was set.
+ * Computes how full the disk is.
+ * @param total the largest sum of store and free space so far, in bytes.
+ * @param limit configured limit of the store in bytes, if any.
  */
 export function diskUse(
   { store, free, capacity }: Measured,
@@ -38,11 +42,14 @@ export function diskUse(
   const reserve = Math.min(capacity * RESERVE, Math.max(total * RESERVE, RESERVE_BYTES))
   if (limit === undefined)
     return { used: Math.max(0, total - free), limit: Math.max(0, total - reserve), free }
-  // A disk that is filled by others leaves the store less than its limit.
+  // On a disk that other data fills, the store may use less than its limit.
   return { used: store, limit: Math.max(0, Math.min(limit, store + free - reserve)), free }
 }
 
-/** Bytes that the files below a folder take; what vanishes meanwhile counts nothing. */
+/**
+ * Disk space of the files below a folder, in bytes; files that vanish during the measurement count
+ * as 0.
+ */
 async function bytesBelow(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   let bytes = 0
@@ -54,7 +61,11 @@ async function bytesBelow(folder: string): Promise<number> {
   return bytes
 }
 
-/** The gauge of a store. @param limit bytes, when that was set. @param now milliseconds that only grow. */
+/**
+ * Creates the gauge of a store.
+ * @param limit configured limit in bytes, if any.
+ * @param now a monotonic clock in milliseconds.
+ */
 export function createDiskGauge(
   store: string,
   limit: number | undefined,
@@ -76,25 +87,28 @@ export function createDiskGauge(
     }
     const found = await use()
     if (found.used < found.limit || now() - measured < 1000) return found
-    // Before anything is stopped because of an old measurement, it is made anew.
+    // An old measurement is renewed before it stops any writes.
     measured = Number.NEGATIVE_INFINITY
     return use()
   }
 }
 
-/** Bytes that are kept for a disk that others have filled: for the small files of a start, and for views to catch up. */
+/**
+ * Bytes reserved for the case that other data fills the disk: for the small files that a start
+ * writes, and for views to catch up.
+ */
 const CUSHION = 4 * 2 ** 20
 const cushion = (folder: string): string => join(folder, 'reserve')
 const freeOf = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
-/** Give up the cushion when the disk is full. The folder is made when absent. */
+/** Deletes the cushion when the disk is full. Creates the folder if it is missing. */
 export function releaseCushion(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (freeOf(folder) < CUSHION / 4) rmSync(cushion(folder), { force: true })
 }
-/** Have the cushion, where there is room for it. */
+/** Creates the cushion if it is missing and there is space for it. */
 export function keepCushion(folder: string): void {
   const file = cushion(folder)
   try {

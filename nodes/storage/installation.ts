@@ -1,6 +1,7 @@
 /**
- * What makes an installation: its organization, its project `default`, its owner key and the secret that seals cursors and
- * derived ids. Created once, by whichever node is first; every other node and every later start reads it.
+ * The identity of an installation: its organization, its project `default`, its owner key and the
+ * secret that seals cursors and derived ids. Created once, by the first node; every other node and
+ * every later start reads it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -16,12 +17,15 @@ export interface Installation {
   readonly organization: string
   readonly project: string
   readonly root_key_id: string
-  /** Hex; kept in the installation's own bucket. */
+  /** Hex; stored in the installation's own bucket. */
   readonly secret: string
   readonly root_hash: string
   readonly root_prefix: string
 }
-/** The installation, and the raw owner key when this call created it from a key that was generated. */
+/**
+ * The installation, with the raw owner key if this call created the installation and generated the
+ * key.
+ */
 export interface Installed extends Installation {
   readonly generated?: { readonly key: string; readonly file: string }
 }
@@ -33,8 +37,8 @@ export const newOwnerKey = (prefix: string): string =>
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * What the owner-key file of a data folder says about an installation: it holds its key, the key of another installation (as
- * after a restore into a folder that was in use), or there is no file that can be read.
+ * What the owner-key file of a data folder holds: the key of this installation, the key of another
+ * one (as after a restore into a folder that was in use), or nothing that can be read.
  */
 export function ownerKeyFile(
   data: string,
@@ -49,7 +53,11 @@ export function ownerKeyFile(
   }
 }
 
-/** Read the installation, or create it. @param rootKey the owner key to use; generated and stored under `data` when absent. */
+/**
+ * Reads the installation, or creates it.
+ * @param options `rootKey` is the owner key to use; when absent, a key is generated and stored
+ * under `data`.
+ */
 export async function install(
   registry: Registry,
   options: { rootKey: string | undefined; keyPrefix: string; data: string },
@@ -69,7 +77,8 @@ export async function install(
   }
   const file = resolve(join(options.data, 'root.key'))
   if (options.rootKey === undefined) {
-    // The key is on disk before it counts: an installation whose key nobody has could never be used.
+    // The key is on disk before the installation exists, because an installation whose key is lost
+    // could never be used.
     privateFolder(options.data)
     writePrivate(file, `${raw}\n`)
   }
@@ -78,7 +87,10 @@ export async function install(
   return options.rootKey === undefined ? { ...made, generated: { key: raw, file } } : made
 }
 
-/** Have the organization, the project `default` and the owner key exist. Harmless when they do. @throws Error when nobody decides it in time: no shard has an owner yet. */
+/**
+ * Creates the organization, the project `default` and the owner key, unless they exist.
+ * @throws Error when the command is not decided in time because no shard has an owner yet.
+ */
 export async function initialise(world: World, installation: Installation): Promise<void> {
   const outcome = await world.command({
     project: installation.organization,
@@ -101,7 +113,7 @@ export async function initialise(world: World, installation: Installation): Prom
       credential: { type: 'internal', id: world.node },
     },
   })
-  // An installation that takes no writes has been created before; what it has can be read.
+  // An installation that accepts no writes was created earlier; its data can be read.
   if (isRefusal(outcome) && ['storage_full', 'journal_damaged'].includes(outcome.refused)) return
   if (isRefusal(outcome) && outcome.refused === 'service_unavailable')
     throw new Error('no node with the role "shards" answers')

@@ -1,6 +1,7 @@
 /**
- * Files and folders that only their owner may read: the data folder holds keys, and everything that users stored.
- * Existing ones of earlier releases are tightened. Systems that know no such modes (Windows, some mounted volumes) keep theirs.
+ * Files and folders that only their owner may read: the data folder contains keys, and everything
+ * that users stored. The modes of existing ones from earlier releases are tightened. Systems
+ * without such modes (Windows, some mounted volumes) keep their own.
  */
 import {
   chmodSync,
@@ -15,10 +16,10 @@ import { join } from 'node:path'
 
 const FOLDER = 0o700
 const FILE = 0o600
-/** Set on shared folders such as /tmp, whose mode is not ours to change. */
+/** Set on shared folders such as /tmp, whose mode must not be changed. */
 const STICKY = 0o1000
 
-/** Set a mode where the system and the owner of the file permit it. */
+/** Sets a mode where the system and the owner of the file permit it. */
 function tighten(path: string, mode: number): void {
   try {
     const found = statSync(path).mode & 0o7777
@@ -29,25 +30,28 @@ function tighten(path: string, mode: number): void {
   }
 }
 
-/** Make a folder of mode 0700, or give an existing one that mode. */
+/** Creates a folder of mode 0700, or gives an existing one that mode. */
 export function privateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: FOLDER })
   tighten(path, FOLDER)
 }
 
-/** The same for a folder that holds files only: they get mode 0600. Folders in it stay as they are. */
+/**
+ * Like `privateFolder`, for a folder that contains only files: they get mode 0600. Subfolders are
+ * not changed.
+ */
 export function privateFiles(path: string): void {
   privateFolder(path)
   for (const entry of readdirSync(path, { withFileTypes: true }))
     if (entry.isFile()) tighten(join(path, entry.name), FILE)
 }
 
-/** Write a file of mode 0600; an existing one has that mode before it has the new content. */
+/** Writes a file of mode 0600; an existing file gets that mode before its new content. */
 export function writePrivate(path: string, content: string): void {
   closeSync(openSync(path, 'a', FILE))
   tighten(path, FILE)
   writeFileSync(path, content)
 }
 
-/** Give an existing file mode 0600. */
+/** Gives an existing file mode 0600. */
 export const privateFile = (path: string): void => tighten(path, FILE)

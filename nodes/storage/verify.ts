@@ -1,13 +1,15 @@
 /**
- * Reads every journal once a day from its first entry to its last, in small steps: a block that is damaged behind all
- * checkpoints would else be found only by a backup or a view that is rebuilt.
+ * Reads every journal once a day from its first entry to its last, in small steps. Otherwise a
+ * damaged block behind all checkpoints would be found only by a backup or by a view that is
+ * rebuilt.
  *
  * Invariants:
- * V1. The load is bounded: one step at a time in the whole process, `STEP_MS` after the last, of as many entries as it takes to
- *     be through within a day, and of `MIN_ENTRIES` at least.
+ * V1. The load is bounded: the process reads one partition at a time, and each partition once per
+ *     `STEP_MS`. A step reads as many entries as are needed to finish within a day, and at least
+ *     `MIN_ENTRIES`.
  * V2. Only the owner of a partition's first shard reads, so each journal is read by one node.
- * V3. A finding stands until the same entries were read without one, or the journal begins behind them. It warns and stops no
- *     writes: appends and all later entries are not concerned.
+ * V3. A finding remains until the same entries were read without one, or the journal starts after
+ *     them. It causes a warning and stops no writes: appends and all later entries are unaffected.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock, Journal } from '../host/ports.ts'
@@ -17,9 +19,9 @@ const DAY_MS = 86_400_000
 const STEP_MS = 10_000
 const MIN_ENTRIES = 64
 /**
- * Attempts at an entry that is not delivered before it counts as damaged: during an election nothing is. nats-server (2.15.1)
- * delivers nothing from a compressed block that is cut off, and goes on counting its entries. Then more and more entries are
- * passed over, until one is delivered.
+ * Attempts at an entry that is not delivered before it counts as damaged: during an election no
+ * entry is delivered. nats-server (2.15.1) delivers nothing from a truncated compressed block, but
+ * still counts its entries. A growing number of entries is then skipped, until one is delivered.
  */
 const MAX_SILENCE = 3
 
@@ -29,7 +31,10 @@ export interface VerifyParts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: { journalDamaged(partition: number, damaged: boolean): void }
-  /** A number from 0 up to 1, where the first pass begins: a node that is often started again verifies the end as well. */
+  /**
+   * A number from 0 up to 1, the relative position where the first pass begins: a node that
+   * restarts often thus verifies the end of the journal as well.
+   */
   readonly begin: number
   /** Whether this node reads the journal of a partition. */
   owns(partition: number): boolean
@@ -42,12 +47,12 @@ interface Finding {
 }
 interface Progress {
   next: number
-  /** Entries of this pass that are still to be read. */
+  /** Entries of this pass that have not been read yet. */
   left: number
-  /** When the next pass begins, by the clock's elapsed time. */
+  /** Start of the next pass, by the clock's elapsed time. */
   due: number
   silences: number
-  /** Where entries began not to be delivered. */
+  /** The first entry that was not delivered. */
   gap: number | undefined
   findings: readonly Finding[]
 }
@@ -58,7 +63,7 @@ export interface Verification {
   stop(): Promise<void>
 }
 
-/** Begin to verify; the first step follows `STEP_MS` later. */
+/** Starts the verification; the first step follows `STEP_MS` later. */
 export function startVerifying(parts: VerifyParts): Verification {
   const { clock, log, metrics } = parts
   const all = new Map<number, Progress>()
@@ -78,7 +83,10 @@ export function startVerifying(parts: VerifyParts): Verification {
     all.set(partition, found)
     return found
   }
-  /** The entries from `from` up to `next` were read: what was found there before is replaced by what was found now. */
+  /**
+   * Records that the entries from `from` up to `next` were read: the new result replaces earlier
+   * findings there.
+   */
   const settle = (partition: number, from: number, next: number, reason?: string): void => {
     const progress = progressOf(partition)
     const before = progress.findings
@@ -94,7 +102,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const { first, last } = await parts.journal.position(partition)
     const total = last - first + 1
     if (total <= 0) return
-    // What was cut off in order is no damage.
+    // Entries that were truncated on purpose are not damage.
     progress.findings = progress.findings.filter((one) => one.next > first)
     if (progress.left === 0) {
       const begun = progress.next > 0
@@ -109,7 +117,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const scan = await parts.scan(partition, from, to)
     let { next } = scan
     if (scan.outcome === 'damaged') {
-      // An operator may have cut the beginning off meanwhile.
+      // An operator may have truncated the beginning meanwhile.
       const now = await parts.journal.position(partition)
       if (now.first <= from) settle(partition, from, next, scan.reason)
     } else if (next > from) settle(partition, from, next)

@@ -1,12 +1,15 @@
 /**
- * Watches whether the journal can take entries, before it cannot: the disk of the embedded NATS server, the limit of the
- * JetStream account, what the servers refused, and whether journals lack entries.
+ * Detects early that the journal will not be able to accept entries: watches the disk of the
+ * embedded NATS server, the limit of the JetStream account, refusals of the servers, and missing
+ * entries in journals.
  *
  * Invariants:
- * D1. Writes stop before the disk is full, while fences, checkpoints and views still have room.
- * D2. Space that was made is used with the next look. An embedded server that met a full disk stores nothing until it is
- *     started again (nats-server freezes such a stream), so it is started again once there is space.
- * D3. A partition that lacks entries takes none until they are back, or the looks that found it have found nothing for a while.
+ * D1. Writes stop before the disk is full, while fences, checkpoints and views still have space.
+ * D2. Freed space is used from the next check on. An embedded server that found its disk full
+ *     stores nothing until it is restarted (nats-server freezes such a stream), so it is restarted
+ *     once there is space.
+ * D3. A partition whose journal lacks entries accepts none until they are back, or until the checks
+ *     have not found the gap for a while.
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { WriteStop } from '../host/deps.ts'
@@ -17,9 +20,9 @@ import type { DiskUse } from './disk.ts'
 /** The embedded NATS server, as far as its disk is concerned. */
 export interface EmbeddedStore {
   use(): Promise<DiskUse>
-  /** Whether the server met a full disk and stores nothing any more. */
+  /** Whether the server found its disk full and stores nothing any more. */
   frozen(): boolean
-  /** Start the server again, on the same port and store. */
+  /** Restarts the server on the same port and store. */
   restart(): Promise<void>
 }
 /** Bytes that an account has stored, and may store. */
@@ -33,43 +36,55 @@ export interface StorageParts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Pick<Metrics, 'storage' | 'writesStopped'>
-  /** Absent: the NATS servers are elsewhere. */
+  /** Absent: the NATS servers run elsewhere. */
   readonly embedded?: EmbeddedStore
-  /** What JetStream says of the account; undefined when it has no limit, or nobody answers. */
+  /**
+   * The usage that JetStream reports for the account; undefined when it has no limit, or no server
+   * answers.
+   */
   account(): Promise<AccountUse | undefined>
 }
 export interface StorageWatch {
-  /** Why nothing may be appended to the journal of a partition. */
+  /**
+   * Why nothing may be appended to the journal of a partition; undefined while appends are allowed.
+   */
   stopped(partition: number): WriteStop | undefined
-  /** The same for all partitions, and what the servers refused lately, as short texts. */
+  /** The reasons for all partitions, and recent refusals of the servers, as short texts. */
   stops(): readonly string[]
-  /** What will stop writes before long. */
+  /** Conditions that will soon stop writes. */
   warnings(): readonly string[]
-  /** A partition's journal was found to lack entries. */
+  /** Reports that a partition's journal lacks entries. */
   damaged(partition: number, reason: string): void
-  /** The servers refused to store an entry. */
+  /** Reports that the servers refused to store an entry. */
   refused(reason: string): void
-  /** The servers stored an entry of so many bytes. */
+  /** Reports that the servers stored an entry of so many bytes. */
   stored(bytes: number): void
   stop(): void
 }
 
-/** Share of the limit from which on it is warned of, and below which writes go on after they stopped. */
+/**
+ * `WARN_AT`: share of the limit from which a warning is reported. `RESUME_AT`: share below which
+ * stopped writes resume.
+ */
 const WARN_AT = 0.8
 const RESUME_AT = 0.98
-/** Milliseconds between looks at the disk, near its limit and else; at the journals and the account. */
+/**
+ * Milliseconds between checks: of the disk near its limit, of the disk otherwise, and of the
+ * journals and the account.
+ */
 const NEAR = 100
 const EVERY = 1000
 const JOURNALS = 5000
 /**
- * What follows an entry to the disk, later: its actor's snapshot, and the rows of a view in SQLite's log and then in its
- * tables. Bytes for each byte of the entry, and milliseconds within which they come.
+ * Later disk writes that an entry causes: its actor's snapshot, and the rows of a view in SQLite's
+ * log and then in its tables. `FOLLOW_BYTES` is their size per byte of the entry, `FOLLOW_MS` the
+ * milliseconds within which they happen.
  */
 const FOLLOW_BYTES = 4
 const FOLLOW_MS = 5000
 /** Milliseconds of which entries are counted together. */
 const SLICE_MS = 250
-/** Milliseconds for which a finding of a shard, or a refusal, holds unless it comes again. */
+/** Milliseconds for which a shard's finding, and a refusal, remain in effect unless repeated. */
 const HOLDS = 60_000
 const REFUSAL_HOLDS = 10_000
 
@@ -77,18 +92,18 @@ const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} 
 const told = ({ used, limit }: { used: number; limit: number }): string =>
   `${mebibytes(used)} of ${mebibytes(limit)}`
 
-/** Start to watch; resolves after the first look. */
+/** Starts to watch; resolves after the first check. */
 export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   const { partitions, journal, clock, log, metrics, embedded } = parts
   let disk: DiskUse | undefined
   let account: AccountUse | undefined
   let full = false
-  /** Of the disk's limit, what is in use or will be in a moment. */
+  /** The share of the disk's limit that is in use or soon will be. */
   let share = 0
   let refusal: { readonly reason: string; readonly at: number } | undefined
-  /** By partition: what is missing, and until when that holds. */
+  /** By partition: which entries are missing, and until when the finding remains in effect. */
   const damages = new Map<number, { readonly reason: string; readonly until: number }>()
-  /** The last sequence that each journal was seen to have. */
+  /** The highest last sequence seen of each journal. */
   const ends = new Map<number, number>()
   let cancel = () => {}
   let ended = false
@@ -107,7 +122,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     return damages.get(partition)?.reason
   }
   const slices: { readonly at: number; bytes: number }[] = []
-  /** Bytes that will be written because of entries that are stored already. */
+  /** Bytes that stored entries will still cause to be written. */
   const following = (): number => {
     const since = clock.elapsed() - FOLLOW_MS
     while ((slices[0]?.at ?? since) < since) slices.shift()
