@@ -1,4 +1,7 @@
-/** What the answer of an HTTP action means: the result of a call, or why it failed and whether another attempt may help. */
+/**
+ * Interprets the answer of an HTTP action: the result of the call, or why it failed and whether
+ * another attempt may help.
+ */
 import type { JsonObject } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
@@ -7,9 +10,9 @@ import { sizes } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../../gateway/http/validate.ts'
 import type { Outcome } from './handler.ts'
 
-/** Characters of an answer that a failure tells. */
+/** Maximum characters of an answer in a failure message. */
 const SHOWN = 500
-/** A receiver that asks for more is not waited for longer, in milliseconds. */
+/** Longest pause in milliseconds that a receiver may request. */
 const MAX_RETRY_AFTER_MS = 300_000
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -24,8 +27,10 @@ function parse(text: string): { readonly value: unknown } | undefined {
 }
 
 /**
- * The result that an answer of 2xx carries: the `output` of an envelope, a JSON object itself, other JSON as `{output}`, text as
- * `{text}`, nothing as `{}`. An envelope may also have `context`. A text says what is wrong. @param envelope media type of envelopes.
+ * The result in a 2xx answer: the `output` of an envelope, a JSON object as it is, other JSON as
+ * `{output}`, text as `{text}`, an empty answer as `{}`. An envelope may also have `context`. A
+ * string describes what is invalid.
+ * @param envelope media type of envelopes.
  */
 function resultOf(
   { content_type, body }: Pick<Received, 'content_type' | 'body'>,
@@ -63,7 +68,11 @@ function opened({ output, context }: JsonObject): Carried | string {
   }
 }
 
-/** Milliseconds that a receiver asks to be left alone. @param now Unix milliseconds. @param longest that is granted. */
+/**
+ * Milliseconds that a receiver asks to wait before the next attempt.
+ * @param now Unix milliseconds.
+ * @param longest the longest pause that is granted.
+ */
 export function pauseOf(
   after: string | undefined,
   now: number,
@@ -74,7 +83,7 @@ export function pauseOf(
   return Number.isFinite(ms) ? Math.min(longest, Math.max(0, ms)) : 0
 }
 
-/** Whether another attempt may be answered otherwise. */
+/** Whether another attempt may get a different answer. */
 export const passing = (status: number): boolean =>
   status === 408 || status === 429 || status >= 500
 const failed = (
@@ -84,8 +93,10 @@ const failed = (
 ): Outcome => ({ status: 'failed', error_type, error_message, ...more })
 
 /**
- * How an attempt ended. What may pass (no connection, no answer in time, 408, 429, 5xx) may be tried again; anything else is final.
- * @param delay milliseconds between attempts. @param now Unix milliseconds.
+ * How an attempt ended. A temporary failure (no connection, no answer in time, a stopped attempt,
+ * 408, 429, 5xx) may be retried; any other failure is final.
+ * @param answer the answer, or why there is none.
+ * @param options `delay` is in milliseconds between attempts, `now` in Unix milliseconds.
  */
 export function outcomeOf(
   answer: Received | Failed,

@@ -1,10 +1,13 @@
-/** What whoever wants a job done says about the call. */
+/** The call for which a job was created, read from its owner. */
 import type { World } from '../../gateway/ports.ts'
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 
-/** The call that a job is for: known to the session whose turn makes it, else to the run. Null: nobody waits for it any more. A refusal: nobody could be asked. */
+/**
+ * The action call of a job, from the session whose turn makes the call, else from the run. Null:
+ * the call is no longer wanted. A refusal: the owner could not be asked.
+ */
 export async function callOf(
   world: Pick<World, 'ask'>,
   project: string,

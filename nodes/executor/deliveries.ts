@@ -1,6 +1,7 @@
 /**
- * One attempt of a signed delivery: where it goes and what signs it is looked up now, and nothing is sent unsigned. The attempt
- * is counted before it is made, so that one whose sender dies is not taken for none.
+ * One attempt of a signed delivery. Its URL and its signing key are looked up for each attempt, and
+ * nothing is sent unsigned. An attempt is counted before it is made, so that it also counts when
+ * its sender dies.
  */
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
@@ -30,7 +31,7 @@ interface Deliveries {
   readonly directory: Directory
   readonly post: Post
 }
-/** Where an attempt goes, and what signs it. */
+/** The URL and the signing key of an attempt. */
 interface Target {
   readonly url: string
   readonly schemes: readonly ('https:' | 'http:')[]
@@ -38,23 +39,23 @@ interface Target {
   readonly secret_ref: string
   readonly secret_version: number
 }
-/** Why there is none; `passes`: there may be one later. */
+/** Why there is no target; `passes`: there may be one later. */
 interface Without {
   readonly error: string
   readonly passes: boolean
 }
 
-/** Milliseconds of an attempt; bytes of an answer that are read. */
+/** Maximum milliseconds of an attempt, and bytes that are read of an answer. */
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
 const KEY = 32
 const sealedElsewhere: Without = {
   error: 'The query of the address cannot be opened; send the address with its values again.',
   passes: true,
 }
-/** An attempt that nobody wants any more: the delivery is over, or has moved on. */
+/** The outcome of an obsolete attempt: the delivery has ended, or has moved on. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
-/** The handler of attempts. */
+/** The handler of delivery attempts. */
 export function deliveries({ world, directory, post }: Deliveries): Handler {
   const { brand } = world.settings
   const word = brand.toLowerCase()
@@ -67,7 +68,10 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     return answer ?? undefined
   }
 
-  /** Why the webhook does not receive an event of a private session. @param editor the last principal that changed it. */
+  /**
+   * Why the webhook may not receive an event of a private session; undefined when it may.
+   * @param editor the last principal that changed the webhook.
+   */
   async function withheld(
     project: string,
     { private_session }: DeliveryOpening,
@@ -209,7 +213,10 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   }
 }
 
-/** What an answer means: 2xx is taken; what may pass is tried again; anything else is final. */
+/**
+ * Interprets an answer: 2xx is accepted, a temporary failure is retried, any other failure is
+ * final.
+ */
 function resultOf(
   answer: Received | Failed,
   attempt: number,

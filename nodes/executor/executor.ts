@@ -1,12 +1,15 @@
 /**
- * The executor: a worker of the service's own, without a socket. It takes jobs that no worker gets from the same queues,
- * under the same leases, with the same heartbeats and reports.
+ * The executor: a built-in worker without a socket. It accepts the jobs that are not for external
+ * workers, from the same queues, under the same leases, with the same heartbeats and reports.
  *
  * Invariants:
- * X1. taken + running never exceeds the limit, and one project never has more than its share of it; at the limit nobody
- *     listens, so that other executors are asked.
- * X2. Of a job whose lease is lost nothing is reported. A report is repeated until it is decided, or its lease has run out.
- * X3. A stop gives what is still running back after a while: it waits again, and no attempt is used.
+ * X1. Reserved and running jobs together never exceed the limit, and one project never has more
+ *     than its share of it. At the limit the executor does not listen, so that offers go to other
+ *     executors.
+ * X2. Nothing is reported about a job whose lease is lost. A report is repeated until it is
+ *     decided, or its lease has expired.
+ * X3. A stop returns the jobs that are still running after a while to their queues: they wait
+ *     again, and no attempt is used.
  */
 import { isRefusal, errors } from '../../protocol/errors.ts'
 import type { Log, World } from '../../gateway/ports.ts'
@@ -24,25 +27,28 @@ export interface ExecutorParts {
     World,
     'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'
   > & { readonly log: Log }
-  /** Name of its mailbox; leases name it. */
+  /** Name of the executor's mailbox, which its leases contain. */
   readonly mailbox: string
   readonly handlers: Handlers
-  /** Jobs under way at once. */
+  /** Maximum number of concurrent jobs. */
   readonly limit: number
-  /** Listen to offers of work; the returned function stops it. */
+  /** Listens to offers of work; the returned function stops it. */
   listen(handler: (offer: Offer) => MaybePromise<Taking | undefined>): () => void
 }
 type Wanted = Awaited<ReturnType<Handler['takes']>> | undefined
 export interface Executor {
-  /** A message of the engine. `ok: false`: not for this executor. */
+  /** Handles a message of the engine. `ok: false`: the message is not for this executor. */
   receive(message: GatewayMessage): { ok: boolean }
-  /** Jobs under way. */
+  /** The number of running jobs. */
   running(): number
-  /** Take nothing more, wait for what is under way, then give the rest back. */
+  /** Accepts no more jobs, waits for the running ones, then returns the rest to their queues. */
   stop(): Promise<void>
 }
 
-/** Milliseconds: a promised job comes within; a stop waits for work, then for reports; between tries of a report. */
+/**
+ * Milliseconds: a reserved job must arrive within `PROMISE`; a stop waits `STOP_TIMEOUT_MS` for
+ * work and then for reports; `RETRY` bounds the pause between attempts of a report.
+ */
 const PROMISE = 5000
 const STOP_TIMEOUT_MS = { work: 5000, reports: 3000 } as const
 const RETRY = { first: 500, last: 10_000 } as const
@@ -52,13 +58,16 @@ interface Running {
   readonly kind: ClaimedJob['kind']
   readonly token: string
   readonly abort: AbortController
-  /** Why it was aborted. */
+  /** Why the job was aborted. */
   why?: 'lost' | 'cancelled' | 'stopping'
   stopBeating: () => void
   readonly done: Promise<void>
 }
 
-/** A result is bounded as those of workers are; asking for it again would not make it smaller. */
+/**
+ * Bounds a result like those of workers. The failure is final, because another attempt would not
+ * make the result smaller.
+ */
 const kept = (outcome: Outcome): Outcome =>
   outcome.result && Buffer.byteLength(JSON.stringify(outcome.result)) > sizes.result
     ? {
@@ -69,7 +78,7 @@ const kept = (outcome: Outcome): Outcome =>
       }
     : outcome
 
-/** Start taking work. */
+/** Starts accepting jobs. */
 export function startExecutor({
   world,
   mailbox,
@@ -80,7 +89,7 @@ export function startExecutor({
   const session = world.id('session')
   const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
   const running = new Map<string, Running>()
-  /** Projects that were told that nothing is free. */
+  /** Projects that were answered `busy`. */
   const refused = new Set<string>()
   let stopping = false
   let unlisten: (() => void) | undefined
@@ -95,7 +104,10 @@ export function startExecutor({
   const room = (project: string): number =>
     stopping ? 0 : Math.min(limit - held(), share - ofProject(project))
 
-  /** Listen exactly while something could be taken, and say so to those that were refused. */
+  /**
+   * Listens exactly while a job could be accepted, and announces new capacity to projects that were
+   * refused.
+   */
   const settle = (): void => {
     if (stopping || held() >= limit) {
       unlisten?.()
@@ -121,7 +133,10 @@ export function startExecutor({
       ? Promise.all(known).then((all) => promise(project, jobs, all))
       : promise(project, jobs, known as Wanted[])
   }
-  /** What was promised before is promised again: its offer comes again when the first answer was not waited for, or was lost. */
+  /**
+   * Reserves the accepted jobs. A job that is reserved already is reserved again: its offer is
+   * repeated when the first answer was late or lost.
+   */
   function promise(
     project: string,
     jobs: Offer['jobs'],
@@ -255,7 +270,7 @@ export function startExecutor({
     if (known?.token === job.lease_token) return true
     const was = promised.has(job.id)
     free(job.id)
-    // A newer lease of the same job: the old one was lost without our hearing of it.
+    // A newer lease of the same job: the old one was lost without notice to this executor.
     if (known) end(known, 'lost')
     if (!to || known || stopping || (!was && room(project) <= 0)) return false
     const abort = new AbortController()

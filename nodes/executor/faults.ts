@@ -1,12 +1,15 @@
-/** How a generation fails: names, and whether and when another attempt may help. What may pass is tried again after a pause that doubles. */
+/**
+ * Failures of a generation: their names, and whether and when another attempt may help. A temporary
+ * failure is retried after a pause that doubles.
+ */
 import type { Outcome } from './handler.ts'
 
-/** Milliseconds of the first pause and of the longest one. */
+/** The first pause and the longest pause, in milliseconds. */
 const PAUSE = { first: 500, last: 30_000 } as const
-/** Characters of a provider's own words that are kept. */
+/** Maximum characters of a stored error message. */
 const SHOWN = 500
 
-/** Why an attempt has no answer. Those in `passing` may be gone by the next one. */
+/** Why an attempt has no answer. The failures in `passing` are temporary. */
 export type FaultName =
   | 'rate_limited'
   | 'provider_error'
@@ -29,7 +32,7 @@ const passing: ReadonlySet<FaultName> = new Set<FaultName>([
   'files_unavailable',
 ])
 
-/** An attempt that failed. @param retry_after milliseconds that the provider asks for. */
+/** A failed attempt. @param retry_after milliseconds to wait, as the provider requests. */
 export class ExecutorFault extends Error {
   override readonly name = 'ExecutorFault'
   readonly is: FaultName
@@ -41,7 +44,7 @@ export class ExecutorFault extends Error {
   }
 }
 
-/** The name of what an HTTP status says. */
+/** The failure that an HTTP status means. */
 export const faultOfStatus = (status: number): FaultName =>
   status === 429
     ? 'rate_limited'
@@ -49,11 +52,15 @@ export const faultOfStatus = (status: number): FaultName =>
       ? 'provider_error'
       : 'provider_refused'
 
-/** The pause before the next attempt, in milliseconds. @param attempt the one that failed, from 1. @param spread 0 to 1: attempts that failed together do not come back together. */
+/**
+ * The pause before the next attempt, in milliseconds.
+ * @param attempt the failed attempt, from 1.
+ * @param spread 0 to 1; separates the retries of attempts that failed together.
+ */
 const pauseAfter = (attempt: number, spread: number): number =>
   Math.round(Math.min(PAUSE.last, PAUSE.first * 2 ** Math.min(16, attempt - 1)) * (1 + spread / 4))
 
-/** The outcome of an attempt that failed. @param secret is taken out of the message, whoever put it there. */
+/** The outcome of a failed attempt. @param secret is removed from the message. */
 export function failedWith(
   { is, message, retry_after }: ExecutorFault,
   attempt: number,

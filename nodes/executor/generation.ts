@@ -1,6 +1,6 @@
 /**
- * Generations of managed routes: a job names a provider and a model, and the provider's speaker makes one attempt. Jobs of
- * worker routes are never taken.
+ * Generations that the service performs itself: a job names a provider and a model, and the
+ * provider's speaker makes one attempt. Generations that workers perform are never accepted.
  */
 import { isAllowed, findModel, reads, type Models } from '../../protocol/agents/models.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
@@ -23,17 +23,23 @@ interface Generations {
   readonly now: () => number
 }
 
-/** Another executor may begin again without harm, and the turn waits for it: only what is nearly over is waited for. */
+/**
+ * Milliseconds that a stopping executor waits for a generation. Short, because another executor can
+ * restart the generation without harm while the turn waits.
+ */
 const STOP_GRACE_MS = 1000
 
 /** The handler of generations. */
 export function generations({ models, speakers, preview, files, log, now }: Generations): Handler {
-  /** A summary may be asked of a model of another provider than that of the turn. */
+  /** The model of a job. A summary may use a model of another provider than its turn. */
   const find = ({ provider = '', model = '' }: ClaimedJob, request: ModelRequest | undefined) => {
     const text = request?.model ?? model
     return findModel(models, `${provider}/${text}`) ?? findModel(models, text)
   }
-  /** One attempt. When the provider refuses a conversation with files, it may be the files that it does not take: the conversation must not end with them. */
+  /**
+   * Makes one attempt. If the provider refuses a conversation with files, the files may be the
+   * reason, so the attempt is repeated without them: a file must not end the conversation.
+   */
   async function answer(
     speaker: Speaker,
     asked: Omit<GenerationAttempt, 'request'>,
@@ -73,7 +79,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       kind === 'llm_generation' && executor_kind === 'server_worker' ? {} : undefined,
     async perform({ project, job, signal }) {
       const request = job.spec['request'] as ModelRequest | undefined
-      // The session does not wait for it any more.
+      // The session no longer waits for the answer.
       if (!request) return { status: 'cancelled' }
       const model = find(job, request)
       const speaker = model && speakers[model.provider]

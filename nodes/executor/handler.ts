@@ -1,6 +1,7 @@
 /**
- * What an executor can do, as a table: one handler for each kind of job. Boundary: an executor takes jobs, keeps their leases
- * and reports; a handler knows which jobs are the service's own and how they are done.
+ * The capabilities of an executor as a table: one handler per kind of job. Boundary: an executor
+ * accepts jobs, maintains their leases and reports; a handler knows which jobs are the service's
+ * own and how to perform them.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { Refusal } from '../../protocol/errors.ts'
@@ -12,7 +13,10 @@ import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 interface Work {
   readonly project: string
   readonly job: ClaimedJob
-  /** The lease is lost, the job was cancelled, or the executor stops: what comes of the work is not asked for any more. */
+  /**
+   * Aborted when the lease is lost, the job was cancelled, or the executor stops: the outcome is no
+   * longer wanted.
+   */
   readonly signal: AbortSignal
 }
 /** How an attempt ended. */
@@ -21,11 +25,17 @@ export type Outcome = Omit<JobReport, 'job_id' | 'lease_token'>
 export const NOT_OURS = 'not ours'
 
 export interface Handler {
-  /** Whether a waiting job is for the service, and what must be known of it when it is taken; undefined: it is for a worker. */
+  /**
+   * Whether a waiting job is for the service, and the facts that its queue needs when the job is
+   * claimed; undefined: it is for a worker.
+   */
   takes(project: string, job: JobHeader): MaybePromise<Pick<Take, 'losses'> | undefined | Refusal>
-  /** Make one attempt. What it throws counts as a fault of the service: the attempt has failed. */
+  /** Makes one attempt. An exception counts as an error of the service: the attempt has failed. */
   perform(work: Work): Promise<Outcome | typeof NOT_OURS>
-  /** Milliseconds that an attempt has to end when the executor stops, before it is given back. Less than the executor's own. */
+  /**
+   * Milliseconds that an attempt has to end when the executor stops, before the job is returned to
+   * its queue. Less than the executor's own timeout.
+   */
   readonly patience?: number
 }
 /** Handlers by kind of job. */

@@ -1,6 +1,7 @@
 /**
- * HTTP actions of projects and of the organization. Which action a name means, where it is and which secret signs the call is
- * looked up for every attempt; delivery id and Idempotency-Key stay those of the job.
+ * HTTP actions of projects and of the organization. The action behind a name, its URL and its
+ * signing secret are looked up for every attempt; the delivery id and the Idempotency-Key are those
+ * of the job.
  */
 import type { Directory } from '../../gateway/directory.ts'
 import { REPEATABLE_LOSSES } from '../../protocol/access/directory.ts'
@@ -32,7 +33,7 @@ interface HttpActions {
   readonly directory: Directory
   readonly post: Post
 }
-/** An action with what a call of it needs. */
+/** An action with the facts that a call of it needs. */
 interface Target extends UrlParts {
   readonly id: string
   readonly name: string
@@ -46,7 +47,7 @@ interface Target extends UrlParts {
     readonly home: string
   }
 }
-/** Milliseconds an attempt may last unless its step says otherwise, bytes of an answer. */
+/** Default milliseconds of an attempt, and maximum bytes of an answer. */
 const LIMITS = { timeout: 30_000, answer: sizes.result } as const
 
 const failed = (error_type: string, error_message: string): Outcome => ({
@@ -62,7 +63,10 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
   const word = brand.toLowerCase()
   const envelope = `application/vnd.${word}.action+json`
 
-  /** The action that a name means now; undefined when workers do it; or why it cannot be called, or be found now. */
+  /**
+   * The action that currently has a name; undefined when workers perform it; otherwise why it
+   * cannot be called or looked up.
+   */
   async function find(
     project: string,
     name: string,
@@ -222,7 +226,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
 
   return {
     takes: (project, job) => {
-      // What is pinned to an environment is done there.
+      // A job that is pinned to an environment is performed there.
       if (job.environment_id !== undefined || job.workers_only) return undefined
       if (job.action_name === undefined) return undefined
       return andThen(knownAction(directory, project, job.action_name), (sketch) => {
@@ -233,7 +237,8 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     },
     async perform({ project, job, signal }) {
       const target = await find(project, job.action_name ?? '')
-      // Who cannot be asked now can be later: nothing was called, so no attempt is used.
+      // Nothing was called, so no attempt is used: a worker performs the action, or its owner is
+      // unreachable.
       if (!target || isRefusal(target)) return NOT_OURS
       if ('status' in target) return target
       const call = await callOf(world, project, job)

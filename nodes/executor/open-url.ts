@@ -1,10 +1,10 @@
-/** URLs as requests need them: values of a query were sealed by the gateway that received it. */
+/** Restores URLs for requests: the gateway that received a URL sealed the values of its query. */
 import type { World } from '../../gateway/ports.ts'
 import { keptUrl, openUrl, type UrlParts } from '../../protocol/masked-url.ts'
 
 /**
- * The URL with its values, or undefined when one cannot be opened.
- * @param home the project or organization that it belongs to.
+ * The URL with its query values, or undefined when one of them cannot be decrypted.
+ * @param home the project or organization that the URL belongs to.
  */
 export const openedUrl = (
   world: Pick<World, 'unlock'>,

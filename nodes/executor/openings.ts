@@ -1,6 +1,7 @@
 /**
- * Looking up what a turn of a run runs with: the agent, its session, its tools, its memory. The run is told, and opens the turn; a
- * job that is done twice tells it twice, and the run hears the first.
+ * Looks up what a turn of a run needs: the agent, its session, its tools, its memory. The run
+ * receives the result and opens the turn. A job that is performed twice sends it twice, and the run
+ * uses the first.
  */
 import { turnFor } from '../../gateway/sessions/turn-opening.ts'
 import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'
@@ -10,20 +11,20 @@ import type { TurnWanted } from '../../protocol/internal.ts'
 import type { Handler } from './handler.ts'
 import { refused } from './refused.ts'
 
-/** What refusals are called where a step fails with them. */
+/** Error types with which a step fails, by refusal. */
 const names: Readonly<Partial<Record<Code, string>>> = {
   not_found: 'agent_not_found',
   bad_request: 'agent_invalid',
 }
 
-/** The handler of openings. */
+/** The handler of jobs that open turns of runs. */
 export function openings(asking: CapabilityReader): Handler {
   const { world } = asking
   return {
     takes: () => ({}),
     async perform({ project, job }) {
       const { id, run_id, spec, claim_attempt } = job
-      // The run does not wait for it any more.
+      // The run no longer waits for the turn.
       if (run_id === undefined || typeof spec['turn_id'] !== 'string')
         return { status: 'cancelled' }
       const found = await turnFor(asking, project, spec as unknown as TurnWanted)

@@ -1,23 +1,26 @@
 /**
- * Pieces of answers on their way to whoever follows the session. Best effort: never stored, never repeated; what counts is the
- * answer. Pieces that come quickly are sent together.
+ * Publishes chunks of answers to the followers of a session. Best effort: never stored, never
+ * repeated; only the complete answer counts. Chunks in quick succession are sent together.
  */
 import type { Previews } from '../../gateway/sessions/transcript/previews.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Delta } from './speech.ts'
 
-/** The pieces of one attempt. */
+/** The preview of one attempt. */
 interface Shown {
   show(delta: Delta): void
   end(): void
 }
 export type Previewing = (project: string, job: ClaimedJob) => Shown
 
-/** Milliseconds for which pieces are gathered. */
+/** Milliseconds for which chunks are collected. */
 const GATHER = 25
 const NOTHING: Shown = { show: () => {}, end: () => {} }
 
-/** @param later runs something after milliseconds; the returned function cancels it. */
+/**
+ * Creates the previews of attempts.
+ * @param later runs something after milliseconds; the returned function cancels it.
+ */
 export const previews =
   (
     publisher: Pick<Previews, 'publish' | 'end'>,
@@ -45,7 +48,7 @@ export const previews =
         const joined = waiting && join(waiting, delta)
         if (waiting && !joined) flush()
         waiting = joined ?? delta
-        // The first piece is what people wait for.
+        // The first chunk is sent at once, because people wait for it.
         if (sequence === 0) flush()
         else cancel ??= later(GATHER, flush)
       },
@@ -55,7 +58,7 @@ export const previews =
       },
     }
   }
-/** Two pieces of one kind as one. */
+/** Merges two chunks of one kind; undefined when their kinds differ. */
 function join(a: Delta, b: Delta): Delta | undefined {
   if ('text' in a) return 'text' in b ? { text: a.text + b.text } : undefined
   return 'text' in b ? undefined : { type: 'thinking', thinking: a.thinking + b.thinking }

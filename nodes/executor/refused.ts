@@ -1,10 +1,10 @@
-/** What a refusal means for a job: what may pass is tried again. */
+/** Converts a refusal into the outcome of a job: a temporary refusal is retried. */
 import { errorBody, errors, type Refusal } from '../../protocol/errors.ts'
 import type { Outcome } from './handler.ts'
 
 /** Milliseconds before another attempt. */
 const PAUSE = 500
-/** Characters of a message that are kept. */
+/** Maximum characters of a stored message. */
 const SHOWN = 2000
 
 /** The outcome of an attempt that was refused. */

@@ -1,6 +1,7 @@
 /**
- * What a generation is to whoever makes it: a request, and an outcome with one message of the assistant. Boundary: nobody here
- * knows what a turn is; one generation is one answer, and whoever reads it runs the tools.
+ * The interface of a generation: a request, and an outcome with one message of the assistant.
+ * Boundary: this folder does not know turns; one generation is one answer, and its reader runs the
+ * tools.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
@@ -17,30 +18,30 @@ export interface ModelRequest {
   readonly reasoning_effort?: string
   readonly tools?: readonly ShownTool[]
 }
-/** A piece of an answer while it is made, as generation.delta spells it. */
+/** A chunk of an unfinished answer, in the form of `generation.delta`. */
 export type Delta =
   | { readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string }
 /** One attempt at an answer. */
 export interface GenerationAttempt {
-  /** Of the generation: all attempts at it have it, and no other. */
+  /** Id of the generation: the same for all attempts at it, and unique among generations. */
   readonly id: string
   readonly request: ModelRequest
   readonly provider: string
   readonly model: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** The answer is not wanted any more. */
+  /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal
-  /** Show a piece. Nothing depends on it. */
+  /** Shows a chunk to followers. Best effort. */
   readonly show: (delta: Delta) => void
 }
-/** Makes an attempt. */
+/** Makes one attempt. */
 export type Speaker = (asked: GenerationAttempt) => Promise<Outcome>
 
-/** Why a block's answer ended, in the words of messages interfaces. */
+/** Why an answer ended, in the vocabulary of the Messages API. */
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal'
-/** Token counts; `input_tokens` are those that no cache had. */
+/** Token counts; `input_tokens` excludes tokens that a cache served or stored. */
 export interface Counts {
   readonly input_tokens: number
   readonly output_tokens: number
@@ -55,7 +56,7 @@ export interface Spoken {
   readonly stop_reason: StopReason
   readonly usage: Counts
 }
-/** The result of a generation that has an answer. */
+/** The outcome of a generation that has an answer. */
 export const answered = (message: Spoken): Outcome => ({
   status: 'completed',
   result: { llm_response: { type: 'message', role: 'assistant', ...message } },

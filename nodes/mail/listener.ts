@@ -7,7 +7,7 @@
  *     failure is answered 451, and the sender repeats the message; a repeat publishes nothing
  *     again, because the event's key consists of the message and the agent.
  * M2. Only addresses that the service gave to active agents are accepted: it relays nothing and
- *     sends no replies.
+ *     sends no e-mail back.
  * M3. Size, recipients, connections and time of a transaction are bounded.
  */
 import { createHash } from 'node:crypto'

@@ -1,9 +1,9 @@
-/** Commands that an agent sends by a tool. */
+/** Commands that an agent sends through a built-in tool. */
 import type { Address } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Called, Service } from './builtin.ts'
 
-/** Have a command decided as the agent; a repeat of the job repeats the command and changes nothing. */
+/** Sends a command as the agent; a repeated job repeats the command and changes nothing. */
 export async function act(
   { world }: Service,
   { job, call, agent }: Called,

@@ -1,6 +1,7 @@
 /**
- * What the service does itself for agents, as jobs: so that it has leases, attempts and records as every other call. Each is
- * safe to repeat: ids of what it makes come from the job.
+ * Built-in actions of the service for agents. They are jobs, so that they have leases, attempts and
+ * records like any other call. Each is safe to repeat: the ids that it creates are derived from the
+ * job.
  */
 import type { Directory } from '../../../gateway/directory.ts'
 import type { World } from '../../../gateway/ports.ts'
@@ -27,11 +28,11 @@ export interface Called {
   readonly project: string
   readonly job: ClaimedJob
   readonly call: ActionCall
-  /** Name of the agent, as it is shown where it acted. */
+  /** Name of the agent, as shown in records of its actions. */
   readonly agent: string
   readonly signal: AbortSignal
 }
-/** Gives the result, or the refusal that the model is told. */
+/** Performs a built-in action. Returns the result, or the refusal that the model receives. */
 export type Does = (
   service: Service,
   called: Called,
@@ -45,7 +46,7 @@ const table: Readonly<Record<BuiltinName, Does>> = {
   'run.get': getRun,
 }
 
-/** The handler of actions of the service, and of published workflows. */
+/** The handler of built-in actions and of published workflows. */
 export function builtinActions(service: Service): Handler {
   const { world, directory } = service
   const brand = world.settings.brand.toLowerCase()
@@ -79,7 +80,7 @@ export function builtinActions(service: Service): Handler {
   }
 }
 
-/** One handler out of several: the first that takes a job does it. */
+/** Combines handlers: the first handler that accepts a job performs it. */
 export const firstOf = (...handlers: readonly Handler[]): Handler => ({
   async takes(project, job) {
     for (const handler of handlers) {

@@ -1,4 +1,4 @@
-/** An agent's own memory: remembering, recalling, forgetting. */
+/** Built-in actions on an agent's own memory: remember, recall, forget. */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { MemoryEntry } from '../../../protocol/memory/schema.ts'
 import { act } from './act.ts'
@@ -12,10 +12,10 @@ const memoryOf = ({ project, call }: Called) => ({
 const from = ({ call }: Called) => ({
   ...(call.run_id !== undefined && { source_run_id: call.run_id }),
 })
-/** Entries that are recalled unless the call says how many. */
+/** Default number of recalled entries. */
 const RECALLED = 10
 
-/** Save an entry. */
+/** Saves an entry. */
 export const remember: Does = async (service, called) => {
   const { key, ...wish } = called.call.parameters
   const done = await act(service, called, memoryOf(called), 'memory.remember', {
@@ -27,7 +27,7 @@ export const remember: Does = async (service, called) => {
   const { version } = done.reply as MemoryEntry
   return { key, version }
 }
-/** Forget an entry, if it is there. */
+/** Deletes an entry, if it exists. */
 export const forget: Does = async (service, called) => {
   const { key } = called.call.parameters
   const done = await act(service, called, memoryOf(called), 'memory.discard', {
@@ -36,7 +36,7 @@ export const forget: Does = async (service, called) => {
   })
   return isRefusal(done) ? done : { key, ...(done.reply as object) }
 }
-/** Read entries. */
+/** Reads entries. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
   const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
   const page = (await world.view(project, 'memory.entries', {

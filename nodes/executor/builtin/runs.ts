@@ -1,4 +1,7 @@
-/** Runs that an agent starts and looks at. The id of a run comes from the job, so a job that is done twice starts one run. */
+/**
+ * Runs that an agent starts and reads. The id of a run is derived from the job, so a job that is
+ * performed twice starts one run.
+ */
 import { workflowNamed } from '../../../gateway/prepare.ts'
 import type { WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -7,7 +10,7 @@ import { isId } from '../../../protocol/ids.ts'
 import { act } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 
-/** Milliseconds that a published workflow is waited for, and between looks when nothing is heard of it. */
+/** Milliseconds to wait for a published workflow, and between polls while no event arrives. */
 const RESULT_TIMEOUT_MS = 120_000
 const LOOK = 2000
 const over: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
@@ -47,7 +50,7 @@ const shown = ({ id, status, result: output, error_type, error_message }: Workfl
   ...(error_message !== undefined && { error_message }),
 })
 
-/** Start one and go on. */
+/** Starts a run without waiting for it. */
 export const startRun: Does = async (service, called) => {
   const { workflow, input = {} } = called.call.parameters as {
     workflow: string
@@ -56,7 +59,7 @@ export const startRun: Does = async (service, called) => {
   const begun = await begin(service, called, workflow, input)
   return isRefusal(begun) ? begun : { ...begun, status: 'started' }
 }
-/** Look at one of the project. */
+/** Reads a run of the project. */
 export const getRun: Does = async (service, { project, call }) => {
   const id = String(call.parameters['run_id'])
   const run = isId(id, 'run')
@@ -65,7 +68,10 @@ export const getRun: Does = async (service, { project, call }) => {
   return isRefusal(run) ? run : { ...shown(run) }
 }
 
-/** Call a published workflow: start it and wait for its output. One that takes longer goes on, and can be looked at later. */
+/**
+ * Calls a published workflow: starts it and waits for its output. A run that takes longer
+ * continues, and can be read later.
+ */
 export const callWorkflow =
   (handle: string): Does =>
   async (service, called) => {

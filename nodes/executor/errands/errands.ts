@@ -1,4 +1,7 @@
-/** Errands of actors, as jobs: each is told by its owner when it is handed out, and may be done twice. */
+/**
+ * Errands: tasks that an actor delegates as jobs. The actor supplies the content of an errand when
+ * its job is claimed, and an errand may be performed twice.
+ */
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import type { Errand } from '../../../protocol/errand.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -8,7 +11,7 @@ import { openExchange } from './exchange.ts'
 import { fireTrigger } from './firing.ts'
 import { confirmMembers, leaveChannels } from './leave.ts'
 
-/** Gives the result of an errand, or why it was not done. */
+/** Performs an errand. Returns its result, or why it could not be performed. */
 export type Runs<E extends Errand['errand']> = (
   asking: CapabilityReader,
   project: string,

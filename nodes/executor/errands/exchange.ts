@@ -1,6 +1,7 @@
 /**
- * Beginning the turn of an exchange: its session is found, the definition of the turn resolved, and what was said since the agent
- * was last asked is read, as the agent: what it cannot see as a member of the channel never reaches its model.
+ * Opens the turn of an exchange: finds its session, resolves the definition of the turn, and reads
+ * the messages since the agent was last asked. Messages are read as the agent: what the agent
+ * cannot see as a member of the channel never reaches its model.
  */
 import { agentOf, define } from '../../../gateway/sessions/definition.ts'
 import { locate } from '../../../gateway/sessions/session-id.ts'
@@ -18,11 +19,17 @@ import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Runs } from './errands.ts'
 
 type Errand = Parameters<Runs<'exchange'>>[2]
-/** Messages that are read at one time, and those of them that an agent is shown, with their characters together: the newest. */
+/**
+ * `PAGE`: messages per read. `SHOWN`: how many of the newest messages an agent is shown at most,
+ * and their total characters.
+ */
 const PAGE = 100
 const SHOWN = { messages: 50, characters: 60_000 } as const
 
-/** Messages of the talk that the agent was not shown yet, oldest first. In a thread that is new to it, the root and what it said there itself belong to them. */
+/**
+ * Messages that the agent was not shown yet, oldest first. In a thread that is new to the agent,
+ * the root and the agent's own messages are included.
+ */
 async function unheard(
   { world }: Pick<CapabilityReader, 'world'>,
   project: string,
@@ -78,7 +85,7 @@ const nameIn = (
   Object.values(keys).find(({ principal_id }) => principal_id === id)?.name ??
   id
 
-/** What the model is told of the channel, besides the agent's instructions. */
+/** A description of the channel for the model, in addition to the agent's instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
   if (alone) return 'You are in a direct message. What you answer is posted there.'
   const { kind, name, topic } = channel
@@ -89,7 +96,7 @@ function about({ channel, alone }: Errand, me: string, others: readonly string[]
   return `You are ${me}, a member of ${where}. Each text begins with the name of who wrote it. What you answer is posted there.${others.length === 0 ? '' : ` Other agents there answer when you write @ and their name: ${others.join(', ')}.`}`
 }
 
-/** Begin it. A repeat finds the turn that there is. */
+/** Opens the turn. A repeat finds the existing turn. */
 export const openExchange: Runs<'exchange'> = async (asking, project, errand) => {
   const { world, directory } = asking
   const { exchange, channel, agents, alone } = errand

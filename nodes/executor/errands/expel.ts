@@ -1,10 +1,10 @@
-/** Taking a member that is no active principal out of a channel. */
+/** Removes a member that is not an active principal from a channel. */
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { activePrincipal, type ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** Who is active, read after every change that was acknowledged before the call. */
+/** The active principals, including every change that was acknowledged before the call. */
 export async function principalsNow({ directory }: CapabilityReader, project: string) {
   const [home, organization] = await Promise.all([
     directory.refreshProject(project),
@@ -15,7 +15,7 @@ export async function principalsNow({ directory }: CapabilityReader, project: st
   return { home, isActive: (id: string) => activePrincipal(home, organization, id) !== undefined }
 }
 
-/** Expel a member. One that was only disabled stays in direct messages. Done twice, it changes nothing. */
+/** Expels a member. A disabled member stays in direct messages. A repeat changes nothing. */
 export async function expel(
   { world }: CapabilityReader,
   project: string,

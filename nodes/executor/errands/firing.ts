@@ -1,10 +1,13 @@
-/** Firing a trigger for an event of a private session, if the last editor of the loop may read the session. */
+/**
+ * Fires a trigger for an event of a private session, if the loop's last editor may read the
+ * session.
+ */
 import { mayRead } from '../../../gateway/sessions/reader.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Firing, SourceEvent } from '../../../protocol/events/sources.ts'
 import type { Runs } from './errands.ts'
 
-/** Done twice, it fires once: the loop knows a firing by trigger and event. */
+/** A repeat does not fire twice: the loop identifies a firing by its trigger and event. */
 export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
   const { world } = asking
   const { loop_id, trigger_id, editor, source } = errand

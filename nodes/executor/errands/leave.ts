@@ -1,13 +1,13 @@
 /**
- * Channels and principals that are not active any more. One that was disabled stays in direct messages; one that is active
- * again stays everywhere.
+ * Removes inactive principals from channels. A disabled principal stays in direct messages; a
+ * principal that is active again stays everywhere.
  */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { ViewQuestions } from '../../../protocol/view-questions.ts'
 import type { Runs } from './errands.ts'
 import { expel, principalsNow } from './expel.ts'
 
-/** A principal leaves all channels. Done twice, it finds nothing left to do. */
+/** Removes a principal from all channels. A repeat finds nothing to do. */
 export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_id }) => {
   const known = await principalsNow(asking, project)
   if (isRefusal(known)) return known
@@ -23,7 +23,7 @@ export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_
   return {}
 }
 
-/** New members of a channel that are not active leave it. */
+/** Removes new members that are not active from a channel. */
 export const confirmMembers: Runs<'confirm'> = async (
   asking,
   project,

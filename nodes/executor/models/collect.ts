@@ -1,4 +1,7 @@
-/** The stream of an answer, put together block by block. A stream that ends without saying why was cut off: its answer is none. */
+/**
+ * Assembles the stream of an answer block by block. A stream that ends without a finish reason was
+ * cut off and yields no answer.
+ */
 import type { FinishReason, LanguageModelUsage, TextStreamPart, ToolSet } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { ExecutorFault } from '../faults.ts'
@@ -20,7 +23,10 @@ const stops: Readonly<Partial<Record<FinishReason, StopReason>>> = {
 }
 
 const whole = (count: number): number => Math.max(0, Math.round(count) || 0)
-/** Token counts: what a cache had is no fresh input, and a count that a provider keeps to itself is 0. */
+/**
+ * Token counts: cached tokens do not count as fresh input, and a count that a provider does not
+ * report is 0.
+ */
 function countsOf({
   inputTokens = 0,
   inputTokenDetails: { noCacheTokens, cacheReadTokens = 0, cacheWriteTokens = 0 },
@@ -37,8 +43,9 @@ function countsOf({
 }
 
 /**
- * Read a stream to its end. Throws what the stream throws, or a Fault when the answer is broken.
- * @param moved called with every part: the provider lives.
+ * Reads a stream to its end.
+ * @param moved called with every part, because it shows that the provider is alive.
+ * @throws the error of the stream, or an ExecutorFault when the answer is broken.
  */
 export async function collect(
   stream: AsyncIterable<Part>,
@@ -133,7 +140,7 @@ export async function collect(
     usage: end.usage,
   }
 }
-/** A redacted block has no text of its own. */
+/** Removes the thinking text of a redacted block, which has none. */
 function clean(block: Record<string, unknown>): JsonObject {
   if (block['type'] !== 'redacted_thinking') return block
   const { thinking: _, ...rest } = block

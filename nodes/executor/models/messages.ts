@@ -1,6 +1,7 @@
 /**
- * The messages of a request in the words of the `ai` library. What a model cannot read is told to it in words. Thinking goes
- * back only to the provider that wrote it: others refuse its signature.
+ * Converts the messages of a request for the `ai` library. Content that a model cannot read is
+ * replaced by a short text. Thinking goes back only to the provider that wrote it, because other
+ * providers reject its signature.
  */
 import type { AssistantContent, ModelMessage, UserContent } from 'ai'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -17,7 +18,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const object = (value: unknown): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 
-/** Messages, ready to be sent. @param provider whose thinking is sent. */
+/** The converted messages. @param provider the provider whose thinking is included. */
 export function toMessages(messages: readonly Said[], provider: string): ModelMessage[] {
   const tools = new Map<string, string>()
   return messages.flatMap(({ role, content }): ModelMessage[] => {
@@ -72,7 +73,7 @@ function assistantPart(block: JsonObject, provider: string): AssistantPart[] {
     : []
 }
 
-/** A result as text, which every provider takes. */
+/** A tool result as text, which every provider accepts. */
 function resultOf(block: JsonObject, tools: ReadonlyMap<string, string>): Result {
   const { content, is_error } = block
   const id = text(block['tool_use_id'])

@@ -1,6 +1,7 @@
 /**
- * Models of providers, by the `ai` library, which is loaded with the first generation that needs it. Addresses are the
- * operator's own, so they may be private ones; redirects are not followed, because a key goes with every request.
+ * Models of providers, through the `ai` library, which is loaded with the first generation that
+ * needs it. The operator configures their URLs, so private addresses are allowed. Redirects are not
+ * followed, because every request carries a key.
  */
 import { readFile } from 'node:fs/promises'
 import type { JSONValue, LanguageModel } from 'ai'
@@ -8,7 +9,10 @@ import { endedBySignal } from '../../../client/watchdog.ts'
 import type { ProviderAccess } from '../../models.ts'
 import { ExecutorFault } from '../faults.ts'
 
-/** The key that a reference means, read anew for every generation, so that a changed one counts at once. Undefined: there is no reference. */
+/**
+ * The key that a reference points to, read again for every generation, so that a changed key takes
+ * effect at once. Undefined when there is no reference.
+ */
 export async function readKey(
   { provider, key }: ProviderAccess,
   env: Readonly<Record<string, string | undefined>>,
@@ -32,7 +36,7 @@ const straight: typeof fetch = endedBySignal((input, init) =>
   fetch(input, { ...init, redirect: 'error' }),
 )
 
-/** A model that can be asked. */
+/** Creates the client of a model. */
 export async function modelOf(
   { provider, kind, base_url }: ProviderAccess,
   model: string,
@@ -48,7 +52,7 @@ export async function modelOf(
       ...(key !== undefined && { apiKey: key }),
     })(model)
   }
-  // Without a key these would take one from the environment by themselves.
+  // Without a key, these clients would take one from the environment.
   if (key === undefined)
     throw new ExecutorFault('credentials_unavailable', `The provider ${provider} has no key.`)
   const settings = {
@@ -64,7 +68,7 @@ export async function modelOf(
   return createAnthropic(settings)(model)
 }
 
-/** Tokens that Claude may think with, by effort. */
+/** Thinking budgets of Claude in tokens, by effort. */
 const budgets: Readonly<Record<string, number>> = {
   low: 2048,
   medium: 8192,
@@ -72,7 +76,7 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 24_576,
   max: 32_000,
 }
-/** What only one kind of provider is told. */
+/** Options that only one kind of provider accepts. */
 export function optionsOf(
   { provider, kind }: ProviderAccess,
   effort: string | undefined,
@@ -83,7 +87,7 @@ export function optionsOf(
       ? {}
       : { anthropic: { thinking: { type: 'enabled', budgetTokens } } }
   }
-  // Conversations are kept here, not there.
+  // This service stores the conversation, so the provider must not.
   if (kind === 'openai')
     return { openai: { store: false, ...(effort !== undefined && { reasoningEffort: effort }) } }
   return effort === undefined ? {} : { [provider]: { reasoningEffort: effort } }

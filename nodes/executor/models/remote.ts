@@ -1,6 +1,6 @@
 /**
- * Generations by providers: one request, one step, no tools run. Everything that goes wrong becomes a fault with a name;
- * trying again is up to the queue, so that it survives the executor.
+ * Generations by providers: one request, one step, no tools run. Every error becomes a named fault.
+ * The queue schedules retries, so that they survive the executor.
  */
 import type { ToolSet } from 'ai'
 import { watchdog } from '../../../client/watchdog.ts'
@@ -15,15 +15,15 @@ import { modelOf, optionsOf, readKey } from './provider.ts'
 interface Remote {
   readonly access: ProviderAccess
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Milliseconds for which a provider may be silent. */
+  /** Milliseconds that a provider may be silent. */
   readonly silence: number
   /** Unix milliseconds. */
   readonly now: () => number
-  /** A number from 0 to 1 by chance. */
+  /** Returns a random number from 0 to 1. */
   readonly spread: () => number
 }
 
-/** The speaker of a provider. */
+/** Creates the speaker of a provider. */
 export function remoteSpeaker({ access, env, silence, now, spread }: Remote): Speaker {
   return async (asked) => {
     let key: string | undefined
@@ -42,7 +42,7 @@ async function speak(
   key: string | undefined,
   silence: number,
 ) {
-  // The library's only way to keep what it warns of off the console.
+  // The library's only way to keep its warnings off the console.
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { jsonSchema, streamText, tool } = await import('ai')
   const watch = watchdog(silence, signal)
@@ -66,9 +66,10 @@ async function speak(
       maxRetries: 0,
       abortSignal: watch.signal,
       providerOptions: optionsOf(access, request.reasoning_effort),
-      // What goes wrong is a part of the stream as well; nothing is printed.
+      // The stream also reports the error; this handler keeps the library from printing it.
       onError: () => {},
-      // The service fetches nothing that somebody put into a message: the provider gets the address or nothing.
+      // The service fetches no URL from a message: the provider receives the URL, or the attempt
+      // fails.
       experimental_download: async (wanted) =>
         wanted.map(({ url, isUrlSupportedByModel }) => {
           if (!isUrlSupportedByModel)
@@ -91,10 +92,10 @@ async function speak(
 const systemOf = ({ system }: ModelRequest): { readonly system?: string } =>
   system && system.length > 0 ? { system: system.map(({ text }) => text).join('\n\n') } : {}
 
-/** Names of the library's errors that mean that an answer was not understood. */
+/** Names of the library's errors for answers that it could not parse. */
 const broken =
   /JSONParse|TypeValidation|InvalidResponseData|EmptyResponseBody|NoContentGenerated|NoOutputGenerated/
-/** What an error of the library or of the network means. */
+/** The fault for an error of the library or of the network. */
 function faultOf(
   error: unknown,
   { signal, provider }: GenerationAttempt,
@@ -124,7 +125,7 @@ function faultOf(
   if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
     return new ExecutorFault('invalid_response', `The answer of ${provider} was not understood.`)
-  // What a provider says in the middle of its stream comes as it was said.
+  // An error that a provider sends within its stream is passed on as it was received.
   if (!(error instanceof Error))
     return new ExecutorFault(
       'provider_error',

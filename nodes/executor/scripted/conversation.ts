@@ -1,29 +1,36 @@
-/** What a script can ask about a conversation: what was said last, where the turn stands, what the tools gave. Only the request decides, so a repeated attempt reads the same. */
+/**
+ * The facts about a conversation that a script can test: the last text of a person, the position in
+ * the turn, and the tool results. They depend only on the request, so a repeated attempt reads the
+ * same facts.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
 
-/** A result of a tool. */
+/** A result of a tool call. */
 export interface Result {
-  /** The name that the model used. */
+  /** The tool name that the model used. */
   readonly tool: string
-  /** As the script would call it: with the command of a router. */
+  /** The command in the call of a router tool, as the script would call it. */
   readonly command?: string
   readonly text: string
   readonly error: boolean
 }
 export interface Facts {
-  /** What a person said last. */
+  /** The last text of a person. */
   readonly text: string
-  /** Messages of people so far. */
+  /** The number of messages from people so far. */
   readonly turn: number
-  /** Answers since then, this one included. */
+  /** The number of answers since that text, including this one. */
   readonly step: number
-  /** What the last message holds. */
+  /** The tool results in the last message. */
   readonly results: readonly Result[]
 }
 
 const string = (value: unknown): string => (typeof value === 'string' ? value : '')
-/** What the service adds for the model is no word of a person, except directions of one. */
+/**
+ * A reminder that the service adds for the model is not a person's text, unless it is a person's
+ * direction.
+ */
 const reminder = /^<reminder name="([^"]*)"[^>]*>\n([\s\S]*)\n<\/reminder>$/
 const contentOf = ({ content }: { readonly content?: unknown }): string =>
   typeof content === 'string'
@@ -32,7 +39,7 @@ const contentOf = ({ content }: { readonly content?: unknown }): string =>
       ? (content as JsonObject[]).map((part) => string(part['text'])).join('')
       : ''
 
-/** Read a conversation. */
+/** Reads the facts of a conversation. */
 export function factsOf(messages: readonly ModelMessage[]): Facts {
   const uses = new Map<string, Pick<Result, 'tool' | 'command'>>()
   let [text, turn, step] = ['', 0, 1]

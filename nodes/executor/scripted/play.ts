@@ -1,6 +1,6 @@
 /**
- * What a script says to a request. Pure: the same request, attempt and id give the same play, also after the executor died in the
- * middle of the last one.
+ * The answer of a script to a request. Pure: the same request, attempt and id give the same play,
+ * even after an executor died during the last one.
  */
 import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
@@ -10,22 +10,26 @@ import { factsOf, type Facts, type Result } from './conversation.ts'
 import type { Rule, Script, When } from './script.ts'
 import { fill, fillAll, scopeOf, starsIn } from './template.ts'
 
-/** An attempt as it is played. Times are milliseconds. */
+/** The course of an attempt. Times are in milliseconds. */
 export interface Play {
-  /** Before anything is shown, and between two pieces. */
+  /** The delay before the first chunk. `pace` is the pause between two chunks. */
   readonly delay: number
   readonly pace: number
   readonly pieces: readonly Delta[]
-  /** Half of the pieces are shown before a connection breaks. */
+  /** The failure of the attempt. Before a broken connection, half of the chunks are shown. */
   readonly fault?: ExecutorFault
   readonly message: Spoken
 }
-/** Characters of a piece. */
+/** Default characters of a chunk. */
 const PIECE = 16
 const millis = (text: string | undefined): number =>
   text === undefined ? 0 : (parseDuration(text) ?? 0)
 
-/** Play the request. @param attempt from 1: a failure that is to happen some times happens in the first ones. @param id of the generation: it makes the ids of its calls unlike all others. */
+/**
+ * Plays a request.
+ * @param attempt from 1; a failure that occurs a number of times occurs in the first attempts.
+ * @param id id of the generation, which makes the ids of its calls unique.
+ */
 export function play(script: Script, request: ModelRequest, attempt: number, id: string): Play {
   const facts = factsOf(request.messages)
   const [rule, stars] = choose(script, facts)
@@ -69,7 +73,10 @@ export function play(script: Script, request: ModelRequest, attempt: number, id:
   }
 }
 
-/** The first rule that fits, with what its stars stood for. Silence otherwise is no answer that anybody could explain. */
+/**
+ * The first rule that matches, with the texts that its stars matched. If none matches, the answer
+ * says so, because an empty answer would be hard to diagnose.
+ */
 function choose(script: Script, facts: Facts): readonly [Rule, readonly string[]] {
   for (const rule of script) {
     const stars = fits(
@@ -96,7 +103,7 @@ function fits(
   )
   return one && [...stars, ...(result === undefined ? [] : (starsIn(result, one.text) ?? []))]
 }
-/** Whether a result is one of this tool, however its name was spelled to the model. */
+/** Whether a result is from this tool, whichever spelling of its name the model received. */
 const isOf = ({ tool, command }: Result, name: string): boolean =>
   name === '*' ||
   tool === name ||
@@ -126,7 +133,7 @@ function toolUse(
     : { name: mangled(name), input }
 }
 
-/** Whole characters, `size` at a time. */
+/** Splits a text into chunks of `size` whole characters. */
 function cut(text: string, size: number): string[] {
   const letters = [...text]
   return Array.from({ length: Math.ceil(letters.length / size) }, (_, index) =>
@@ -156,7 +163,7 @@ function faultOf({ fail }: Rule, attempt: number): ExecutorFault | undefined {
       )
 }
 
-/** Four characters count as a token. */
+/** Token counts; four characters count as one token. */
 const usageOf = (
   { usage }: Rule,
   { system = [], messages }: ModelRequest,

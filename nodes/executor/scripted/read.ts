@@ -1,14 +1,20 @@
-/** Finding and reading the script in the instructions of an agent: all of them, or the first fenced block that is one. */
+/**
+ * Finds and reads the script in an agent's instructions: the whole text, or the first fenced block
+ * that is a script.
+ */
 import { Value } from 'typebox/value'
 import { readYaml } from '../../../gateway/files/yaml.ts'
 import { ECHO, Script } from './script.ts'
 
-/** Characters of a script. */
+/** Maximum characters of a script. */
 const MAX_SCRIPT_LENGTH = 262_144
 const fences = /^```(?:ya?ml)?[ \t]*\n([\s\S]*?)^```[ \t]*$/gm
 const begins = /^\s*(?:#.*\n\s*)*script\s*:/
 
-/** The rules in a text; those of an echo when it has none. `wrong`: a sentence about what is not understood. */
+/**
+ * The rules in a text; the echo rule when it has no script. `wrong` describes an error as the end
+ * of a sentence.
+ */
 export function readScript(instructions: string): Script | { readonly wrong: string } {
   const source = [
     instructions,

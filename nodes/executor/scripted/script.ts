@@ -1,4 +1,7 @@
-/** The language of the scripted model, as docs/scripted-model.md describes it: rules in YAML, the first that fits answers. */
+/**
+ * The language of the scripted model, documented in docs/scripted-model.md: rules in YAML, of which
+ * the first that matches answers.
+ */
 import { Type, type Static } from 'typebox'
 
 const closed = { additionalProperties: false }
@@ -69,5 +72,5 @@ export type When = Static<typeof When>
 export type Rule = Static<typeof Rule>
 /** The rules of a script, in their order. */
 export type Script = readonly Rule[]
-/** What an agent without a script says. */
+/** The rules for an agent without a script. */
 export const ECHO: Script = [{ say: 'You said: {{text}}' }]

@@ -1,13 +1,19 @@
-/** The scripted model as a speaker: plays what the script in the instructions says, in its time. */
+/** The scripted model as a speaker: plays the script in the instructions with its delays. */
 import { failedWith, ExecutorFault } from '../faults.ts'
 import { answered, type Speaker } from '../speech.ts'
 import { play } from './play.ts'
 import { readScript } from './read.ts'
 
-/** Scripts that are kept: an agent's is needed again for each of its generations, and to read one takes a quarter of a millisecond. */
+/**
+ * Maximum number of cached scripts. An agent's script is needed for each of its generations, and
+ * parsing it takes a quarter of a millisecond.
+ */
 const KNOWN = 32
 
-/** @param later runs something after milliseconds; the returned function cancels it. */
+/**
+ * Creates the speaker.
+ * @param later runs something after milliseconds; the returned function cancels it.
+ */
 export function scriptedSpeaker(later: (ms: number, run: () => void) => () => void): Speaker {
   const scripts = new Map<string, ReturnType<typeof readScript>>()
   const scriptOf = (instructions: string) => {

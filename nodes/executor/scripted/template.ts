@@ -1,12 +1,15 @@
 /**
- * Texts of scripts with values in them: `{{text}}`, `{{1}}` (what the first star stood for), `{{turn}}`, `{{step}}`, `{{result}}`,
- * `{{result.path.to.it}}`, `{{results.0.path}}`. A text that is nothing but one of these keeps the value's type; what is not there is
- * empty.
+ * Placeholders in texts of scripts: `{{text}}`, `{{1}}` (the text that the first star matched),
+ * `{{turn}}`, `{{step}}`, `{{result}}`, `{{result.path.to.it}}`, `{{results.0.path}}`. A text that
+ * consists of one placeholder keeps the type of the value; a missing value becomes empty.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Facts } from './conversation.ts'
 
-/** What a text of a pattern with stars stood for. Linear but for the number of stars; letters match in any case. */
+/**
+ * The texts that the stars of a pattern match; undefined when the pattern does not match. Letters
+ * match in any case. The time is linear in the text for each star.
+ */
 export function starsIn(pattern: string, text: string): readonly string[] | undefined {
   const [whole, parts] = [text.trim(), pattern.trim().split('*')]
   const low = whole.toLowerCase()
@@ -35,7 +38,7 @@ const json = (text: string): unknown => {
     return text
   }
 }
-/** The values of a template. @param stars what the pattern of its rule found. */
+/** The values of a template. @param stars the texts that the stars of its rule matched. */
 export function scopeOf({ text, turn, step, results }: Facts, stars: readonly string[]): Scope {
   const values = results.map((result) => json(result.text))
   return {
@@ -66,10 +69,10 @@ const shown = (value: unknown): string =>
       ? JSON.stringify(value)
       : String(value)
 
-/** Fill a text. */
+/** Fills the placeholders of a text. */
 export const fill = (template: string, scope: Scope): string =>
   template.replace(hole, (_, path: string) => shown(at(scope, path)))
-/** Fill the texts of a value. */
+/** Fills the placeholders in every text of a value. */
 export function fillAll(value: unknown, scope: Scope): unknown {
   if (typeof value === 'string') {
     const [only] = value.matchAll(hole)
