@@ -124,7 +124,7 @@ export function openDirectory(world: World): Directory {
       try {
         const answer = await load.answer
         if (isRefusal(answer)) return unavailable()
-        // An organization that is not yet initialized knows no keys; this must not invalidate a
+        // An organization that is not yet initialized has no keys; this must not invalidate a
         // credential.
         if ((answer as { id?: string } | undefined)?.id !== id) {
           if (loads.get(id) === load) loads.delete(id)

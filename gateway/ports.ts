@@ -19,11 +19,13 @@ export interface World {
   now(): number
   /** Runs a function later; the returned function cancels it. */
   later(ms: number, run: () => void): () => void
-  /** Random bytes, as hex or as id material. */
+  /** Random bytes, for generated texts and ids. */
   random(bytes: number): Uint8Array
   /** SHA-256 as hex. */
   hash(text: string): string
-  /** HMAC-SHA-256 under the installation's sealing secret, for cursors, derived ids and derived keys. */
+  /**
+   * HMAC-SHA-256 under the installation's sealing secret, for cursors and for derived ids and keys.
+   */
   seal(text: string): Uint8Array
   /**
    * Why a URL cannot be a destination, as the end of a sentence; undefined when no reason is known
@@ -96,7 +98,7 @@ export interface World {
    */
   forget(project: string): Promise<void>
 
-  /** This gateway's mailbox. */
+  /** Sets the handler of messages to this gateway's mailbox. */
   onMessage(handler: (message: GatewayMessage) => Promise<{ ok: boolean }> | { ok: boolean }): void
   /**
    * Listens to offers of work that match a filter; an undefined `queue` or `capability` matches
@@ -116,8 +118,8 @@ export interface World {
    */
   fresh(): boolean
   /**
-   * The number of gateways that were seen to end so far. One that ended in the middle of a change
-   * did not announce it. Absent when there are no other gateways.
+   * The number of gateways that were seen to end so far. A gateway that ended in the middle of a
+   * change did not announce it. Absent when there are no other gateways.
    */
   ended?(): number
   /** The reasons why the gateway is not ready; empty when it is. */

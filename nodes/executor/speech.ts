@@ -1,6 +1,6 @@
 /**
  * The interface of a generation: a request, and an outcome with one message of the assistant.
- * Boundary: this folder does not know turns; one generation is one answer, and its reader runs the
+ * Boundary: nothing here depends on turns; one generation is one answer, and its reader runs the
  * tools.
  */
 import type { JsonObject } from '../../protocol/common.ts'

@@ -24,7 +24,7 @@ interface LetterOptions {
   /** Base URL of links; absent: e-mails have no links. */
   readonly public_url?: string
   readonly seal: World['seal']
-  /** The active people with an address among targets of a project. */
+  /** The active people with an e-mail address among the targets. */
   reach(project: string, targets: readonly string[]): Promise<readonly Reached[] | Refusal>
   /** Whether a project wants e-mail for interactions without a delivery. */
   wanted(project: string): Promise<boolean | Refusal>

@@ -82,7 +82,7 @@ const JOURNALS = 5000
  */
 const FOLLOW_BYTES = 4
 const FOLLOW_MS = 5000
-/** Milliseconds of which entries are counted together. */
+/** Milliseconds whose entries are counted together. */
 const SLICE_MS = 250
 /** Milliseconds for which a shard's finding, and a refusal, remain in effect unless repeated. */
 const HOLDS = 60_000

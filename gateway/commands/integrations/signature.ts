@@ -29,7 +29,10 @@ const secretIn = (entries: Entries, name: string): string | undefined => {
   return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
 }
 
-/** `X-Hub-Signature-256`: HMAC-SHA256 of the body in hex (docs.github.com, "Validating webhook deliveries"). */
+/**
+ * `X-Hub-Signature-256`: HMAC-SHA256 of the body in hex (docs.github.com, "Validating webhook
+ * deliveries").
+ */
 function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
   const secret = secretIn(entries, 'webhook_secret')
   const given = /^sha256=([0-9a-f]{64})$/i.exec(header('x-hub-signature-256') ?? '')?.[1]
