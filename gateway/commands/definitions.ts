@@ -123,7 +123,7 @@ const inbox: Prepare = async (edge, call) => {
   return isRefusal(agent) ? agent : refuse('inbox_unavailable')
 }
 
-/** Preparations by row name. */
+/** Preparations of commands, by API row name. */
 export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.import': imported,
   'skill.import_organization': imported,
@@ -154,7 +154,7 @@ async function either<N extends RowName>(
     : found
 }
 
-/** Queries by row name. */
+/** Query handlers, by API row name. */
 export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
     listed(await allToolkits(context, context.project ?? '', include_system)),

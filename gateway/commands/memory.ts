@@ -34,13 +34,13 @@ async function save(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       }
 }
 
-/** Preparations by row name. */
+/** Preparations of commands, by API row name. */
 export const memoryPreparations: Readonly<Record<string, Prepare>> = {
   'memory.save': save,
   'memory.forget': ofAgent,
 }
 
-/** Queries by row name. */
+/** Query handlers, by API row name. */
 export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
   'memory.changes': answer<'memory.changes'>(
     async (

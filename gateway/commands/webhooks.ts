@@ -87,7 +87,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   }
 }
 
-/** Preparations by row name. */
+/** Preparations of commands, by API row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
   'webhook.create': async (edge, call) =>
     (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),

@@ -196,7 +196,7 @@ const told = (entry: CatalogEntry): CatalogEntry =>
     ? { ...entry, description: `${entry.description} Only agents call this.` }
     : entry
 
-/** Queries by row name. */
+/** Query handlers, by API row name. */
 export const catalogQueries: Readonly<Record<string, LocalQuery>> = {
   'catalog.actions': answer<'catalog.actions'>(async ({ world, project = '' }) => {
     const entries = await entriesOf(world, project)

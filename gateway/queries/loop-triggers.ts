@@ -9,7 +9,7 @@ import type { ConditionFaults } from '../../protocol/events/sources.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import { loopNamed } from '../commands/loops.ts'
 
-/** Queries by row name. */
+/** Query handlers, by API row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {
   'loop.triggers': answer<'loop.triggers'>(async ({ world, project = '' }, { id: name }) => {
     const loop_id = await loopNamed(world, project, name)

@@ -8,7 +8,7 @@ import { entriesOf } from './action-catalog.ts'
 import { agentSource } from './agent-capabilities.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 
-/** Queries by row name. */
+/** Query handlers, by API row name. */
 export const manifestQueries: Readonly<Record<string, LocalQuery>> = {
   'agent.tools': answer<'agent.tools'>(
     async (context, { id, toolkit_ids, skill_name, allowed_tools }) => {

@@ -115,7 +115,7 @@ const callsOf = ({ call }: Rule) =>
   call === undefined
     ? []
     : (Array.isArray(call) ? call : [call]).flatMap((one) => Object.entries(one))
-/** A tool call under the name that the model was shown: the tool itself, or the router of its group. */
+/** A tool call under the name shown to the model: the tool itself, or the router of its group. */
 function toolUse(
   tools: readonly ShownTool[],
   name: string,
