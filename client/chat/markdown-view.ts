@@ -3,7 +3,8 @@
  * is preserved while more text arrives.
  */
 import { el, retext } from './dom.ts'
-import { markdownTree, type MarkdownElement, type MarkdownNode } from './markdown.ts'
+import { markdownTree } from './markdown.ts'
+import type { MarkdownElement, MarkdownNode } from './markdown-tree.ts'
 
 /** Shows Markdown in an element; `update` replaces the content. */
 export class MarkdownView {

@@ -18,39 +18,7 @@ import {
   type Tokens,
   type TokensList,
 } from 'marked'
-
-type Tag =
-  | 'a'
-  | 'blockquote'
-  | 'br'
-  | 'code'
-  | 'del'
-  | 'div'
-  | 'em'
-  | 'h3'
-  | 'h4'
-  | 'h5'
-  | 'h6'
-  | 'hr'
-  | 'li'
-  | 'ol'
-  | 'p'
-  | 'pre'
-  | 'strong'
-  | 'table'
-  | 'tbody'
-  | 'td'
-  | 'th'
-  | 'thead'
-  | 'tr'
-  | 'ul'
-/** An element with its attributes, or text. */
-export type MarkdownNode = string | MarkdownElement
-export interface MarkdownElement {
-  readonly tag: Tag
-  readonly attributes: Readonly<Record<string, string>>
-  readonly children: readonly MarkdownNode[]
-}
+import type { Tag, MarkdownNode, MarkdownElement } from './markdown-tree.ts'
 
 /** Limits for the Markdown of one block. */
 export const limits = {
@@ -66,21 +34,25 @@ export const limits = {
   /** Maximum work of the lexer in characters, as `BoundedLexer` estimates it. */
   work: 20_000_000,
 } as const
+
 /**
  * Cost model: a nested block costs an eighth of the whole input, because the lexer cuts and joins
  * the remaining lines for each.
  */
 const BLOCK_SHARE = 8
+
 /**
  * Cost model: each line of the input costs this fraction of the input, because the list rule
  * examines the lines one by one.
  */
 const TEXT_LINE_SHARE = 32
+
 /**
  * Cost model: each line of a nested block costs this fraction of the block, because the lexer joins
  * the lines one by one.
  */
 const LINE_SHARE = 8
+
 /**
  * Cost model: a run of white space costs this fraction of its squared length, because some rules
  * start at each of its positions.
@@ -92,6 +64,7 @@ const element = (
   children: readonly MarkdownNode[] = [],
   attributes: Readonly<Record<string, string>> = {},
 ): MarkdownElement => ({ tag, attributes, children })
+
 const plain = (text: string): MarkdownElement => element('p', [text], { class: 'plain' })
 
 class LimitExceeded extends Error {}
@@ -149,7 +122,9 @@ class BoundedLexer extends Lexer {
     }
   }
 }
+
 const linesOf = (text: string): number => text.match(/\n/g)?.length ?? 0
+
 function asText(source: string, tokens: Token[]): Token[] {
   // In literal text, character references are not resolved either.
   if (source !== '') tokens.push({ type: 'text', raw: source, text: source, escaped: true })
@@ -160,15 +135,19 @@ function asText(source: string, tokens: Token[]): Token[] {
 export function markdownTree(source: string): readonly MarkdownElement[] {
   return parseMarkdown(source).tree
 }
+
 /** Returns the text of Markdown without its markup, for screen readers. */
 export const markdownText = (source: string): string =>
   markdownTree(source).map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()
+
 const inlineTags: ReadonlySet<string> = new Set(['a', 'code', 'del', 'em', 'strong'])
+
 function wordsOf(node: MarkdownNode): string {
   if (!isElement(node)) return node
   const text = node.children.map(wordsOf).join('')
   return inlineTags.has(node.tag) ? text : ` ${text} `
 }
+
 /**
  * Like `markdownTree`.
  * @returns also the estimated work of the lexer, in characters, for tests of the limit.
@@ -205,6 +184,7 @@ export function parseMarkdown(source: string): {
   if (rest !== '') tree.push(plain(rest))
   return { tree, work: lexer.work }
 }
+
 const isElement = (node: MarkdownNode): node is MarkdownElement => typeof node !== 'string'
 
 const headings = ['h3', 'h4', 'h5', 'h6'] as const
@@ -350,6 +330,7 @@ const link = (
   })
 
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:'])
+
 /**
  * Returns the address of a link as the browser will use it; undefined if a message may not contain
  * it: other schemes, relative addresses, and addresses with a user name, which can imitate another
@@ -386,6 +367,7 @@ const references: Readonly<Record<string, string>> = {
   times: '×',
   trade: '™',
 }
+
 /** Resolves numeric character references and common named ones; others remain unchanged. */
 const resolveReferences = (text: string): string =>
   text.replace(
@@ -397,6 +379,7 @@ const resolveReferences = (text: string): string =>
           : written
         : characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)),
   )
+
 const characterOf = (code: number): string =>
   code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)
     ? '\ufffd'

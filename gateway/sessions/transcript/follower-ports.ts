@@ -6,7 +6,7 @@ import type {
 } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Previewed } from '../../../protocol/sessions/transcript/previews.ts'
 import type { Sink } from '../../http/respond.ts'
-import { type Dialect } from './change.ts'
+import type { Dialect } from './change.ts'
 
 /** The functions of the session and the node that a follower needs. Times are milliseconds. */
 export interface Ports {

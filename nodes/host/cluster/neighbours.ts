@@ -1,6 +1,5 @@
 /** Presence probes and greetings between nodes, over the bus. */
 import { subjects } from '../../../protocol/subjects.ts'
-import type { Neighbours } from './membership.ts'
 import type { Bus } from '../ports.ts'
 import { LEASE } from '../timing.ts'
 

@@ -17,7 +17,6 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
 import type { Bus, Clock, Registry } from '../ports.ts'
 import { GONE, LEASE } from '../timing.ts'
-import { type Instance } from './node-id.ts'
 
 /** A process that runs, or ran, as a node. */
 export interface Instance {

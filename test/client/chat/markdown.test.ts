@@ -1,14 +1,8 @@
 /** Markdown of messages as a tree: what is an element, what stays text, where links lead, and how much work any text costs. */
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  limits,
-  linkTarget,
-  markdownTree,
-  parseMarkdown,
-  type MarkdownElement,
-  type MarkdownNode,
-} from '../../../client/chat/markdown.ts'
+import { limits, linkTarget, markdownTree, parseMarkdown } from '../../../client/chat/markdown.ts'
+import type { MarkdownElement, MarkdownNode } from '../../../client/chat/markdown-tree.ts'
 
 /** A tree as text: tags in brackets, the attributes of interest behind `@`. */
 const shown = (node: MarkdownNode): string =>
