@@ -1,10 +1,12 @@
 /**
- * Files of a session. An upload is announced before its bytes are stored, so the session knows of everything that may lie in the
- * store; what it gives up, deletes, or loses with itself is erased there by an effect.
+ * Files of a session. An upload is announced before its bytes are stored, so the session knows of
+ * every object that may be in the store. An effect erases the bytes of files that are given up,
+ * deleted or lost with the session.
  *
  * Invariants:
- * F1. A file that was acknowledged is `stored` and its bytes were there before; it stays until it is deleted or the session ends.
- * F2. Of a file that is not `coming` or `stored`, the bytes are erased, at least once.
+ * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
+ *     `stored` until it is deleted or the session ends.
+ * F2. The bytes of a file that is neither `coming` nor `stored` are erased, at least once.
  */
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -30,7 +32,10 @@ const attachedOf = (file: KeptAttachment): Attached => ({
   content_block: blockOf(file),
 })
 
-/** Announce a file; its bytes may be stored now. The same key with the same upload means the same file. */
+/**
+ * Announce a file, after which its bytes may be stored. The same key with the same upload refers to
+ * the same file.
+ */
 export function reserve(
   state: SessionState,
   { file, hash, key }: SessionCommands['attachment.reserve']['input'],
@@ -93,7 +98,7 @@ export function reserve(
     reply: { artifact_id: artifact.id },
   }
 }
-/** The bytes are stored. Of several uploads under one key the first made the file. */
+/** Mark a file as stored. Of several uploads under one key, the first one creates the file. */
 export function attach(
   state: SessionState,
   { artifact_id }: Input<Api['session.attach']> & Attaching,
@@ -134,13 +139,13 @@ const idsOf = (
 const erase = (on: Draft, ids: readonly string[]): void => {
   if (ids.length > 0) emit(on, { type: 'attachment.erased', ids })
 }
-/** The session ends, and its files with it. */
+/** Erase all files when the session ends. */
 export const eraseAll = (on: Draft): void =>
   erase(
     on,
     idsOf(filesOf(on.state), () => true),
   )
-/** Give up what has not come in time. */
+/** Give up uploads that did not arrive in time. */
 export const giveUp = (on: Draft): void =>
   erase(
     on,

@@ -1,7 +1,8 @@
 /**
- * A decision on a session while it is being made: every event is applied as it is emitted, so that later parts of the
- * decision see what earlier ones did; the state that results goes with the decision. What changed of the session's own record
- * is gathered and stored as one event at the end, with the next version.
+ * A decision on a session while it is being made. Each event is applied as it is emitted, so later
+ * parts of the decision see the effect of earlier ones, and the resulting state is returned with
+ * the decision. Changes of the session's record are collected and stored as one event at the end,
+ * with the next version.
  */
 import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
@@ -25,16 +26,19 @@ import { isLive, type Live, type SessionState, type Turn } from './state.ts'
 
 export interface Draft {
   readonly cause: Cause
-  /** Brand in lower case: it begins the names of the service's own tools. */
+  /** Brand in lower case: the prefix of the names of the service's own tools. */
   readonly brand: string
   state: Live
   readonly events: SessionEvent[]
   readonly tells: Tell[]
-  /** What is to change of the session's record. */
+  /** Collected changes of the session's record. */
   change: Patch<Session>
 }
 
-/** Begin a decision. A snapshot of an earlier release may hold a visibility that nobody asked for. */
+/**
+ * Begin a decision. Snapshots of older releases may store a default visibility, which
+ * `withVisibility` corrects.
+ */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   cause,
   brand,
@@ -53,9 +57,9 @@ export function emit(on: Draft, event: SessionEvent): void {
     evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
   )(on.state, event, on.cause.at) as Live
 }
-/** The time of the decision as the wire spells it. */
+/** The time of the decision in wire format. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
-/** A turn that has not ended. */
+/** The turn with this id, unless it has ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
 export const tell = (
   on: Draft,
@@ -64,14 +68,14 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** A question of this session; it lives in the session's own shard. */
+/** Send a command to an interaction of this session, which lives in the session's own shard. */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,
   name: N,
   input: InteractionCommands[N]['input'],
 ): void => tell(on, 'interaction', id, name, input)
-/** A queue of the session's own shard. */
+/** Send a command to a queue in the session's own shard. */
 export const tellQueue = (
   on: Draft,
   queue: string,
@@ -79,10 +83,10 @@ export const tellQueue = (
   input: unknown,
 ): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
-/** Change what the record of the session shows. */
+/** Add to the collected changes of the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
   void (on.change = { ...on.change, ...session })
-/** Add to the totals of the session. */
+/** Add to the totals in the session's record. */
 export function count(
   on: Draft,
   added: Partial<
@@ -108,7 +112,7 @@ export function count(
   )
 }
 
-/** What a row is made of. */
+/** The input of a new transcript row. */
 export interface Row {
   readonly id?: string
   readonly turn?: { readonly id: string; readonly index: number | null }
@@ -138,7 +142,7 @@ const rowOf = (
   ...(row.metadata && { metadata: row.metadata }),
   created_at: row.created_at ?? now(on),
 })
-/** Write a final row: it gets the next number. */
+/** Write a final row, which gets the next sequence number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
   emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
@@ -147,12 +151,15 @@ export function write(on: Draft, row: Row): TranscriptMessage {
   expires(on)
   return message
 }
-/** Depth of what a turn of a run does when the run does not say how deep it is itself: no run starts because of it, so none starts itself. */
+/**
+ * Chain depth of a run's turn when the run reports none. It exceeds the limit, so no event of such
+ * a turn starts a run, and no run can start itself.
+ */
 const DEEP = MAX_CHAIN_DEPTH + 1
-/** How deep in a chain of runs and what they cause a turn is. */
+/** The depth of a turn in a chain of runs and their effects. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
-/** What people and agents say is a source event, too. */
+/** The source-event fields of a row: messages of users and agents are source events, too. */
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
@@ -174,7 +181,7 @@ function saidIn(
 /** Write a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void =>
   emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
-/** Open a row that streams, or begin it anew. */
+/** Open a streaming row, or reset it. */
 export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
   emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
 function expires(on: Draft): void {
@@ -183,20 +190,20 @@ function expires(on: Draft): void {
     change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
 }
 
-/** Change a turn as the transcript shows it. */
+/** Change the record of a turn in the transcript. */
 export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
   const phase = status === 'queued' || status === 'running' || status === 'waiting' ? status : null
-  // A phase of null is a value, not a removal.
+  // For `phase`, null is a value, not a removal.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
-/** Change what only the session knows of a turn. */
+/** Change the bookkeeping of a turn, which no transcript shows. */
 export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Change a block of the segment that is open. */
+/** Patch a block of the turn's open segment. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)
@@ -209,7 +216,7 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
     })
 }
 
-/** Store what changed of the session's record, if anything did. */
+/** Emit the collected changes of the session's record, if there are any or a turn changed. */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
     return
@@ -221,20 +228,22 @@ function settleRecord(on: Draft): void {
   on.change = {}
   emit(on, { type: 'session.updated', session: bumped })
 }
-/** The decision of a command that nobody waits for. */
+/** The decision of a command without a reply. */
 export function silently(on: Draft): Decided<SessionEvent, undefined> {
   settleRecord(on)
   return { events: on.events, reply: undefined, tells: on.tells, next: on.state }
 }
-/** The decision with an answer, which is read off the state as it is when the whole commit is decided. */
+/**
+ * The decision with a reply, which is computed from the state after the whole commit is decided.
+ */
 export function answering<R>(on: Draft, reply: (state: Live) => R): Decided<SessionEvent, R> {
   settleRecord(on)
   return { events: on.events, reply: reply as (state: never) => R, tells: on.tells, next: on.state }
 }
-/** Nothing to do, and nobody waits for an answer. */
+/** The empty decision of a command without a reply. */
 export const nothing: Decided<SessionEvent, undefined> = { events: [], reply: undefined }
-/** The session, when it can be used. */
+/** The session, if it is live. */
 export const live = (state: SessionState, cause: Cause): Live | undefined =>
   isLive(state, cause.at) ? state : undefined
-/** The record of a turn that has not ended. */
+/** The API record of a turn that has not ended. */
 export const recordOf = ({ record, extra }: Turn): AgentTurn => agentTurn(record, extra)

@@ -1,4 +1,7 @@
-/** How each event changes a session. Frames count up the revision; the rest is bookkeeping. */
+/**
+ * How each event changes a session. Frames increment the revision; all other events are
+ * bookkeeping.
+ */
 import type { Actor } from '../actor.ts'
 import type { NudgeWork, Segment, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
 import {
@@ -32,7 +35,7 @@ const withWork = (
 ): SessionState => withTurn(state, id, (turn) => ({ ...turn, work: change(turn.work) }))
 const without = <T>(record: Readonly<Record<string, T>>, id: string): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => key !== id))
-/** The newest entries of a record, the last added last. */
+/** The newest `most` entries of a record, in insertion order. */
 const newest = <T>(
   record: Readonly<Record<string, T>>,
   most: number,
@@ -43,7 +46,7 @@ const newest = <T>(
     : Object.fromEntries(keys.slice(keys.length - most).map((key) => [key, record[key] as T]))
 }
 
-/** A final row enters the window; the one of a summary takes the place of what it covers. */
+/** Add a final row to the window; a summary replaces the rows that it covers. */
 function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const state = { ...before, calls: withCalls(callsOf(before), [row]) }
   const sequence = row.sequence ?? state.sequence
@@ -70,7 +73,7 @@ function upsertRow(state: SessionState, frame: Of<'message.upsert'>): SessionSta
     segment: { message_id: id, turn_index, created_at, content: row.content, calls: {} },
   }))
 }
-/** The row of a segment is final: nothing of it is open. */
+/** Close the segment whose row became final. */
 function ended(work: TurnWork, id: string): TurnWork {
   if (work.segment?.message_id !== id) return work
   const { segment: _, ...rest } = work
@@ -142,7 +145,7 @@ function keyNudge(
     nudges: known ? { ...state.nudges, [id]: { ...known, kept } } : state.nudges,
   }
 }
-/** A nudge that is over is not kept. */
+/** Patch a nudge; a nudge that is no longer pending leaves the state. */
 function changeNudge(
   state: SessionState,
   id: string,
@@ -160,7 +163,7 @@ function changeNudge(
   }
 }
 
-/** What one that is gone has no more. */
+/** Members that are emptied when a session is deleted or expires. */
 const EMPTY: Pick<
   SessionState,
   'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'calls' | 'contexts' | 'attachments'
@@ -175,7 +178,7 @@ const EMPTY: Pick<
   attachments: {},
 }
 
-/** The arms of a session. */
+/** The `evolve` table of the session actor. */
 export const evolve: Arms = {
   'session.created': (state, { session, root, generation, visibility_requested }) => ({
     ...state,
@@ -268,7 +271,7 @@ export const evolve: Arms = {
       ...work,
       repeats: { ...work.repeats, [signature]: (work.repeats[signature] ?? 0) + 1 },
     })),
-  // What the session keeps of it comes with the next event of the same commit.
+  // `kept` is filled by the `nudge.keyed` event that follows in the same commit.
   'nudge.queued': (state, { nudge }) =>
     nudge.status === 'pending'
       ? { ...state, nudges: { ...state.nudges, [nudge.id]: { nudge, kept: {} as NudgeWork } } }

@@ -1,6 +1,6 @@
 /**
- * What a session knows of its files, without deciding anything: how events change it, what content that refers to them means, and
- * what may be read.
+ * The files of a session, without decisions: how events change them, how content that refers to
+ * them is completed, and which of them can be read.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
@@ -24,11 +24,14 @@ import { isLive, type SessionState } from './state.ts'
 type Files = NonNullable<SessionState['attachments']>
 /** Files by id. */
 export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
-/** When the next upload is given up, in Unix milliseconds. */
+/** Unix milliseconds when the next upload is given up; Infinity when none is awaited. */
 export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
 
-/** How the events change what is remembered. An upload that came to nothing leaves nothing; erased files, the newest are remembered. */
+/**
+ * How events change the files. An abandoned upload leaves no record; of erased files, the newest
+ * are remembered.
+ */
 export const evolveAttachments = {
   'attachment.reserved': (
     state: SessionState,
@@ -71,7 +74,7 @@ const changed = (
   ),
 })
 
-/** What the world does: the bytes go. */
+/** The effect of erasing files: their objects are deleted from the store. */
 export const reactAttachments = {
   'attachment.erased': (
     { ids }: Extract<AttachmentEvent, { type: 'attachment.erased' }>,
@@ -81,7 +84,11 @@ export const reactAttachments = {
   ],
 }
 
-/** Content with what the service knows of the files it refers to; or the refusal of one that is not there. @param path where the content stands in the request. */
+/**
+ * Completes blocks that refer to files with the files' metadata, or refuses references to missing
+ * or unsuitable files.
+ * @param path where the content is in the request.
+ */
 export function bound(
   state: SessionState,
   content: readonly JsonObject[],
@@ -109,7 +116,7 @@ export function bound(
   })
   return faults.length > 0 ? refuseFields(...faults) : blocks
 }
-/** Rows as a model may be shown them: files that are not there any more are named. */
+/** Rows as a model is shown them: a note replaces each file that no longer exists. */
 export const withFiles = (
   state: SessionState,
   rows: readonly TranscriptMessage[],
@@ -129,7 +136,7 @@ export const withFiles = (
       : row
   })
 
-/** Files that can be read, the oldest first. */
+/** The stored files, oldest first; null: the session is not live. */
 export const listed = (
   state: SessionState,
   _: unknown,
@@ -142,7 +149,7 @@ export const listed = (
     ),
   }
 }
-/** One of them; null: there is none. */
+/** One stored file; null: there is none. */
 export const fileAt = (
   state: SessionState,
   { artifact_id }: { readonly artifact_id: string },

@@ -1,7 +1,8 @@
 /**
- * Finding and making sessions. The id of a session is derived from project, agent and key, so every request about a key meets in
- * one actor. A session that is gone keeps its id; the next one of the key has the next generation, in the same shard, and tells the
- * first one that it is there.
+ * Finding and creating sessions. The id of a session is derived from project, agent and key, so all
+ * requests for a key reach the same actor. A deleted or expired session keeps its id. The next
+ * session of the key has the next generation, lives in the same shard, and informs the first
+ * session of the key.
  */
 import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -19,7 +20,7 @@ import { isLive, type Live, type SessionState } from './state.ts'
 
 type Seed = SessionSeed & { readonly agent_id: string }
 
-/** The session of a request as the beginning of a decision: there already, or new. */
+/** Begins a decision on the session of a request, which exists already or is created. */
 export function place(
   brand: string,
   state: SessionState,
@@ -43,7 +44,7 @@ export function place(
       )
     return draft(state, cause, brand)
   }
-  // It went between the edge's look and now: the next look finds the next generation.
+  // The session ended after the gateway's lookup; the next lookup finds the next generation.
   if (state.record)
     return refuse(
       'service_unavailable',
@@ -114,7 +115,7 @@ function born(
   }
 }
 
-/** Find or make a session. */
+/** Find or create a session. */
 export const create =
   (brand: string) =>
   (
@@ -127,7 +128,7 @@ export const create =
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     return answering(on, ({ record }) => publicSession(record))
   }
-/** A newer session of the key is there. */
+/** Record that a newer session of the key exists. */
 export const succeed = (
   state: SessionState,
   { generation }: { readonly generation: number },
@@ -136,7 +137,7 @@ export const succeed = (
   reply: undefined,
 })
 
-/** What an edge must know before it sends a request here. */
+/** The facts that a gateway needs before it sends a request to the session. */
 export const standing = (state: SessionState, _: unknown, at: number): Standing => ({
   exists: state.record !== undefined,
   gone: state.record !== undefined && !isLive(state, at),

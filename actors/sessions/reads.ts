@@ -15,7 +15,7 @@ import { shownTo } from './turns/generate.ts'
 import { jobOf } from './turns/jobs.ts'
 import { progressOf, type SessionState } from './state.ts'
 
-/** What whoever executes a job gets; null: the session does not wait for it any more. */
+/** The input of a job for its executor; null: the session no longer waits for the job. */
 export const jobSpec =
   (brand: string) =>
   (
@@ -41,7 +41,10 @@ export const jobSpec =
         )
       : null
   }
-/** The call of an action that a job makes, as its executor signs it: the agent acts. Null: the session does not wait for it any more. */
+/**
+ * The action call of a job, which the executor signs with the agent as the actor; null: the session
+ * no longer waits for the job.
+ */
 export function actionCall(
   state: SessionState,
   { job_id }: { readonly job_id: string },
@@ -69,7 +72,10 @@ export function actionCall(
     : null
 }
 
-/** The row that a generation writes; null: the session does not wait for it, or it writes none. */
+/**
+ * The row that a generation writes; null: the session no longer waits for the job, or the job is no
+ * generation of a turn.
+ */
 export const generation = (
   state: SessionState,
   { job_id }: { readonly job_id: string },
@@ -85,7 +91,7 @@ export const generation = (
     revision: state.revision,
   }
 }
-/** What calls came to whose rows are not committed yet. */
+/** Results of calls whose rows are not committed yet. */
 export const results = ({ turns }: SessionState): KnownResult[] =>
   Object.values(turns).flatMap(({ record, work: { segment } }) =>
     Object.values(segment?.calls ?? {}).flatMap(({ index, result }) => {
@@ -95,7 +101,7 @@ export const results = ({ turns }: SessionState): KnownResult[] =>
         : []
     }),
   )
-/** How a compaction goes. */
+/** The progress of the compaction. */
 export const detail = (state: SessionState, _: unknown, at: number): Compacting => ({
   compaction: progressOf(state, at),
 })

@@ -1,7 +1,8 @@
 /**
- * A session: one conversation with an agent, and the one writer of its messages, turns, nudges and compactions. A turn is a
- * machine that moves when a command comes: its model's answer, the end of a tool call, what a person said, a nudge, a time.
- * Between commands everything it needs is in the journal, so any node goes on with it.
+ * The session actor: one conversation with an agent, and the single writer of its messages, turns,
+ * nudges and compactions. A turn is a state machine that advances with each command: the model's
+ * answer, the end of a tool call, a person's reply, a nudge, a timer. Between commands the journal
+ * holds everything a turn needs, so any node can continue it.
  *
  * Invariants: S (state.ts), L (turns.ts), T (protocol/sessions/events.ts).
  */
@@ -42,7 +43,10 @@ type Extra = {
   'session.attach': Attaching
 }
 
-/** The actor of a session. @param brand as configured. */
+/**
+ * Creates the session actor.
+ * @param brand as configured.
+ */
 export function sessionActor({
   brand: configured,
 }: {
@@ -85,19 +89,19 @@ export function sessionActor({
       'turn.spent': tellSpending,
     },
     ask: {
-      /** Whether it lives, for an edge that looks for the session of a key. */
+      /** Whether the session is live, for a gateway that looks up the session of a key. */
       standing,
-      /** What a worker gets of a job, or null when the session no longer waits for it. */
+      /** The input of a job for its worker; null when the session no longer waits for the job. */
       job_spec: jobSpec(brand),
-      /** The call that a job makes, for whoever makes it for the service. */
+      /** The action call of a job, for its executor. */
       action_call: actionCall,
-      /** The row that a generation writes, for whoever shows it growing. */
+      /** The row that a generation writes, for previews of streaming output. */
       generation,
-      /** How a compaction goes. */
+      /** The progress of the compaction. */
       detail,
-      /** What calls came to whose rows are not committed, for whoever shows them. */
+      /** Results of calls whose rows are not committed yet, for gateways that show them early. */
       results,
-      /** Files, and one of them, for an edge that shows them. */
+      /** The list of files, and a single file. */
       attachments: listed,
       attachment: fileAt,
     },

@@ -1,4 +1,7 @@
-/** Changes of a session that no turn makes: title, status, deletion, appended messages, cancellation, compaction on request, and time. */
+/**
+ * Commands that change a session outside its turns: title, status, deletion, appended messages,
+ * cancellation, compaction on request, and timers.
+ */
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -37,7 +40,7 @@ type Decide<N extends keyof Api, R, E = unknown> = (
 ) => Decision<SessionEvent, R>
 const record = ({ record: one }: Live): Session => publicSession(one)
 
-/** Change title, status, compaction and effort. */
+/** Change title, status, compaction policy and thinking effort. */
 export const update =
   (brand: string): Decide<'session.update', Session> =>
   (state, input, cause) => {
@@ -60,7 +63,7 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/** Nothing can be done with the session any more; its key is free. */
+/** Mark the session as deleted, which frees its key. Refused while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -98,7 +101,7 @@ export const remove =
     return bury(on) ?? answering(on, () => undefined)
   }
 
-/** Add messages as they are. */
+/** Append messages as they are. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
@@ -138,20 +141,22 @@ export const append =
     return answering(on, (after) => ({ ...record(after), ...(compacting && { compacting }) }))
   }
 
-/** Cancel what is under way. Turns of runs are the runs' own, unless force is used. */
+/**
+ * Cancel the turns that have not ended. Turns of runs are left to their runs unless `force` is set.
+ */
 export const cancel =
   (brand: string): Decide<'session.cancel', Session> =>
   (state, { force }, cause) => {
     const session = live(state, cause)
     if (!session) return refuse('not_found')
     const on = draft(session, cause, brand)
-    // All of them first, so that ending one does not begin the next.
+    // The newest turn ends first, so that ending a turn does not start the next queued one.
     const mine = turnsOf(session).filter(({ work }) => work.owner !== 'run' || force === true)
     for (const { record: turn, work } of [...mine].reverse())
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancel one turn. What became of one that has ended is for the edge to read. */
+/** Cancel one turn. The reply carries only its id; the gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {
@@ -166,7 +171,7 @@ export const cancelTurn =
     return answering(on, () => reply)
   }
 
-/** Sum up what is new. The edge waits for the pass. */
+/** Start a compaction pass. The gateway waits for its end. */
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
   (state, { definition }, cause) => {
@@ -184,7 +189,10 @@ export const compact =
     return answering(on, record)
   }
 
-/** When something is due: a budget, a compaction, the end of an idle session. In Unix milliseconds. */
+/**
+ * Unix milliseconds of the next timer: a turn's budget, a compaction, an awaited upload or the idle
+ * expiry.
+ */
 export function deadline(state: SessionState): number | undefined {
   const first = Math.min(
     expiry(state) ?? Infinity,
@@ -194,7 +202,7 @@ export function deadline(state: SessionState): number | undefined {
   )
   return Number.isFinite(first) ? first : undefined
 }
-/** Do what is due. Waking early or twice is harmless. */
+/** Handle everything that is due. Waking early or twice is harmless. */
 export const wake =
   (brand: string) =>
   (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {

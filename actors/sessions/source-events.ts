@@ -1,4 +1,4 @@
-/** What the source events of the project hear of a session: each message that a person or the agent has posted in it, once. */
+/** Source events of a session: one for each message that a person or the agent posts in it. */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import { rowIn, type SessionEvent } from '../../protocol/sessions/events.ts'
@@ -9,12 +9,15 @@ import { reduced } from '../events/reduced.ts'
 
 type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
 
-/** The record of a message; of one that is confidential, without what it says. */
+/** The record of a message; without its content if the message is confidential. */
 function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   const { content, ...rest } = sessionMessage(rowIn(event))
   return reduced({ ...rest, ...(!closed && { content }) })
 }
-/** A message was posted. Context, summaries, and what is still being written are none. */
+/**
+ * Publishes a posted message as a source event. Context, summaries and streaming rows are not
+ * published.
+ */
 export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
   const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event
   if (!said) return []

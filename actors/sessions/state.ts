@@ -1,13 +1,15 @@
 /**
- * What a session is between two commands: its record, the rows that the model is shown, the turns that have not ended, and
- * which keys were used. `evolve` makes it from events alone.
+ * The state of a session between two commands: its record, the rows that the model is shown, the
+ * turns that have not ended, and the keys that were used. `evolve` builds it from events alone.
  *
  * Invariants:
- * S1. `window` holds the final rows after the last compaction, its summary first, as far as window.ts allows; older rows are
- *     in views only.
- * S2. Only turns that have not ended and nudges that wait are kept; of others their keys, the newest `limits.keys` of them, and
- *     the newest ids of tool uses. So the state does not grow with the conversation.
- * S3. The state that an arm is given is never changed: a decision applies events to it before they are committed.
+ * S1. `window` holds the final rows after the last compaction, its summary first, within the bounds
+ *     of window.ts; older rows are only in views.
+ * S2. Only turns that have not ended and pending nudges are stored in full. Of others, the state
+ *     holds the newest `limits.keys` keys and the newest ids of tool uses, so it does not grow with
+ *     the conversation.
+ * S3. An `evolve` arm never mutates the state it receives: a decision applies events to the state
+ *     before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
@@ -42,7 +44,7 @@ interface PendingNudge {
   readonly nudge: SessionNudge
   readonly kept: NudgeWork
 }
-/** What a repeat of a nudge is answered by. */
+/** The data from which a repeat of a nudge is answered. */
 export interface KeyedNudge
   extends Pick<NudgeWork, 'turn_id' | 'delivery' | 'after_sequence' | 'woke'> {
   readonly nudge_id: string
@@ -57,19 +59,19 @@ interface Compacting {
   readonly definition: TurnDefinition
 }
 export interface SessionState extends Window {
-  /** Absent before it was created. */
+  /** Absent before the session is created. */
   readonly record?: Session
-  /** The request that made the session named its visibility. */
+  /** The request that created the session named its visibility. */
   readonly visibility_requested?: true
-  /** The first session of the same key, and how many were before this one. */
+  /** Id of the first session of the same key, and the number of sessions before this one. */
   readonly root: string
   readonly generation: number
-  /** What the first session knows of the newest one. */
+  /** On the first session of a key: the generation of the newest one, as reported to it. */
   readonly newest: number
   readonly gone: boolean
   readonly sequence: number
   readonly revision: number
-  /** Turns so far. */
+  /** Number of turns so far. */
   readonly turn_count: number
   readonly latest?: SessionDetail['latest_compaction']
   readonly turns: Readonly<Record<string, Turn>>
@@ -77,15 +79,15 @@ export interface SessionState extends Window {
   readonly nudges: Readonly<Record<string, PendingNudge>>
   readonly nudge_keys: Remembered<KeyedNudge>
   readonly compacting?: Compacting
-  /** That of the last turn. */
+  /** The definition of the last turn. */
   readonly definition?: TurnDefinition
   /** Ids of tool uses; see calls.ts. */
   readonly calls?: Remembered<true>
-  /** Application context as it was given last, by name. */
+  /** The last value of each application context, by name. */
   readonly contexts: Readonly<Record<string, string>>
-  /** By id. */
+  /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
-  /** Tokens that the last generation took in and gave out: how full the window is. */
+  /** Input and output tokens of the last generation: how full the context window is. */
   readonly tokens: number
 }
 export const unborn = (): SessionState => ({
@@ -106,9 +108,12 @@ export const unborn = (): SessionState => ({
   tokens: 0,
 })
 
-/** A session that can be used. */
+/** A session that exists and has neither ended nor expired. */
 export type Live = SessionState & { readonly record: Session }
-/** Unix milliseconds of the time when it is pruned for idleness; undefined: never, or not while a turn runs. */
+/**
+ * Unix milliseconds when the session expires for idleness; undefined: never, or not while it has
+ * turns.
+ */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
   if (
@@ -122,27 +127,36 @@ export function expiry({ record, gone, turns }: SessionState): number | undefine
   const last = parseTimestamp(record.last_message_at)
   return last === undefined ? undefined : last + ttl * 1000
 }
-/** Whether it can be used: made, not deleted, and not idle for longer than it is kept. @param at Unix milliseconds. */
+/**
+ * Whether the session can be used: created, not deleted, and not idle beyond its retention.
+ * @param at Unix milliseconds.
+ */
 export const isLive = (state: SessionState, at: number): state is Live =>
   state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
 
 /** Turns in the order they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
-/** The turn that holds the slot: at most one runs. */
+/** The running turn; at most one runs. */
 export const runningTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ record }) => record.status === 'running')
 /** The direct turn that has not ended. */
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
-/** Nudges that wait for a turn, oldest first. */
-/** Whether it takes no more: a nudge that waits counts as the turn that it becomes when its own fails, so that all fit into that one commit. */
+/**
+ * Whether the session accepts no more turns and nudges. A pending nudge counts as a turn because it
+ * becomes one when its own turn fails, and all of them must fit into that commit.
+ */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns
+/** Nudges that wait for a turn, oldest first. */
 export const pendingNudges = ({ nudges }: SessionState, turn_id: string): PendingNudge[] =>
   Object.values(nudges).filter(({ kept }) => kept.turn_id === turn_id)
 
-/** How far a compaction is. @param at Unix milliseconds. */
+/**
+ * Progress of the compaction.
+ * @param at Unix milliseconds.
+ */
 export function progressOf({ compacting }: SessionState, at: number): CompactionProgress {
   if (!compacting || compacting.deadline <= at) return { in_progress: false }
   const { from_sequence, through_sequence, message_count } = compacting.pass

@@ -1,6 +1,7 @@
 /**
- * Compaction: the older rows are summed up by a model, and the summary takes their place in what models are shown. Nothing is
- * deleted: the rows stay readable. One pass at a time; a pass ends once, as a summary or as a failure, after 30 s at the latest.
+ * Compaction: a model summarizes the older rows, and the summary replaces them in what models are
+ * shown. Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once,
+ * with a summary or a failure, after at most 30 s.
  */
 import {
   messagesOf,
@@ -23,7 +24,10 @@ import { nearlyFull } from './window.ts'
 const INSTRUCTIONS =
   'You keep the memory of a long conversation. Sum up what was said so far, for the one who continues it: goals, decisions, facts, names, numbers, open questions, and what tools returned that still matters. Write plain text, as short as that allows.'
 
-/** Begin a pass when there is reason to. False: nothing is new, one is under way, or it need not be. */
+/**
+ * Begin a pass if one is needed.
+ * @returns false when no rows are new, a pass is under way, or no threshold is reached.
+ */
 export function beginCompaction(
   on: Draft,
   trigger: Pass['trigger'],
@@ -77,7 +81,7 @@ export function beginCompaction(
   )
   return true
 }
-/** Rows before those of any turn that has not ended. */
+/** Rows before those of every turn that has not ended. */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
   return window.filter(
@@ -85,7 +89,7 @@ function coverable({ window, turns }: SessionState): SessionState['window'] {
   )
 }
 
-/** What the model is asked for. */
+/** The request for the summary, as the model receives it. */
 export function summarySpec(state: SessionState, brand: string): GenerationSpec | undefined {
   const { compacting, window } = state
   if (!compacting) return undefined
@@ -115,7 +119,7 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
   )
 }
 
-/** The pass has its answer. */
+/** End the pass with the outcome of its job. */
 export function compactionSettled(on: Draft, { outcome, result, error_message }: Settled): void {
   const { compacting } = on.state
   if (!compacting) return
@@ -131,7 +135,8 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
     cache_read_input_total: usage.cache_read_input_tokens,
     cache_creation_input_total: usage.cache_creation_input_tokens,
   })
-  // Rows come first to last, so the oldest part of a summary of summaries stands at its beginning.
+  // Rows are in order, so a summary of summaries starts with its oldest part, which is cut off
+  // first.
   const text = endOf(textOf(answer.content).trim(), limits.summary)
   if (text === '') return void failPass(on, 'empty_summary', 'The summary was empty.')
   const { last_message_at, expires_at } = on.state.record
@@ -140,7 +145,7 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
     content: [{ type: 'text', text }],
     covers: pass.through_sequence,
   })
-  // A summary is no activity of anybody.
+  // A summary does not count as activity in the session.
   change(on, { ...(last_message_at && { last_message_at }), ...(expires_at && { expires_at }) })
   emit(on, {
     type: 'compaction.created',
@@ -156,7 +161,7 @@ function failPass(on: Draft, error_type: string, error_message: string): void {
   emit(on, { type: 'compaction.failed', error_type, error_message, pass })
   change(on, { status: on.state.record.status })
 }
-/** The time of the pass is over. */
+/** Fail the pass if its deadline has passed. */
 export function expirePass(on: Draft): void {
   const { compacting } = on.state
   if (!compacting || compacting.deadline > on.cause.at) return

@@ -1,4 +1,7 @@
-/** Application context in a session: rows that only the model is shown, written when they say something new. */
+/**
+ * Application context in a session: rows that only the model is shown, written when their content
+ * changes.
+ */
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
 import type { ReminderBlock } from '../../../protocol/sessions/turns/blocks.ts'
 import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
@@ -7,12 +10,12 @@ import { writeHidden, type Draft } from '../draft.ts'
 import type { Live } from '../state.ts'
 
 const named = ({ name }: AppContext): string => `app-${name}`
-/** Names of these that the session cannot remember beside those that it knows. */
+/** The new names that exceed the number of context names a session may have. */
 const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))
     .slice(limits.context.names - Object.keys(contexts).length)
-/** Why a message may not tell this: a name that is remembered stays so. */
+/** Refuses context with too many new names; known names are always accepted. */
 export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal | undefined =>
   beyond(state, given.map(named)).length > 0
     ? refuse(
@@ -22,7 +25,11 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
       )
     : undefined
 
-/** Write what the model does not see as it is now: new, changed, or gone with a compaction. New names are left out when there are too many. @param id of the turn. */
+/**
+ * Write the context that the window does not show with its current value: it is new or changed, or
+ * a compaction removed it. New names beyond the limit are left out.
+ * @param id of the turn.
+ */
 export function writeContext(on: Draft, id: string, given: readonly AppContext[]): void {
   const fresh = new Map(given.map((one) => [named(one), one.content]))
   const over = new Set(beyond(on.state, [...fresh.keys()]))

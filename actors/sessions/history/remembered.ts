@@ -1,20 +1,24 @@
 /**
- * The newest of many keys with what belongs to each, in small buckets: one more key copies a bucket, not all of them, and the
- * oldest are forgotten a bucket at a time. Plain JSON, never changed in place.
+ * A bounded map of the newest keys, stored in small buckets: adding a key copies one bucket instead
+ * of the whole map, and the oldest keys are forgotten a bucket at a time. Plain JSON, never changed
+ * in place.
  */
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** Newest bucket last. */
+/** Buckets of values by key; the newest bucket is last. */
 export type Remembered<T> = readonly Readonly<Record<string, T>>[]
-/** Keys of a bucket. */
+/** Keys per bucket. */
 const BUCKET = 128
-/** A key may be any text, and a number as a key would come out of order. */
+/** Prefixes a key, because a key may be any text and objects reorder numeric keys. */
 const spelled = (key: string): string => `:${key}`
 
-/** The key of a turn that the service begins itself, for a run or a channel. Keys of clients are trimmed, so none is like it. */
+/**
+ * The key of a turn that the service starts itself, for a run or a channel. It begins with a space;
+ * keys of clients are trimmed, so none equals it.
+ */
 export const ownKey = (turn_id: string): string => ` turn:${turn_id}`
 
-/** What belongs to a key; undefined when it is unknown or forgotten. */
+/** The value of a key; undefined when the key is unknown or forgotten. */
 export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   const name = spelled(key)
   for (const bucket of all) {
@@ -23,7 +27,10 @@ export function recall<T>(all: Remembered<T>, key: string): T | undefined {
   }
   return undefined
 }
-/** One more key, which was not there. @param least keys that are remembered at any time; up to a bucket more may be. */
+/**
+ * Adds a key that is not in the map.
+ * @param least number of keys that are remembered at any time; up to one more bucket may be.
+ */
 export function remember<T>(
   all: Remembered<T>,
   key: string,

@@ -1,14 +1,16 @@
-/** Texts that are too long for a row: what is given up is said in its place. */
+/**
+ * Truncation of texts that are too long for a row, with a note that states how much was left out.
+ */
 
-/** Room for the words that say so. */
+/** Characters reserved for that note. */
 const MARK = 64
 
-/** The beginning of a text, as long as it may be. */
+/** The beginning of a text, with at most `most` characters. */
 export const beginningOf = (text: string, most: number): string =>
   text.length <= most
     ? text
     : `${text.slice(0, most - MARK)}\n[${text.length - most + MARK} characters more were left out]`
-/** The end of a text, as long as it may be. */
+/** The end of a text, with at most `most` characters. */
 export const endOf = (text: string, most: number): string =>
   text.length <= most
     ? text

@@ -1,19 +1,21 @@
 /**
- * The window: the rows that the model is shown. Compaction keeps it small; where that is switched off or fails, it is bounded
- * all the same, so that neither a snapshot nor a commit grows with the conversation.
+ * The window: the rows that the model is shown. Compaction keeps it small. Where compaction is
+ * switched off or fails, the window is bounded as well, so that neither a snapshot nor a commit
+ * grows with the conversation.
  *
  * Invariants:
- * W1. It begins with the last summary, if there is one, and ends with the last row.
- * W2. Beyond its bounds it is cut to about the half, so that cutting is rare and what providers cache of its beginning lasts.
- * W3. It is cut before what a person said, or what was appended: no result is left without its tool use, and of the newest turn
- *     nothing is cut, however long it is.
+ * W1. The window begins with the last summary, if there is one, and ends with the last row.
+ * W2. A window that exceeds its bounds is cut to about half of them, so that cuts are rare and
+ *     providers can cache its beginning for longer.
+ * W3. The window is only cut before a user message or an appended row: no result loses its tool
+ *     use, and no row of the newest turn is cut, however long the turn is.
  */
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 export interface Window {
   readonly window: readonly TranscriptMessage[]
-  /** Characters of its content as JSON. */
+  /** Characters of the rows' content as JSON. */
   readonly size: number
 }
 const sizeOf = ({ content }: TranscriptMessage): number => JSON.stringify(content).length
@@ -23,20 +25,20 @@ const measured = (window: readonly TranscriptMessage[]): Window => ({
 })
 const over = (rows: number, size: number, share: number): boolean =>
   rows > limits.window.rows * share || size > limits.window.size * share
-/** A row from which on a conversation can be read. */
+/** Whether a conversation can start with this row. */
 const begins = ({ role, turn_id, content }: TranscriptMessage): boolean =>
   (role === 'user' || turn_id === undefined) &&
   !content.some(({ type }) => type === 'tool_result' || type === 'reminder')
 
-/** A final row enters. */
+/** Adds a final row. */
 export function entered(before: Window, row: TranscriptMessage): Window {
   const after = { window: [...before.window, row], size: before.size + sizeOf(row) }
   return over(after.window.length, after.size, 1) ? cut(after) : after
 }
-/** A summary takes the place of the rows that it covers. */
+/** Replaces the rows that a summary covers with the summary. */
 export const summedUp = ({ window }: Window, summary: TranscriptMessage, covered: number): Window =>
   measured([summary, ...window.filter(({ sequence }) => (sequence ?? 0) > covered)])
-/** Whether it should be summed up before its bounds do away with something. */
+/** Whether the window should be compacted before its bounds force a cut. */
 export const nearlyFull = ({ window, size }: Window): boolean => over(window.length, size, 0.75)
 
 function cut({ window, size }: Window): Window {

@@ -1,6 +1,7 @@
 /**
- * Admission: one command finds or makes the session, recognises a repeat, refuses a second turn, or writes everything that
- * belongs to a new one. All of it is one commit, so two requests that race see each other whole.
+ * Admission: one command finds or creates the session, recognises a repeat, refuses a second direct
+ * turn, or writes everything that belongs to a new one. All of it is one commit, so concurrent
+ * requests never see a part of it.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
@@ -42,7 +43,7 @@ import { pump } from './turns.ts'
 type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
-/** Who wants a turn, and with what. */
+/** The principal that requests a turn, with the turn's definition and metadata. */
 export interface TurnRequest {
   readonly asker: TurnWork['asker']
   readonly definition: TurnWork['definition']
@@ -51,7 +52,7 @@ export interface TurnRequest {
 interface Admission extends TurnRequest {
   readonly owner: TurnWork['owner']
   readonly loop_id?: string
-  /** Absent when the message was dropped: then the turn has no input of its own. */
+  /** Absent for a dropped message: the turn then has no input of its own. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
@@ -70,7 +71,7 @@ interface Admitted {
   readonly after_sequence: number
 }
 
-/** Write the rows of a new turn: changed context, the input, and the turn, which is queued. */
+/** Write the rows of a new turn: changed context, the input, and the queued turn. */
 export function admit(
   on: Draft,
   {
@@ -130,7 +131,7 @@ export function admit(
 }
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Store the inline config that came along; null clears it. */
+/** Store the inline config of the request; null clears it. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
@@ -163,7 +164,7 @@ export const invoke =
       input,
     )
   }
-/** Start a turn in a session that there is. */
+/** Start a turn in an existing session. */
 export const startTurn =
   (brand: string) =>
   (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
@@ -190,7 +191,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   const known = key === undefined ? undefined : recall(on.state.keys, key)
   if (known) {
     const turn = turnOf(on, known.turn_id)
-    // What has ended is completed by the edge.
+    // The gateway completes the record of a turn that has ended.
     const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
     return {
       events: [],
@@ -223,7 +224,8 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // What is answered is remembered for repeats: what was sent goes back from the edge, which has it.
+  // Replies are remembered for repeats, so the reply omits the sent content; the gateway restores
+  // it.
   return answering(on, ({ record }) => ({
     session: publicSession(record),
     turn,

@@ -1,7 +1,8 @@
 /**
- * Asking people from within a turn: by the tool that does so, or because an action is destructive. The question lives in the
- * session's shard; it and the turn that waits for it move in the same commits. After every change of a question the session
- * is told its record, which is what the transcript shows.
+ * Questions to people from within a turn, asked by the ask tool or because an action is
+ * destructive. A question lives in the session's shard; the question and its waiting turn change in
+ * the same commits. After every change of a question the session receives its record, which the
+ * transcript shows.
  */
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Approval } from '../../../protocol/interactions/events.ts'
@@ -33,12 +34,15 @@ import { callOf, settle, waitOf } from './segment.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
 
-/** Seconds for which a question that says nothing about it waits: a turn must not wait for ever. */
+/** Seconds until a question without its own expiry expires, so that no turn waits for ever. */
 const QUESTION_TIMEOUT_S = 7 * 86_400
 type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolution_policy'> &
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
-/** Who answers for a turn: whoever asked for it; of agents and the service itself, the administrators and owners. */
+/**
+ * The targets of a turn's questions: the principal that requested the turn; if that is an agent or
+ * the service itself, administrators and owners.
+ */
 const answerers = ({ work: { asker } }: Turn): string[] =>
   asker.type === 'user' || asker.type === 'service_account'
     ? [asker.id]
@@ -71,7 +75,7 @@ function ask(
   })
 }
 
-/** The model asks people. */
+/** Handle the model's call of the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
   const faults = valueFaults(askSchema, input, '')
   if (faults.length > 0)
@@ -122,15 +126,18 @@ const distinct = (options: NonNullable<Question['options']>): NonNullable<Questi
     .map(({ value, label }) => ({ value, label }))
 
 /**
- * The targets of an approval: the roles whose holders may execute the action. With a separate approver a role counts only when
- * another principal than the asker of the turn holds it.
+ * The targets of an approval: the roles whose holders may execute the action. With a separate
+ * approver, a role counts only when a principal other than the turn's asker holds it.
  */
 const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =>
   tool.approvers
     ?.filter(({ sole }) => !definition.separate_approver || sole !== asker.id)
     .map(({ target }) => target)
 
-/** A destructive action is done only when a principal that may execute it approves, each time. */
+/**
+ * Request approval for a destructive action: each call needs the approval of a principal that may
+ * execute the action.
+ */
 export function askApproval(
   on: Draft,
   id: string,
@@ -172,7 +179,7 @@ export function askApproval(
   )
 }
 
-/** A question of this session has changed. */
+/** Handle a change of one of this session's questions. */
 export const interactionChanged =
   (brand: string) =>
   (
@@ -202,7 +209,7 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
   goOn(on, id)
 }
 
-/** It is over: the call has its result, or the action may be done. */
+/** Handle a settled question: the call gets its result, or its approved action becomes ready. */
 function resolved(
   on: Draft,
   id: string,
@@ -242,10 +249,16 @@ function resolved(
     })
   resume(on, id)
 }
-/** An approval that the service demanded and that was refused or expired is an error of its call; a question of the agent never is. */
+/**
+ * The status of a call after its question. A refused or expired approval that the service demanded
+ * is an error of the call; a question of the agent never is.
+ */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
-/** A turn that waited goes on when something can be done, and else waits for its next question. */
+/**
+ * Continue a turn: a waiting turn is queued again when a call is ready or no question is left, and
+ * otherwise waits for its next question.
+ */
 function resume(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
@@ -261,7 +274,7 @@ function resume(on: Draft, id: string): void {
   pump(on)
 }
 
-/** What the model learns. */
+/** The result of a question, as the model receives it. */
 function told(
   { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
   asks: 'person' | 'approval' | undefined,
@@ -279,7 +292,11 @@ function told(
   return { status, ...refused, ...(cancel_reason !== undefined && { reason: cancel_reason }) }
 }
 
-/** Something more urgent was said: the questions of a turn are withdrawn and answered as interrupted. True when there were any. */
+/**
+ * Withdraw the open questions of a waiting turn for a more urgent message; their calls are answered
+ * as interrupted.
+ * @returns whether there were any.
+ */
 export function interrupt(on: Draft, id: string): boolean {
   const turn = turnOf(on, id)
   const asked = Object.values(turn?.work.segment?.calls ?? {}).filter(

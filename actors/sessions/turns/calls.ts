@@ -1,6 +1,7 @@
 /**
- * Ids of tool uses. They are unique in a session, because clients take equal ones for one call; models repeat theirs. The newest
- * are remembered, also those whose rows are shown to the model no more.
+ * Ids of tool uses. They must be unique in a session, because clients treat equal ids as one call,
+ * but models repeat ids. The newest ids are remembered, including those of rows that have left the
+ * window.
  */
 import { toolUses } from '../../../protocol/sessions/turns/blocks.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -9,7 +10,7 @@ import { recall, remember, type Remembered } from '../history/remembered.ts'
 import type { SessionState } from '../state.ts'
 
 type Calls = Remembered<true>
-/** Ids with those of more rows. */
+/** Adds the ids of more rows. */
 export const withCalls = (
   calls: Calls,
   rows: readonly Pick<TranscriptMessage, 'content'>[],
@@ -21,6 +22,9 @@ export const withCalls = (
         recall(known, id) ? known : remember(known, id, true, limits.known_calls),
       calls,
     )
-/** Ids of final rows. A state that was stored before they were remembered has those of its window. */
+/**
+ * Ids of tool uses in final rows. Snapshots of older releases lack them, so they are read from the
+ * window.
+ */
 export const callsOf = ({ calls, window }: Pick<SessionState, 'calls' | 'window'>): Calls =>
   calls ?? withCalls([], window)

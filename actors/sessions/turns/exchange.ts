@@ -1,6 +1,7 @@
 /**
- * Turns that channels own: begun by whoever looked up what they need, and told to the channel when they end. Such a turn has its
- * own admission: it waits for its place in the session, and nobody is refused because of it.
+ * Turns that channels own. The executor that has resolved their agent and definition opens them,
+ * and the channel receives their outcome. Such a turn has its own admission: it waits in the
+ * session's queue and does not block direct turns.
  */
 import { limits as channels } from '../../../protocol/channels/schema.ts'
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'
@@ -20,7 +21,7 @@ import { pump } from './turns.ts'
 
 type Opening = SessionCommands['exchange.open']
 
-/** Begin the turn of an exchange; one that is known is not begun again. */
+/** Open the turn of an exchange; a repeat for a known turn changes nothing. */
 export const openExchange =
   (brand: string) =>
   (
@@ -79,7 +80,7 @@ export const openExchange =
     return answering(on, ({ record }) => ({ session_id: record.id }))
   }
 
-/** What an agent said last in a turn, as long as a message of a channel may be. */
+/** The last text of the agent in a turn, truncated to the maximum length of a channel message. */
 function lastWords({ state }: Draft, turn_id: string): string | undefined {
   const text = textOf(
     state.window.filter((row) => row.turn_id === turn_id && row.role === 'assistant').at(-1)
@@ -91,7 +92,7 @@ function lastWords({ state }: Draft, turn_id: string): string | undefined {
       ? text
       : `${text.slice(0, channels.content - 1)}…`
 }
-/** The turn is about to end: if it is a channel's, the channel is to hear what came of it. */
+/** Emit the outcome of a turn that is about to end, if a channel owns the turn. */
 export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {
   const { id: turn_id, session_id, channel_exchange_id: exchange_id } = record
   if (!exchange || !ending || exchange_id === undefined) return
@@ -111,7 +112,7 @@ export function reportExchange(on: Draft, { record, work: { exchange, ending } }
     ...(error_message !== undefined && { error_message }),
   })
 }
-/** The channel may live in another shard. */
+/** Send the outcome to the channel, which may live in another shard. */
 export const tellChannel = ({
   type: _,
   channel_id,

@@ -1,6 +1,7 @@
 /**
- * Generations: the model is shown the session and its answer becomes the next row. The row is opened when the job is queued, so
- * whoever follows sees it grow; what the report says is what counts.
+ * Generations: the model is shown the session, and its answer becomes the next row. The row is
+ * opened when the job is queued, so that followers see it grow; the committed content comes from
+ * the job's report alone.
  */
 import {
   addUsage,
@@ -23,8 +24,9 @@ import type { SessionState, Turn } from '../state.ts'
 import { end, fail } from './turns.ts'
 
 /**
- * What a generation of a turn is shown: the rows that were final when it began, its own last. A turn that waited for another one was
- * asked before that one was answered; what it is to answer must still be said last.
+ * Rows that a generation of a turn is shown: those that were final when it began, with the rows of
+ * its own turn last. The input of a queued turn can precede the answer of an earlier turn, but the
+ * model must see it last.
  */
 export function shownTo(
   { window }: SessionState,
@@ -40,7 +42,7 @@ export function shownTo(
   ]
 }
 
-/** Ask the model for the next row of a turn. */
+/** Request the next row of a turn from the model. */
 export function generate(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (!turn) return
@@ -85,7 +87,7 @@ export function generate(on: Draft, id: string): void {
   )
 }
 
-/** The next attempt begins: the row is empty again. */
+/** Reset the row for the next attempt. */
 export function restarted(on: Draft, id: string): void {
   const open = turnOf(on, id)?.work.generation
   if (open)
@@ -98,7 +100,7 @@ export function restarted(on: Draft, id: string): void {
     })
 }
 
-/** The model has answered, or has not. */
+/** Handle the outcome of a generation. */
 export function answered(
   on: Draft,
   id: string,
@@ -117,7 +119,7 @@ export function answered(
   const spending = spend(on, id, answer)
   proceed(on, id, answer)
   if (!spending) return
-  // The run is told what was spent before it is told how the turn ended, and whether that follows.
+  // The run receives the usage before the end of the turn, with `ends` set if that end follows.
   const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
   on.events.splice(before, 0, {
     type: 'turn.spent',
@@ -132,7 +134,7 @@ function proceed(on: Draft, id: string, answer: Answer): void {
   else openSegment(on, id, answer.content)
 }
 
-/** Count what an answer cost. */
+/** Record the usage of an answer. */
 function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
@@ -165,12 +167,12 @@ function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | 
   }
 }
 
-/** The model used no tool: this is its answer, unless something was said to it meanwhile. */
+/** Handle an answer without tool calls: it ends the turn, unless nudges have arrived meanwhile. */
 function said(on: Draft, id: string, { content }: Answer): void {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
   if (!generation) return
   note(on, id, { generation: null })
-  // An empty answer is no message, and providers refuse one.
+  // An empty answer is not stored, because providers reject empty messages.
   if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
     write(on, {
       id: generation.message_id,
@@ -194,7 +196,7 @@ function said(on: Draft, id: string, { content }: Answer): void {
   note(on, id, { output, output_source: 'text' })
   end(on, id, { status: 'completed' })
 }
-/** An object in a text, alone or in a fence of code. */
+/** Parses a JSON object from a text, bare or in a code fence. */
 function parsed(text: string): JsonObject | undefined {
   const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
   try {

@@ -1,4 +1,7 @@
-/** Jobs of a session: what a queue is given, and what becomes of what it tells. A job that the session no longer waits for changes nothing. */
+/**
+ * Jobs of a session: how they are enqueued, and how their outcomes are handled. A job that the
+ * session no longer waits for changes nothing.
+ */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
@@ -11,12 +14,12 @@ import { callSettled } from './segment.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
-/** Queue of jobs for which nobody named one. */
+/** Queue of jobs that name none. */
 const DEFAULT_QUEUE = 'default'
 /** The queue of a turn's generations. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
 
-/** What a job is about, besides what every job of a session has. */
+/** The properties of a job that are not common to all jobs of a session. */
 export type Wanted = Pick<Job, 'kind'> &
   Pick<JobHeader, 'id' | 'executor_kind' | 'max_attempts' | 'max_losses'> &
   Partial<
@@ -25,7 +28,11 @@ export type Wanted = Pick<Job, 'kind'> &
       'action_name' | 'provider' | 'model' | 'environment_id' | 'agent_turn_id' | 'tool_call_id'
     >
   >
-/** Put a job in a queue of the session's shard. @param turn whose job it is; jobs of runs' turns are told apart from those of conversations. */
+/**
+ * Put a job in a queue of the session's shard.
+ * @param turn the job's turn, if it has one; the job's origin distinguishes turns of runs from
+ * those of conversations.
+ */
 export function enqueue(on: Draft, queue: string, wanted: Wanted, turn: Turn | undefined): void {
   const { id: session_id, agent_id } = on.state.record
   const whose = turn?.work.owner === 'run' ? 'agent' : 'conversation'
@@ -63,7 +70,7 @@ const whoseStep = ({
     ? {}
     : { run_id, ...(step_key !== undefined && { step_id: `${run_id}:${step_key}`, step_key }) }
 
-/** What a job of the session is for. */
+/** The turn, the call or the compaction that waits for a job. */
 export function jobOf(
   state: SessionState,
   job_id: string,
@@ -79,7 +86,7 @@ export function jobOf(
   return undefined
 }
 
-/** A job has ended. */
+/** Handle the end of a job. */
 export const jobSettled =
   (brand: string) =>
   (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
@@ -91,7 +98,7 @@ export const jobSettled =
     else answered(on, found.turn.record.id, input)
     return silently(on)
   }
-/** An attempt failed and the queue makes another: what a generation had shown so far is void. */
+/** Handle a retry of a job: the output that a generation has streamed so far is discarded. */
 export const jobRetried =
   (brand: string) =>
   (

@@ -1,9 +1,10 @@
 /**
- * Nudges: what is said to a session while a turn of it is under way. A nudge reaches the turn at the next boundary between two
- * iterations, the last of which lies just before the end; one that its turn did not take becomes a turn of its own.
+ * Nudges: messages to a session while one of its turns is under way. A nudge reaches the turn at
+ * the next boundary between two iterations, the last of which lies just before the end. A nudge
+ * that its turn did not take becomes a turn of its own.
  *
- * Invariant: whatever races, a nudge is delivered once: as a reminder in its turn, as the input of a turn of its own, or,
- * when its turn or the nudge was cancelled, never.
+ * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
+ * input of a turn of its own. If the nudge or its turn was cancelled, it is never delivered.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
@@ -48,7 +49,7 @@ import { pump } from './turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
 
-/** The newest turn that can still take input. */
+/** The newest turn that accepts input. */
 const absorbing = (state: SessionState): Turn | undefined =>
   turnsOf(state)
     .filter(
@@ -57,7 +58,9 @@ const absorbing = (state: SessionState): Turn | undefined =>
     )
     .at(-1)
 
-/** Say something to the session. The edge completes the answer of a repeat, and with the turn as it is. */
+/**
+ * Send a nudge to the session. For a repeat, the gateway completes the reply with the current turn.
+ */
 export const nudge =
   (brand: string) =>
   (state: SessionState, input: Nudge, cause: Cause): Decision<SessionEvent, NudgeAck> => {
@@ -74,7 +77,8 @@ export const nudge =
             'This idempotency key was used for another nudge.',
           )
     const target = absorbing(session)
-    // A turn under way goes on whatever became of its agent, and so does what is said to it.
+    // A turn under way continues, and accepts nudges, even when its agent can no longer start
+    // turns.
     const definition =
       'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
     if (isRefusal(definition)) return definition
@@ -164,7 +168,7 @@ export const nudge =
       woke_turn: woke,
     }))
   }
-/** The answer of a repeat is that of the admission. */
+/** A repeat receives the reply of the admission. */
 const again = (
   { record, turns }: Live,
   { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge,
@@ -197,7 +201,7 @@ function queue(
     ...(key !== undefined && { key }),
   })
 }
-/** A turn whose input is a nudge; it waits behind the turns that there are. */
+/** Admit a turn whose input is a nudge; it queues behind the existing turns. */
 const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,
@@ -206,13 +210,16 @@ const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest
     metadata: { ...asking.metadata, session_nudge_id: id },
   })
 
-/** What every change of a nudge repeats, for whoever hears only of the change. */
+/** Fields that every change of a nudge repeats, for readers that receive only the change. */
 const whose = ({ delivery, turn }: SessionNudge): Pick<SessionNudge, 'delivery' | 'turn'> => ({
   delivery,
   turn,
 })
 
-/** Give a turn what was said to it. True when something was. */
+/**
+ * Deliver the pending nudges of a turn.
+ * @returns whether there were any.
+ */
 export function deliverNudges(on: Draft, turn_id: string): boolean {
   const waiting = pendingNudges(on.state, turn_id)
   for (const { nudge, kept } of waiting) {
@@ -234,7 +241,7 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
   }
   return waiting.length > 0
 }
-/** The turn was cancelled, and with it what was said to it. */
+/** Cancel the pending nudges of a cancelled turn. */
 export function dropNudges(on: Draft, turn_id: string): void {
   for (const { nudge } of pendingNudges(on.state, turn_id))
     emit(on, {
@@ -243,7 +250,7 @@ export function dropNudges(on: Draft, turn_id: string): void {
       nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) },
     })
 }
-/** The turn has ended without taking them: each becomes a turn of its own. */
+/** Turn the nudges that an ended turn has not taken into turns of their own. */
 export function promoteNudges(on: Draft, turn_id: string): void {
   for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
     const { asker, definition, metadata } = kept
@@ -261,7 +268,7 @@ export function promoteNudges(on: Draft, turn_id: string): void {
   }
 }
 
-/** Take a nudge back. What became of one that is over is for the edge to read. */
+/** Cancel a nudge. For a nudge that is no longer pending, the gateway reads the record. */
 export const cancelNudge =
   (brand: string) =>
   (

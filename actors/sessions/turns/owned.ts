@@ -1,6 +1,7 @@
 /**
- * Turns of runs and channels: they have their own admission, and the rule for direct turns does not count for them. Commands of
- * one run come in order, so a turn is opened before it is stopped; both are harmless when they come again.
+ * Turns of runs and channels. They have their own admission, and the limit of one direct turn does
+ * not apply to them. Commands of one run arrive in order, so a turn is opened before it is stopped;
+ * repeats of either command are harmless.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type {
@@ -18,7 +19,7 @@ import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
 import { end, pump } from './turns.ts'
 
-/** Open a turn, in a session that is made if need be. A run is told when that cannot be. */
+/** Open a turn, and create its session if needed. The run receives a report if that fails. */
 export const openTurn =
   (brand: string) =>
   (state: SessionState, input: TurnOpening, cause: Cause): Decision<SessionEvent, undefined> => {
@@ -64,7 +65,7 @@ export const openTurn =
     return silently(on)
   }
 
-/** The session as the beginning of a decision, or why it takes no turn. */
+/** Begins a decision on the session, or returns the reason why the session cannot accept a turn. */
 function sessionOf(
   brand: string,
   state: SessionState,
@@ -94,7 +95,7 @@ function sessionOf(
     : on
 }
 
-/** Its run does not want a turn any more. */
+/** Cancel a turn at the request of its run. */
 export const stopTurn =
   (brand: string) =>
   (

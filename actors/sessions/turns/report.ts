@@ -1,4 +1,7 @@
-/** What runs hear of their turns: how each ends, once, in the commit that ends it, and what each answer of the model spent. */
+/**
+ * Reports to the runs that own turns: the end of each turn, once and in the same commit, and the
+ * usage of each model answer.
+ */
 import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Ending, SessionBookkeeping } from '../../../protocol/sessions/bookkeeping.ts'
 import type { Address } from '../../../protocol/entry.ts'
@@ -9,7 +12,7 @@ import type { Turn } from '../state.ts'
 
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>
 
-/** Report the end of a turn to the run that it is of, if there is one. */
+/** Report the end of a turn to its run, if it has one. */
 export function report(
   on: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
@@ -40,12 +43,12 @@ const toRun = <N extends keyof RunCommands>(
   name: N,
   input: RunCommands[N]['input'],
 ): Effect[] => [{ tell: { to: { kind: 'run', id }, name, input } }]
-/** Tell a run how its turn has ended. */
+/** Send a run the end of its turn. */
 export const tellEnd = (
   { report: { run_id, ...rest } }: Of<'turn.reported'>,
   { id: session_id }: Address,
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
-/** Tell a run what its turn spent. */
+/** Send a run the usage of its turn. */
 export const tellSpending = ({
   spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>

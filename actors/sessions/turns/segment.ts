@@ -1,6 +1,7 @@
 /**
- * A segment: a row of the assistant that uses tools. It stays open, and out of the log, until all of its calls are settled; then
- * the row and one row with all results are committed together. A call that was settled is never made again.
+ * A segment: an assistant row with tool calls. It stays open, and out of the log, until all of its
+ * calls are settled. Then the row and a second row with all results are committed together. A
+ * settled call is never made again.
  */
 import { isExempt } from '../../../protocol/agents/manifest.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -27,16 +28,16 @@ import type { Turn } from '../state.ts'
 import { end, fail, goOn, wait } from './turns.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** Characters by which calls are told apart. */
+/** The number of characters up to which a call is its own signature. */
 const SIGNATURE = 200
-/** What a call came to. `fine`: whatever its status, it is no error to the model. */
+/** The result of a call. `fine`: it is no error to the model, whatever its status. */
 export interface Came {
   readonly status: 'ok' | 'error' | 'cancelled'
   readonly content: string
   readonly fine?: boolean
 }
 
-/** The model wants tools used. */
+/** Open a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): void {
   const { generation } = (turnOf(on, id) as Turn).work
   if (!generation) return
@@ -69,7 +70,10 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): voi
   goOn(on, id)
 }
 
-/** Ids of tool uses are unique among those of open segments and the newest of the session: a repeated one gets a number. */
+/**
+ * Makes ids of tool uses unique among open segments and the remembered ids of the session: a
+ * repeated id gets a number.
+ */
 function unique(on: Draft, content: readonly Block[]): Block[] {
   const known = callsOf(on.state)
   const used = new Set(
@@ -85,7 +89,10 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
   })
 }
 
-/** Find out what a call means and what has to happen first. False: the turn is over. */
+/**
+ * Determine what a call means, then settle it, ask for its approval or leave it ready.
+ * @returns false when the turn has ended.
+ */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): boolean {
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
@@ -112,7 +119,10 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   return true
 }
 
-/** A call by its name and arguments; long ones by how they begin, their length and a hash. */
+/**
+ * The signature of a call, from its name and arguments; a long one is shortened to its beginning,
+ * its length and a hash.
+ */
 function signatureOf(name: string, input: JsonObject): string {
   const text = `${name} ${canonicalJson(input)}`
   return text.length <= SIGNATURE
@@ -120,7 +130,7 @@ function signatureOf(name: string, input: JsonObject): string {
     : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
 }
 
-/** The tools that the session answers itself. */
+/** Execute a tool that the session answers itself. */
 function own(
   on: Draft,
   id: string,
@@ -152,7 +162,10 @@ function own(
   settle(on, id, call, { status: 'ok', content: skill.instructions })
 }
 
-/** An action: checked against its schema and the skills in force; a destructive one is asked of a person first. */
+/**
+ * Prepare an action: check it against its schema and the active skills, and ask a person first if
+ * it is destructive.
+ */
 function act(
   on: Draft,
   id: string,
@@ -196,7 +209,7 @@ function act(
 export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
   turnOf(on, id)?.work.segment?.calls[call]
 
-/** A call is settled. */
+/** Settle a call with its result. */
 export function settle(
   on: Draft,
   id: string,
@@ -215,7 +228,10 @@ export function settle(
   noteCall(on, id, call, { state: 'done', result })
 }
 
-/** A turn that runs takes its calls further: what is ready is dispatched; when nothing but people is waited for, the turn waits; when all are settled, the rows are committed. */
+/**
+ * Advance the calls of a running turn: dispatch ready calls, suspend the turn when only questions
+ * are open, and commit the rows when all calls are settled.
+ */
 export function advanceSegment(on: Draft, id: string): void {
   const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
   for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
@@ -225,7 +241,7 @@ export function advanceSegment(on: Draft, id: string): void {
   if (waiting) return void wait(on, id, waitOf(waiting))
   commit(on, id)
 }
-/** What a turn says it waits for. */
+/** The wait that the turn's record shows for a call. */
 export const waitOf = ({
   id,
   interaction_id = '',
@@ -249,7 +265,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // What is not said to be safe to repeat is done once; its lease may be lost once. What the service does itself is.
+  // Built-in tools and tools that are declared safe to repeat get several attempts, all others one.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
       ? limits.attempts
@@ -272,7 +288,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   )
 }
 
-/** The job of a call has ended. */
+/** Handle the end of a call's job. */
 export function callSettled(
   on: Draft,
   id: string,
@@ -299,7 +315,9 @@ export function callSettled(
   goOn(on, id)
 }
 
-/** Results as one row takes them: when they are too long together, each has its share. */
+/**
+ * Fits results into one row: if together they are too long, each is truncated to an equal share.
+ */
 function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
   const [ids, texts] = results.reduce(
     ([id, text], { tool_use_id, content = '' }) => [id + tool_use_id.length, text + content.length],
@@ -314,7 +332,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
   )
 }
 
-/** All calls are settled: the row and the results enter the log, and the turn goes on. */
+/** Commit the row and its results when all calls are settled, and continue the turn. */
 function commit(on: Draft, id: string): void {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return

@@ -1,12 +1,14 @@
 /**
- * The life of turns in a session.
+ * The lifecycle of turns in a session.
  *
  *     queued → running ⇄ waiting → completed | failed | cancelled
  *
  * Invariants:
- * L1. At most one turn runs; the oldest that is queued goes first. A turn that waits for people lets others run.
- * L2. A turn ends once, and takes with it what it had under way: its jobs are stopped, its questions withdrawn before it
- *     ends, its nudges cancelled or made turns of their own, its open row taken away. So no committed tool use is without a result.
+ * L1. At most one turn runs; queued turns start oldest first. A turn that waits for people lets
+ *     others run.
+ * L2. A turn ends once, together with everything that it has under way: its jobs are cancelled, its
+ *     questions are withdrawn before it ends, its nudges are cancelled or become turns of their
+ *     own, and its open row is removed. So every committed tool use has a result.
  * L3. Only time spent running counts against the budget.
  */
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
@@ -32,7 +34,7 @@ import { advanceSegment } from './segment.ts'
 import { queueOf } from './jobs.ts'
 import { runningTurn, turnsOf, type Turn } from '../state.ts'
 
-/** Have the next turn run when none does; when nothing is left to run, the session may compact. */
+/** Start the next queued turn if none runs. When no turn is left, the session may compact. */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -48,7 +50,10 @@ export function pump(on: Draft): void {
   if (Object.keys(on.state.turns).length === 0) beginCompaction(on, 'auto')
 }
 
-/** A turn that runs takes its next step: its open calls, or, at the boundary between two iterations, its nudges and the next generation. */
+/**
+ * Advance a running turn by one step: its open calls, or, between two iterations, its nudges and
+ * the next generation.
+ */
 export function goOn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (turn?.record.status !== 'running' || turn.work.ending) return
@@ -62,13 +67,16 @@ export function goOn(on: Draft, id: string): void {
 /** Milliseconds for which a turn has been running. */
 const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
   spent + (since === undefined ? 0 : at - since)
-/** When the budget of a turn that runs is used up, in Unix milliseconds. */
+/**
+ * Unix milliseconds when the budget of a running turn is used up; Infinity for a turn that does not
+ * run.
+ */
 export const budgetEnds = ({ record, work }: Turn): number =>
   record.status === 'running' && work.since !== undefined && !work.ending
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
 
-/** The turn waits for people and lets others run. */
+/** Suspend a turn that waits for people, so that others can run. */
 export function wait(on: Draft, id: string, waiting: NonNullable<TurnUpsert['wait']>): void {
   const turn = turnOf(on, id)
   if (!turn) return
@@ -76,12 +84,15 @@ export function wait(on: Draft, id: string, waiting: NonNullable<TurnUpsert['wai
   upsert(on, id, { status: 'waiting', wait: waiting })
   pump(on)
 }
-/** The turn waits no more: it takes its turn again. */
+/** Queue a turn again whose wait has ended. */
 export function requeue(on: Draft, id: string): void {
   upsert(on, id, { status: 'queued', wait: null })
 }
 
-/** End a turn. With questions open, it ends when the last of them has been withdrawn, which happens in the same commit. */
+/**
+ * End a turn. If it has open questions, it ends when the last of them has been withdrawn, in the
+ * same commit.
+ */
 export function end(on: Draft, id: string, ending: Ending): void {
   const turn = turnOf(on, id)
   if (!turn || turn.work.ending) return
@@ -106,7 +117,7 @@ export function end(on: Draft, id: string, ending: Ending): void {
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
-/** Questions of a turn that nobody has settled. */
+/** Ids of a turn's questions that are not settled. */
 export const openQuestions = ({ work }: Turn): string[] =>
   Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) =>
     (state === 'asking' || state === 'waiting') && interaction_id !== undefined
@@ -114,7 +125,7 @@ export const openQuestions = ({ work }: Turn): string[] =>
       : [],
   )
 
-/** Nothing of the turn is open any more: it ends now. */
+/** Finish the end of a turn, once nothing of it is open. */
 export function conclude(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   const ending = turn?.work.ending
@@ -135,13 +146,13 @@ export function conclude(on: Draft, id: string): void {
   if (status !== 'cancelled') promoteNudges(on, id)
   pump(on)
 }
-/** What a completed turn shows. */
+/** Result fields in the record of a completed turn. */
 function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> {
   return {
     ...((usage.calls ?? 0) > 0 && { usage }),
     ...(output && { output, output_source: output_source ?? 'tool' }),
   }
 }
-/** End a turn for a fault. */
+/** End a turn with an error. */
 export const fail = (on: Draft, id: string, error_type: string, error_message: string): void =>
   end(on, id, { status: 'failed', error_type, error_message })
