@@ -1,6 +1,7 @@
 /**
- * Actions of a project. Invariants: names are unique in the project and never change; an HTTP action has exactly one secret,
- * which is known here only sealed; the next call is signed with the one that was made last.
+ * Actions of a project. Invariants: names are unique in the project and never change; an HTTP
+ * action has exactly one secret, stored here only sealed; a call is signed with the newest version
+ * of the secret.
  */
 import type {
   Action,
@@ -23,13 +24,17 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
-/** Actions of one project at most: gateways and executors keep a sketch of each. */
+/**
+ * Maximum number of actions of a project: gateways and executors hold a sketch of each in memory.
+ */
 const MAX_ACTIONS = 1000
 
 const named = ({ actions: all }: ProjectState, name: string): KeptAction | undefined =>
   Object.values(all).find(({ action }) => action.name === name)
 
-/** Define an action. The raw secret never comes here: the edge adds it to the reply. */
+/**
+ * Define an action. The project never receives the raw secret: the gateway adds it to the reply.
+ */
 export function createAction(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -149,9 +154,12 @@ export function updateAction(
   }
 }
 
-/** Loops that a refusal names. */
+/** Maximum number of loops that a refusal lists. */
 const MAX_LOOPS_NAMED = 20
-/** Delete an action that no active loop calls. Calls that are under way end by themselves; a step that names it later waits for a worker. */
+/**
+ * Delete an action that no active loop calls. Calls under way complete; a step that names the
+ * action later waits for a worker.
+ */
 export function deleteAction(
   state: ProjectState,
   input: Input<Rows['action.delete']>,
@@ -202,7 +210,7 @@ export function rotateSecret(
   }
 }
 
-/** How the events change the kept actions. */
+/** How events change the actions. */
 export const evolveActions = {
   'action.created': (
     state: ProjectState,
@@ -243,7 +251,10 @@ export const evolveActions = {
   },
 }
 
-/** What an executor or the edge needs to call the action of this name: the record and the sealed secret. */
+/**
+ * The record and the sealed secret of the action with this name, as an executor or the gateway
+ * needs them to call it.
+ */
 export const actionOf = (
   state: ProjectState,
   { name }: { readonly name: string },

@@ -1,4 +1,7 @@
-/** What agents are given. A list is replaced as a whole; what stays in it keeps its date, and what is deleted is taken from everybody. */
+/**
+ * Toolkits and skills of agents. A request replaces a whole list; entries that stay keep their
+ * date. A deleted toolkit or skill is removed from all agents.
+ */
 import type { skills } from '../../protocol/skills/rows.ts'
 import type { toolkits } from '../../protocol/toolkits/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -17,7 +20,7 @@ import type { ProjectState } from './state.ts'
 
 type Rows = typeof skills & typeof toolkits
 type Decided<R> = Decision<EquipmentEvent, R>
-/** Skills of the organization that the edge holds for this request. */
+/** Skills of the organization that the gateway holds for this request. */
 export interface Held {
   readonly held: readonly string[]
 }
@@ -29,7 +32,7 @@ const given = (before: readonly Given[], ids: readonly string[], cause: Cause): 
 const sameOrder = (a: readonly Given[], b: readonly Given[]): boolean =>
   a.length === b.length && a.every(({ id }, index) => id === b[index]?.id)
 
-/** Give an agent exactly these toolkits. The edge adds the records to the reply. */
+/** Set the toolkits of an agent to exactly this list. The gateway adds the records to the reply. */
 export function assignToolkits(
   state: ProjectState,
   { id, toolkit_ids }: Input<Rows['agent.assign_toolkits']>,
@@ -56,7 +59,10 @@ export function assignToolkits(
     },
   }
 }
-/** Give an agent exactly these skills. Those of the organization count while the edge holds them, or when the agent has them already. */
+/**
+ * Set the skills of an agent to exactly this list. A skill of the organization is accepted if the
+ * gateway holds it or the agent has it already.
+ */
 export function assignSkills(
   state: ProjectState,
   { id, skill_ids, held }: Input<Rows['agent.assign_skills']> & Held,
@@ -89,7 +95,10 @@ export function assignSkills(
   }
 }
 
-/** What an agent has, with the records that the project keeps; undefined without such an agent. */
+/**
+ * The toolkits and skills of an agent, with those records that the project stores; undefined if
+ * there is no such agent.
+ */
 export function equippedOf(
   state: ProjectState,
   { id }: { readonly id: string },
@@ -112,14 +121,14 @@ export function equippedOf(
   }
 }
 
-/** Take something that is gone from all agents. */
+/** Remove a deleted toolkit or skill from all agents. */
 export function take(state: ProjectState, what: keyof Equipment, id: string): ProjectState {
   for (const [agent, has] of Object.entries(state.equipment))
     if (has[what].some((one) => one.id === id))
       state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }
   return state
 }
-/** How assignments change what agents have. */
+/** How events change the toolkits and skills of agents. */
 export const evolveEquipment = {
   'toolkits.assigned': (
     state: ProjectState,

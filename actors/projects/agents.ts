@@ -1,6 +1,7 @@
 /**
- * Agents. Invariants: an agent and its principal come and go in one commit, under one id; names are unique among the
- * agents there are; an external reference is set once and, when its agent is deleted, never given again.
+ * Agents. Invariants: an agent and its principal are created and deleted in one commit, under one
+ * id; names are unique among existing agents; an external reference is set once and never reused,
+ * not even after its agent is deleted.
  */
 import {
   agentLimits,
@@ -22,13 +23,13 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<AgentEvent | PrincipalEvent | KeyEvent, R>
-/** The domain of addresses, which the edge knows. */
+/** The domain of e-mail addresses, which the gateway adds. */
 export interface Domain {
   readonly domain: string
 }
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
-/** The settings of a request as a wish: what stands for "the default" removes the field. */
+/** The settings of a request as a wish: values that stand for "the default" remove the field. */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {
     name,
@@ -65,7 +66,7 @@ function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wis
       : thinking_effort) as Agent['thinking_effort'],
   }
 }
-/** Whoever has a name or a reference, other than the agent itself. */
+/** Another agent with this name or external reference. */
 const another = (
   { agents }: ProjectState,
   field: 'name' | 'external_ref',
@@ -75,7 +76,7 @@ const another = (
   value === undefined
     ? undefined
     : Object.values(agents).find((agent) => agent.id !== self && agent[field] === value)
-/** The deleted agent that had a reference. */
+/** Id of the deleted agent that had an external reference. */
 const formerly = ({ retired }: ProjectState, external_ref: string): string | undefined =>
   Object.entries(retired).find(([, ref]) => ref === external_ref)?.[0]
 function taken(
@@ -101,7 +102,10 @@ function taken(
   return undefined
 }
 
-/** Adopting: the match is answered and nothing written; undefined when nobody ever had the reference. */
+/**
+ * Adopts an existing agent: the reply is the match, and nothing is written; undefined when no agent
+ * ever had the reference.
+ */
 function adopt(
   state: ProjectState,
   { name, external_ref = '' }: Input<Rows['agent.create']>,
@@ -125,7 +129,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Create or adopt an agent. The reply of an adoption carries `status_code: 200`. */
+/** Create or adopt an agent. The reply of an adoption has `status_code: 200`. */
 export function createAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -161,7 +165,7 @@ export function createAgent(
   return { events: [{ type: 'agent.created', id, agent }, event], reply: agent }
 }
 
-/** Long texts stay out of the audit log: it says how long they were. */
+/** Replaces long texts by their lengths for the audit log. */
 function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
   const { system_prompt, ...rest } = changes
   const length = (text: unknown) => ({ characters: String(text ?? '').length })
@@ -170,7 +174,7 @@ function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
     : rest
 }
 
-/** Change an agent. Its principal carries the same name. */
+/** Change an agent. Its principal takes the same name. */
 export function updateAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -228,7 +232,7 @@ export function updateAgent(
   }
 }
 
-/** Give an agent its address; a repeat changes nothing. */
+/** Assign an agent its e-mail address; a repeat changes nothing. */
 export function openInbox(
   state: ProjectState,
   { id, domain }: Input<Rows['agent.inbox']> & Domain,
@@ -253,7 +257,7 @@ export function openInbox(
   }
 }
 
-/** Delete an agent: its principal is archived, and what signs in as it is revoked. */
+/** Delete an agent: its principal is archived, and its credentials are revoked. */
 export function deleteAgent(
   state: ProjectState,
   { id }: Input<Rows['agent.delete']>,

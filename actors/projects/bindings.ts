@@ -1,4 +1,7 @@
-/** Messaging bindings of agents. One account (provider and integration) has at most one active binding in a project, and each agent one binding of it. */
+/**
+ * Messaging bindings of agents. In a project, an account (provider and integration) has at most one
+ * enabled binding, and each agent has at most one binding to it.
+ */
 import type { agents as rows } from '../../protocol/agents/rows.ts'
 import {
   bindingLimits,
@@ -29,7 +32,7 @@ export const bindingsOf = (
     items: Object.values(bindings).filter((binding) => binding.agent_id === id),
   }
 
-/** What replaces a binding, and the event that says so; nothing when it is as it was. */
+/** The replacement of a binding and its event; no event if nothing changed. */
 function replaced(
   before: MessagingBinding,
   wish: MessagingBinding,
@@ -42,7 +45,7 @@ function replaced(
     : { events: [{ type: 'binding.updated', id: before.id, binding, changes }], binding }
 }
 
-/** Make or replace the binding of an agent to an account. */
+/** Create or replace the binding of an agent to an account. */
 export function setBinding(
   state: ProjectState,
   { id: agent_id, project: _, replace_existing = false, ...wish }: Input<Rows['agent.set_binding']>,

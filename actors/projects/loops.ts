@@ -1,23 +1,29 @@
-/** The loops of the project, as far as it must know of them (protocol/loops/standing.ts): which actions they call, and whom to end. */
+/**
+ * The loops of a project as far as the project tracks them (protocol/loops/standing.ts): the
+ * actions that they call, and which loops must end with the project.
+ */
 import type { LoopsCommands, LoopsEvent, LoopStanding } from '../../protocol/loops/standing.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Decision } from '../actor.ts'
 import type { ProjectState } from './state.ts'
 
 type Decided = Decision<LoopsEvent, undefined>
-/** Loops that one commit tells to end. */
+/** Maximum number of loops that one commit ends. */
 const AT_ONCE = 500
-/** A loop that is gone is remembered for a day, in milliseconds: nothing is delivered later than that. */
+/**
+ * Milliseconds for which a deleted loop is remembered: one day. No command is delivered later than
+ * that.
+ */
 const KEEP_GONE = 86_400_000
 
-/** A loop as its project knows it; `gone`: since when it is no more, Unix milliseconds. */
+/** A loop as its project tracks it; `gone`: Unix milliseconds of its deletion. */
 export interface KnownLoop {
   readonly version: number
   readonly actions: readonly string[]
   readonly gone?: number
 }
 
-/** A loop says how it stands. */
+/** Record the standing that a loop reports. */
 export function noteLoop(
   { loops, ended }: ProjectState,
   { loop_id, version, actions, gone }: LoopStanding,
@@ -33,7 +39,7 @@ export function noteLoop(
   }
 }
 
-/** The project is gone: so are its loops, some hundred with each commit. */
+/** End the loops of a deleted project, up to 500 in each commit. */
 export function endProject(
   { loops }: ProjectState,
   { organization, after = '' }: LoopsCommands['project.end']['input'],
@@ -55,7 +61,7 @@ export function endProject(
 export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
   Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 
-/** How the events change what is known. */
+/** How events change the tracked loops. */
 export const evolveLoops = {
   'loop.noted': (
     state: ProjectState,

@@ -1,4 +1,7 @@
-/** A project: the one writer of its workflows, keys, principals, roles, actions, webhooks and secrets. */
+/**
+ * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
+ * actions, webhooks and secrets.
+ */
 import type { AgentEvent } from '../../protocol/agents/schema.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
@@ -87,7 +90,7 @@ type ProjectEvent =
   | SecretEvent
   | LoopsEvent
   | PartingEvent
-/** What the edge adds to rows. */
+/** What the gateway adds to the input of rows. */
 type Extra = {
   readonly [N in
     | 'principal.create'
@@ -123,21 +126,24 @@ const [principal, role, assignment, agent] = [
   evolveRecord('assignments', 'assignment'),
   evolveRecord('agents', 'agent'),
 ]
-/** Take the assignments of a principal or a role that is gone. */
+/** Remove the assignments of a deleted principal or role. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
   for (const one of Object.values(state.assignments))
     if (one[of] === id) delete state.assignments[one.id]
   return state
 }
 
-/** A promise never to make a workflow id is kept for a day: no command is delivered later than that. */
+/**
+ * Milliseconds for which the ids in `unused` are stored: one day. No command is delivered later
+ * than that.
+ */
 const KEEP_UNUSED = 86_400_000
 
-/** The actor of a project. */
+/** Creates the project actor. */
 export function projectActor(
   options: ProjectOptions,
 ): Actor<ProjectState, ProjectEvent, Api, 'project', ProjectCommands, Extra> {
-  /** A command that needs the options. */
+  /** Passes the options to a command that needs them. */
   const bound =
     <I, D>(decide: (options: ProjectOptions, state: ProjectState, input: I, cause: Cause) => D) =>
     (state: ProjectState, input: I, cause: Cause): D =>
@@ -311,7 +317,7 @@ export function projectActor(
       secrets: secretList,
       job_spec: partingOf,
     },
-    // A snapshot of an older release lacks what that did not know.
+    // Snapshots of older releases lack newer members.
     recover: (state) => ({ ...bare(), ...state }),
   }
 }

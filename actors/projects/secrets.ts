@@ -1,6 +1,6 @@
 /**
- * Secrets of a project. Invariants: versions only grow while a secret exists, also over those that are no longer kept; what is
- * stored is sealed and never part of an answer.
+ * Secrets of a project. Invariants: version numbers only grow while a secret exists, even when old
+ * versions are dropped; stored values are sealed and never part of a reply.
  */
 import type {
   FoundSecret,
@@ -18,11 +18,14 @@ import type { Cause, Decision } from '../actor.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof secrets
-/** Secrets of one project, and versions of one that are kept. */
+/** Maximum number of secrets of a project, and of stored versions of each. */
 const SECRET_LIMITS = { secrets: 200, versions: 10 } as const
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
-/** Store the next version. The values never come here: the edge seals them, and says which entries there are. */
+/**
+ * Store the next version. The project never receives the values: the gateway seals them and lists
+ * the names of the entries.
+ */
 export function putSecret(
   { brand }: ProjectOptions,
   { secrets: all }: ProjectState,
@@ -74,7 +77,7 @@ export const deleteSecret = (
     ? { events: [{ type: 'secret.deleted', id }], reply: undefined }
     : refuse('not_found')
 
-/** How the events change the kept secrets. */
+/** How events change the secrets. */
 export const evolveSecrets = {
   'secret.stored': (
     state: ProjectState,
@@ -95,12 +98,12 @@ export const evolveSecrets = {
   },
 }
 
-/** All secrets by name, without what they hold. */
+/** All secrets sorted by name, without their values. */
 export const secretList = ({ secrets: all }: ProjectState): Secret[] =>
   Object.values(all)
     .map(({ secret }) => secret)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-/** What a reference means (`<name>`, or `<name>:<version>`), or null. */
+/** The sealed value that a reference (`<name>` or `<name>:<version>`) names, or null. */
 export function secretOf(
   { secrets: all }: ProjectState,
   { ref }: { readonly ref: string },

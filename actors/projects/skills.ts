@@ -1,4 +1,4 @@
-/** Skills, of a project or of the organization: one set of decisions for both. Names need not be unique. */
+/** Decisions on skills, shared by projects and the organization. Names need not be unique. */
 import { timestamp } from '../../protocol/common.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -13,7 +13,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 
 type Decided<R> = Decision<SkillEvent, R>
-/** Whoever keeps skills. */
+/** The state of an actor that stores skills. */
 export interface SkillKeeper {
   readonly skills: Readonly<Record<string, Skill>>
 }
@@ -52,7 +52,10 @@ export function createSkill(
   return { events: [{ type: 'skill.created', id: skill.id, skill }], reply: skill }
 }
 
-/** Replace everything that a request says of a skill; what it leaves out is gone. Instructions stay out of the audit log. */
+/**
+ * Replace a skill as a whole; fields that the request leaves out are removed. Instructions are kept
+ * out of the audit log.
+ */
 export function replaceSkill(
   { brand }: Options,
   { skills }: SkillKeeper,
@@ -88,7 +91,7 @@ export function replaceSkill(
   }
 }
 
-/** The deletion of a skill, once nothing stands against it. */
+/** Delete a skill. The caller has checked that it may be deleted. */
 export function deleteSkill({ skills }: SkillKeeper, id: string): Decided<undefined> {
   const skill = getOwn(skills, id)
   return skill

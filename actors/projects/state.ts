@@ -1,4 +1,8 @@
-/** What a project knows: its workflows with their latest specs, its keys, and its principals with their roles. Deleted records are gone from here; journal and views keep their history. */
+/**
+ * The state of a project: its workflows with their latest specs, its keys, its principals with
+ * their roles, and its other configuration. Deleted records are removed from the state; the journal
+ * and the views keep their history.
+ */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { KeptPrincipal } from '../../protocol/access/rows.ts'
 import type { KeptAction } from '../../protocol/actions/rows.ts'
@@ -28,32 +32,37 @@ export interface ProjectState extends KeyHolder {
   principals: Record<string, KeptPrincipal>
   /** Custom roles. */
   roles: Record<string, KeptRole>
-  /** Who has which role: the only place that says so. */
+  /** Assignments of roles to principals; no other record stores them. */
   assignments: Record<string, RoleAssignment>
   /** The organization that holds the claim on a workflow's handle, by workflow id. */
   claims: Record<string, string>
-  /** By id. */
+  /** Actions by id. */
   actions: Record<string, KeptAction>
-  /** By id. */
+  /** Webhooks by id. */
   webhooks: Record<string, KeptWebhook>
-  /** By name. */
+  /** Secrets by name. */
   secrets: Record<string, KeptSecret>
-  /** Workflow ids that must never be created, with the time of that promise in Unix milliseconds (H2 of protocol/projects/configuration.ts). */
+  /**
+   * Workflow ids that must never be created, with the Unix milliseconds of that promise (H2 of
+   * protocol/projects/configuration.ts).
+   */
   unused: Record<string, number>
   agents: Record<string, Agent>
-  /** External references of deleted agents, by their ids. */
+  /** External references of deleted agents, by agent id. */
   retired: Record<string, string>
   toolkits: Record<string, Toolkit>
   skills: Record<string, Skill>
-  /** What agents were given, by agent. */
+  /** Toolkits and skills of agents, by agent id. */
   equipment: Record<string, Equipment>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
-  /** By id; those that are gone stay for a day. */
+  /** Loops by id; deleted ones stay for a day. */
   loops: Record<string, KnownLoop>
-  /** The project is gone: the organization that said so. */
+  /** Id of the organization that deleted the project. */
   ended?: string
-  /** Principals that are being taken out of channels, by the errand that does it. */
+  /**
+   * Principals that are being removed from all channels, by the id of the job that removes them.
+   */
   partings: Record<string, string>
 }
 export interface ProjectOptions extends AccessLimits {
@@ -83,7 +92,10 @@ export const bare = (): ProjectState => ({
   partings: {},
 })
 
-/** What gateways keep of a project; its state does not hold its id, so the question does. */
+/**
+ * The data of a project that gateways hold in memory.
+ * @param id of the project, which its state does not contain.
+ */
 export function directoryOf(
   { keys, principals, roles, assignments, workflows, agents, actions }: ProjectState,
   { id }: { readonly id: string },

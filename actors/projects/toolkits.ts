@@ -1,4 +1,7 @@
-/** Toolkits of a project. Names need not be unique; those of the service are not kept here and never change. */
+/**
+ * Toolkits of a project. Names need not be unique; the service's own toolkits are not stored here
+ * and never change.
+ */
 import type { toolkits as rows } from '../../protocol/toolkits/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
@@ -55,7 +58,7 @@ const ownToolkit = ({ toolkits }: ProjectState, id: string): Toolkit | Refusal =
     ? refuse('forbidden', undefined, 'Toolkits of the service cannot be changed.')
     : (getOwn(toolkits, id) ?? refuse('not_found'))
 
-/** Replace everything that a request says of a toolkit; what it leaves out is gone. */
+/** Replace a toolkit as a whole; fields that the request leaves out are removed. */
 export function replaceToolkit(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -69,7 +72,7 @@ export function replaceToolkit(
   const { name, description = '', tags = {} } = input
   const actions = (input.actions ?? []).map(selectorOf)
   const change = changeOf<Toolkit>(toolkit, { name, description, tags }, cause.at)
-  // A toolkit without actions keeps an empty list: it is no wish to remove the field.
+  // An empty list of actions is a value of its own and does not remove the field.
   const other = JSON.stringify(actions) !== JSON.stringify(toolkit.actions)
   if (!change && !other) return { events: [], reply: toolkit }
   const set = {
@@ -93,7 +96,7 @@ export function replaceToolkit(
   }
 }
 
-/** Delete a toolkit: no agent has it any more. */
+/** Delete a toolkit, and remove it from all agents. */
 export function deleteToolkit(
   state: ProjectState,
   { id }: Input<Rows['toolkit.delete']>,

@@ -1,7 +1,8 @@
 /**
- * Webhooks of a project. Invariants: names are unique; a webhook has exactly one secret, known here only sealed, and the next
- * attempt of a delivery is signed with the one that was made last; who publishes events knows in the same commit which webhooks
- * listen to what, because its actor lives beside this one.
+ * Webhooks of a project. Invariants: names are unique; a webhook has exactly one secret, stored
+ * here only sealed, and a delivery attempt is signed with its newest version. The `events` actor,
+ * which publishes events, lives in the same shard and learns the subscriptions of a webhook in the
+ * same commit.
  */
 import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
 import type { SealedSecret } from '../../protocol/actions/rows.ts'
@@ -26,13 +27,16 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof webhooks
 type Decided<R> = Decision<WebhookEvent, R>
-/** Webhooks of one project: every event is compared with each of them. */
+/** Maximum number of webhooks of a project: every event is compared with each of them. */
 const MAX_WEBHOOKS = 100
 
 const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
   Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
 const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
-/** What the publisher of events is told of a webhook; undefined: it does not listen. */
+/**
+ * Tells the project's `events` actor what a webhook subscribes to.
+ * @param webhook undefined: it was deleted.
+ */
 const announceToMatcher = (
   { id }: Cause['self'],
   webhook_id: string,
@@ -46,7 +50,9 @@ const announceToMatcher = (
   } satisfies SourceCommands['hook.set']['input'],
 })
 
-/** Create a webhook. The raw secret never comes here: the edge adds it to the reply. */
+/**
+ * Create a webhook. The project never receives the raw secret: the gateway adds it to the reply.
+ */
 export function createWebhook(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -87,7 +93,10 @@ export function createWebhook(
   }
 }
 
-/** Change a webhook. Empty tags remove them; an empty address and an empty list stay what they are. */
+/**
+ * Change a webhook. Empty tags remove the field; an empty URL and an empty event list are stored as
+ * empty values.
+ */
 export function updateWebhook(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -143,7 +152,7 @@ export function updateWebhook(
   }
 }
 
-/** Delete a webhook. What is still to be delivered finds it gone, and is dropped. */
+/** Delete a webhook. Pending deliveries are dropped when they find no webhook. */
 export function deleteWebhook(
   state: ProjectState,
   { webhook_id }: Input<Rows['webhook.delete']>,
@@ -185,7 +194,7 @@ export function rotateWebhookSecret(
   }
 }
 
-/** Send a test. The edge waits for what comes of it. */
+/** Send a test event. The gateway waits for the outcome of the delivery. */
 export function pingWebhook(
   state: ProjectState,
   { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,
@@ -214,7 +223,7 @@ export function pingWebhook(
 }
 
 type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
-/** How the events change the kept webhooks. */
+/** How events change the webhooks. */
 export const evolveWebhooks = {
   'webhook.created': (
     state: ProjectState,

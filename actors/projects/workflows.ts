@@ -1,6 +1,7 @@
 /**
- * Workflows. Invariants: handles are unique in the project (and by their claims in the organization); a version never
- * changes; a spec makes the next version in the commit that sets it, even when it equals the last one.
+ * Workflows. Invariants: handles are unique in the project, and in the organization through claims;
+ * a version never changes; a spec creates the next version in the commit that sets it, even when it
+ * equals the last one.
  */
 import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -101,7 +102,7 @@ export function updateWorkflow(
   }
 }
 
-/** Delete a workflow with its versions; its runs carry their own spec and go on. */
+/** Delete a workflow with its versions; its runs carry their own spec and continue. */
 export function deleteWorkflow(
   state: ProjectState,
   input: Input<Rows['workflow.delete']>,
@@ -120,7 +121,10 @@ export function deleteWorkflow(
   }
 }
 
-/** Answer the organization's question: give the claim back unless the workflow exists, and never make it then. */
+/**
+ * Answer the organization's question about a claim: unless the workflow exists, release the claim
+ * and never create a workflow under this id.
+ */
 export const settleHandle = (
   state: ProjectState,
   { id, organization }: ProjectCommands['handle.settle']['input'],

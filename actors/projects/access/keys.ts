@@ -1,4 +1,7 @@
-/** Project keys. A key signs in as its principal; without one it gets a principal of its own name with the role Editor. */
+/**
+ * Project keys. A key signs in as its principal; a key created without one gets a principal with
+ * the key's name and the role Editor.
+ */
 import { systemRoleId } from '../../../protocol/access/schema.ts'
 import type {
   access,
@@ -34,7 +37,7 @@ type Rows = typeof access
 type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
-/** The principal the key signs in as: the given one, one of the key's name, or a new one. */
+/** The principal that the key signs in as: the given one, one with the key's name, or a new one. */
 function holderOf(
   options: ProjectOptions,
   state: ProjectState,
@@ -95,7 +98,9 @@ export function keyRecord(
   }
 }
 
-/** Create a project key. The raw key never comes here: the edge adds it to the reply. */
+/**
+ * Create a project key. The project never receives the raw key: the gateway adds it to the reply.
+ */
 export function createKey(
   options: ProjectOptions,
   state: ProjectState,

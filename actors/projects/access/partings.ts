@@ -1,6 +1,7 @@
 /**
- * Principals that were disabled or archived leave all channels. Which those are, views know; so the commit that shuts somebody
- * out also enqueues the errand of taking them out, and it is done however often whoever does it dies.
+ * Removal of disabled or archived principals from all channels. Only views know the channels of a
+ * principal, so the commit that disables or archives it also enqueues a background job that removes
+ * it. The job is retried until it succeeds.
  */
 import type { PartingEvent, ProjectCommands } from '../../../protocol/projects/configuration.ts'
 import { ERRANDS, errandJob, type Errand } from '../../../protocol/errand.ts'
@@ -10,7 +11,7 @@ import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
 
-/** The principal that an event shuts out. */
+/** The principal that an event disables or archives. */
 function shutOut(event: Event): string | undefined {
   const { type, id, principal } = event as Event & {
     readonly id?: string
@@ -22,7 +23,10 @@ function shutOut(event: Event): string | undefined {
     : undefined
 }
 
-/** A decision that may shut principals out, with what follows from that. */
+/**
+ * Wraps a decision that may disable or archive principals, so that it also enqueues their removal
+ * from channels.
+ */
 export const parting =
   <I, E extends Event, R>(
     decide: (state: ProjectState, input: I, cause: Cause) => Decision<E, R>,
@@ -53,7 +57,7 @@ function begin(id: string, cause: Cause): { readonly event: PartingEvent; readon
   }
 }
 
-/** The errand is over; one that could not be done is begun anew. */
+/** Handle the end of the removal job; a failed job is started again. */
 export function partingSettled(
   { partings }: ProjectState,
   { job_id, outcome }: ProjectCommands['job.settled']['input'],
@@ -69,7 +73,7 @@ export function partingSettled(
   }
 }
 
-/** How the events change what is kept. */
+/** How events change the pending removals. */
 export const evolvePartings = {
   'parting.begun': (
     state: ProjectState,
@@ -87,7 +91,7 @@ export const evolvePartings = {
   },
 }
 
-/** What whoever does an errand of the project is told. */
+/** The input of a removal job, for its executor. */
 export function partingOf(
   { partings }: ProjectState,
   { job_id }: { readonly job_id: string },

@@ -1,6 +1,7 @@
 /**
- * Principals: who acts in the project. Services sign in with keys, people with personal tokens. Names of services are
- * unique and never change; roles take effect with the next request.
+ * Principals: the identities that act in the project. Services sign in with keys, people with
+ * personal tokens. Names of services are unique and never change; a change of roles takes effect
+ * with the next request.
  */
 import type {
   access,
@@ -38,7 +39,7 @@ export const withName = ({ principals }: ProjectState, name: string): KeptPrinci
     (principal) => principal.kind === 'service' && principal.name === name,
   )
 
-/** A free handle such as `svc:<slug>`, numbered when names differ only in characters that handles lack. */
+/** A free handle such as `svc:<slug>`; a number is added if the handle is taken. */
 function handleOf(
   { principals }: ProjectState,
   kind: 'svc' | 'user' | 'agent',
@@ -52,19 +53,19 @@ function handleOf(
   return handle
 }
 
-/** What a new principal is made of. */
+/** The properties of a new principal. */
 interface Draft
   extends Pick<Partial<KeptPrincipal>, 'email' | 'description' | 'owner_id' | 'metadata' | 'tags'> {
   readonly name: string
   readonly role_ids?: readonly string[]
 }
-/** A principal that comes into being, with its roles. */
+/** A new principal with its roles. */
 export interface Born {
   readonly principal: KeptPrincipal
   readonly events: readonly (PrincipalEvent | RoleEvent)[]
   readonly role_ids: readonly string[]
 }
-/** A new principal, once nothing stands against it. */
+/** Creates a principal. The caller has checked that it may be created. */
 export function bornPrincipal(
   state: ProjectState,
   kind: 'service' | 'user',
@@ -95,14 +96,17 @@ export function bornPrincipal(
   }
 }
 
-/** The principal of a new agent, under the id that both have. It has no roles until it is given some. */
+/**
+ * The principal of a new agent, which has the agent's id. It has no roles until some are assigned.
+ */
 export function bornAgent(
   state: ProjectState,
   name: string,
   cause: Cause,
 ): { readonly id: string; readonly event: PrincipalEvent } {
   const now = timestamp(cause.at)
-  // A slot of its own: what belongs to agents, such as their memory, spreads over the shards.
+  // An id with a slot of its own, so that records of agents, such as their memory, spread over the
+  // shards.
   const id = cause.mint('agent').slice(0, -2) + slotText(hashOf(cause.secret()))
   const handle = handleOf(state, 'agent', name)
   return {
@@ -123,7 +127,7 @@ export function bornAgent(
   }
 }
 
-/** Faults of what both kinds of requests have in common. */
+/** Field errors of the properties that users and service principals share. */
 export const principalFaults = (
   state: ProjectState,
   input: { role_ids?: readonly string[]; tags?: Readonly<Record<string, string>> },
@@ -150,7 +154,10 @@ export function createPrincipal(
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
-/** Change a principal; `role_ids` replaces its roles, an empty list takes them all. Only added roles must be covered by what the caller holds. */
+/**
+ * Change a principal; `role_ids` replaces its roles, and an empty list removes them all. The caller
+ * must hold the permissions of the added roles only.
+ */
 export function changePrincipal(
   state: ProjectState,
   principal: KeptPrincipal,
@@ -166,7 +173,7 @@ export function changePrincipal(
   if (missing) return missing
   const change = changeOf<KeptPrincipal>(principal, wish, cause.at)
   if (!change && events.length === 0) return { events, reply: principalRecord(principal, role_ids) }
-  // Roles are kept apart, but they are part of the record.
+  // Roles are stored separately but belong to the record.
   const updated_at = timestamp(cause.at)
   const changes = {
     ...change?.changes,
@@ -211,7 +218,7 @@ export function updatePrincipal(
   )
 }
 
-/** What keeps a principal from being archived: a key that signs in as it, or the agent that it belongs to. */
+/** Refuses to archive a principal that belongs to an agent or that a valid key signs in as. */
 function needed(
   { keys }: ProjectState,
   { id, kind }: KeptPrincipal,
@@ -238,7 +245,7 @@ function needed(
     )
   )
 }
-/** Archive a principal that no key can sign in as any more. The tokens of a person are revoked with it. */
+/** Archive a principal that no valid key signs in as. The tokens of a user are revoked with it. */
 export function deletePrincipal(
   state: ProjectState,
   input: Pick<Input<Rows['principal.delete']>, 'id'>,

@@ -1,11 +1,14 @@
-/** Where people can be reached: those among the targets of a question who are active and have an address. */
+/**
+ * E-mail recipients of an interaction: the active principals among its targets that have an
+ * address.
+ */
 import { systemRoleById } from '../../../protocol/access/schema.ts'
 import type { Reached } from '../../../protocol/access/directory.ts'
 import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProjectState } from '../state.ts'
 
-/** Each once: who is named, before who is meant by a role. */
+/** Each principal once; principals named as targets come before members of roles. */
 export function reachOf(
   { principals, assignments, roles }: ProjectState,
   { targets }: { readonly targets: readonly string[] },

@@ -1,6 +1,7 @@
 /**
- * Who has which role, and the rule that nobody hands out more than they have: whoever gives a role, makes one, or makes a
- * credential of a principal must hold every permission that comes with it. Taking away needs no more than the row asks for.
+ * Assignments of roles, and the rule against privilege escalation: a caller who grants a role,
+ * creates or extends one, or creates a credential for a principal must hold every permission that
+ * this grants. Removing access needs only the permission of the row.
  */
 import { brandedPermission, systemRoleById } from '../../../protocol/access/schema.ts'
 import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
@@ -24,7 +25,7 @@ export const assignmentsOf = (
 export const rolesOf = (state: Pick<Known, 'assignments'>, principal_id: string): string[] =>
   assignmentsOf(state, principal_id).map(({ role_id }) => role_id)
 
-/** A principal as clients see it. */
+/** The API record of a principal. */
 export const principalRecord = (
   principal: KeptPrincipal,
   role_ids: readonly string[],
@@ -34,7 +35,10 @@ export const principalRecord = (
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
-/** Refuses a caller who lacks one of these permissions, naming it. @param brand header brand in any case. */
+/**
+ * Refuses a caller who lacks one of these permissions; the refusal names it.
+ * @param brand header brand in any case.
+ */
 export function lacking(
   holds: readonly string[],
   wanted: Iterable<string>,
@@ -50,7 +54,7 @@ export function lacking(
       )
   return undefined
 }
-/** Refuses a caller who would give one of these roles without having what it grants. */
+/** Refuses a caller who lacks a permission of one of the roles to be granted. */
 export const lackingForRoles = (
   { roles }: Pick<Known, 'roles'>,
   holds: readonly string[],
@@ -63,7 +67,7 @@ export const lackingForRoles = (
     brand,
   )
 
-/** Faults of a list of roles in a request. */
+/** Field errors for the role ids of a request. */
 export const roleFaults = (
   { roles }: Pick<Known, 'roles'>,
   role_ids: readonly string[] | undefined,
@@ -74,7 +78,7 @@ export const roleFaults = (
       : [{ field: `role_ids[${index}]`, message: 'there is no such role', actual: id }],
   )
 
-/** A new assignment. */
+/** The record of a new assignment. */
 export function assigned(
   state: Pick<Known, 'roles'>,
   principal_id: string,
@@ -90,7 +94,10 @@ export function assigned(
     granted_by: cause.principal.id,
   }
 }
-/** The outcome of a wish for exactly these roles: what is given and taken, which roles are new, and which there are then. */
+/**
+ * Replaces the roles of a principal: returns the assignments to create and delete, the added roles,
+ * and the resulting roles.
+ */
 export function reassign(
   state: Known,
   principal_id: string,

@@ -1,4 +1,7 @@
-/** Custom roles and their assignments. Names never change and are unique among all roles of the project, whatever their case; system roles cannot be changed. */
+/**
+ * Custom roles and their assignments. Names never change and are unique among all roles of the
+ * project, ignoring case; system roles cannot be changed.
+ */
 import { systemRoleById, systemRoleId, systemRoleNames } from '../../../protocol/access/schema.ts'
 import type { Holds } from '../../../protocol/access/rows.ts'
 import type {
@@ -25,7 +28,7 @@ import type { ProjectOptions, ProjectState } from '../state.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>
-/** Bounds of what one project keeps. */
+/** Maximum number of custom roles of a project, and of roles of one principal. */
 const ROLE_LIMITS = { roles: 200, roles_of_one: 64 } as const
 
 /** Create a role. */
@@ -74,7 +77,9 @@ const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
     ? refuse('forbidden', undefined, 'System roles cannot be changed.')
     : (getOwn(roles, id) ?? refuse('not_found'))
 
-/** Change a role; `permissions` replaces what it grants. Only what is added must be held by the caller. */
+/**
+ * Change a role; `permissions` replaces its permissions. The caller must hold only the added ones.
+ */
 export function updateRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -94,7 +99,7 @@ export function updateRole(
   if (missing) return missing
   const { description, tags } = input
   const kept = changeOf<KeptRole>(role, { description, tags }, at)
-  // A role that grants nothing keeps an empty list: it is no wish to remove the field.
+  // An empty list of permissions is a value of its own and does not remove the field.
   const regranted =
     input.permissions !== undefined &&
     JSON.stringify(permissions) !== JSON.stringify(role.permissions)
@@ -130,10 +135,15 @@ export function updateRole(
   }
 }
 
-/** Assignments of which an entry each says that they went with their role: a command is told in 500 events. */
+/**
+ * Maximum number of assignments for which a role's deletion emits an event: a command emits at most
+ * 500 events.
+ */
 const MAX_ASSIGNMENTS_NAMED = 400
 
-/** Delete a role with its assignments. A key that it capped can do nothing any more. */
+/**
+ * Delete a role with its assignments. A key whose scope is this role has no permissions afterwards.
+ */
 export function deleteRole(
   state: ProjectState,
   input: Input<Rows['role.delete']>,
@@ -154,7 +164,7 @@ export function deleteRole(
   }
 }
 
-/** Give a principal a role. */
+/** Assign a role to a principal. */
 export function assignRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -201,7 +211,7 @@ export function assignRole(
   }
 }
 
-/** Take a role from a principal. */
+/** Remove a role from a principal. */
 export function unassignRole(
   state: ProjectState,
   input: Input<Rows['assignment.delete']>,

@@ -1,11 +1,14 @@
-/** Which targets of a question the project knows: active principals of its own, and roles by id or name. */
+/**
+ * Which targets of an interaction the project can resolve: its own active principals, and roles by
+ * id or name.
+ */
 import { systemRoleNames } from '../../../protocol/access/schema.ts'
 import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { hasRole } from '../../../protocol/access/roles.ts'
 import type { ProjectState } from '../state.ts'
 
-/** The targets that the project does not know; principals of organization keys are among them. */
+/** The targets that the project cannot resolve; principals of organization keys are among them. */
 export function unknownTargets(
   { principals, roles }: Pick<ProjectState, 'principals' | 'roles'>,
   { targets }: { readonly targets: readonly string[] },

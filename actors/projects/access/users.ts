@@ -1,4 +1,7 @@
-/** People and their personal tokens. An email address names one person of the project, whatever its case. */
+/**
+ * Users and their personal tokens. An email address belongs to one user of the project; its case is
+ * ignored.
+ */
 import type {
   ApiKey,
   Holds,
@@ -32,14 +35,14 @@ import type { ProjectOptions, ProjectState } from '../state.ts'
 
 type Rows = typeof users
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
-/** Tokens of one person at most. */
+/** Maximum number of tokens of one user. */
 const MOST_TOKENS = 50
 
 const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Refusal => {
   const person = getOwn(principals, id)
   return person?.kind === 'user' ? person : refuse('not_found')
 }
-/** Refuses an address that another person has. */
+/** Refuses an address that another principal has. */
 function taken(
   { principals }: ProjectState,
   email: string | undefined,
@@ -54,7 +57,7 @@ function taken(
   return other ? refuse('already_exists', { field: 'email', email, user_id: other.id }) : undefined
 }
 
-/** Add a person, with their roles in the same commit. */
+/** Add a user, with their roles in the same commit. */
 export function createUser(
   options: ProjectOptions,
   state: ProjectState,
@@ -73,7 +76,7 @@ export function createUser(
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
-/** Change a person; `role_ids` replaces their roles. */
+/** Change a user; `role_ids` replaces their roles. */
 export function updateUser(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -97,7 +100,7 @@ export function updateUser(
   )
 }
 
-/** Archive a person: their tokens end with it. */
+/** Archive a user and revoke their tokens. */
 export function deleteUser(
   state: ProjectState,
   input: Input<Rows['user.delete']>,
@@ -112,7 +115,10 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
     .map(({ key }) => key)
     .filter((key) => isPersonal(key) && key.principal_id === person)
 
-/** Create a token of a person. The raw token never comes here: the edge adds it to the reply. */
+/**
+ * Create a token of a user. The project never receives the raw token: the gateway adds it to the
+ * reply.
+ */
 export function createToken(
   options: ProjectOptions,
   state: ProjectState,
@@ -145,7 +151,7 @@ export function createToken(
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
-/** Revoke a token of a person. */
+/** Revoke a token of a user. */
 export function revokeToken(
   state: ProjectState,
   input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
@@ -157,7 +163,7 @@ export function revokeToken(
     : refuse('not_found')
 }
 
-/** A person's own token: it does not outlive the one that it is made with. */
+/** Create a token for the caller, which does not outlive the token that signed the request. */
 export function createOwnToken(
   options: ProjectOptions,
   state: ProjectState,
@@ -167,7 +173,7 @@ export function createOwnToken(
   if (cause.principal.type !== 'user')
     return refuse('not_found', undefined, 'Only people have personal tokens.')
   const made_with = cause.credential && getOwn(state.keys, cause.credential.id)?.key
-  // Revoked since it signed in.
+  // The token was revoked or expired after the request was authenticated.
   if (cause.credential && !(made_with && unexpired(made_with, cause.at)))
     return refuse('unauthorized')
   const until = made_with?.expires_at
@@ -180,7 +186,7 @@ export function createOwnToken(
     })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)
 }
-/** A person revokes a token of their own. */
+/** Revoke one of the caller's own tokens. */
 export const revokeOwnToken = (
   state: ProjectState,
   { token }: Input<Rows['me.revoke_token']>,

@@ -1,10 +1,12 @@
 /**
- * The life of the secrets that sign calls of the organization's actions.
+ * The lifecycle of the secrets that sign calls of the organization's actions.
  *
  *     rotate → pending → activate → active → (the next one is activated) → retiring → retired
- *     pending, retiring, retired → revoked at once; active → revoked only while the action is disabled
+ *     pending, retiring, retired → revoked at once; active → revoked only while the action is
+ *     disabled
  *
- * Invariants: at most one version is active and at most one pending; calls are signed with the active one alone.
+ * Invariants: at most one version is active and at most one is pending; only the active one signs
+ * calls.
  */
 import type {
   OrganizationAction,
@@ -24,9 +26,12 @@ import type { OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
-/** Versions of one secret that are remembered. */
+/** Number of versions above which retired and revoked ones are forgotten. */
 const MAX_VERSIONS = 50
-/** Seconds for which receivers still accept the version before, unless the request says another number. */
+/**
+ * Seconds for which receivers still accept the previous version, unless the request states another
+ * number.
+ */
 const OVERLAP = 86_400
 
 type What = Extract<OrganizationActionEvent, { type: 'organization_action.secret_changed' }>['what']
@@ -68,7 +73,7 @@ const revoked = (one: SecretVersion, at: number): SecretVersion => ({
   revoked_at: timestamp(at),
 })
 
-/** Make the next version; one that was pending is revoked by it. */
+/** Create the next version; a pending one is revoked. */
 export function rotateSecret(
   state: OrganizationState,
   { action_id, sealed }: { readonly action_id: string } & SealedSecret,
@@ -90,7 +95,7 @@ export function rotateSecret(
   )
 }
 
-/** The version that a path names. */
+/** The version that a path refers to. */
 function versionOf(
   { actions }: OrganizationState,
   { action_id, version }: { readonly action_id: string; readonly version: string },
@@ -102,7 +107,7 @@ function versionOf(
   return kept && one ? { action: kept.action, one } : refuse('not_found')
 }
 
-/** Sign with the pending version from now on; receivers accept the one before for a while. */
+/** Sign with the pending version from now on; receivers accept the previous one for a while. */
 export function activateSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.activate_secret']>,
@@ -129,7 +134,7 @@ export function activateSecret(
   return changed(action, 'activated', one.version, versions, one.version, at)
 }
 
-/** Revoke a version at once. Repeating it changes nothing. */
+/** Revoke a version at once. A repeat changes nothing. */
 export function revokeSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.revoke_secret']>,
@@ -160,7 +165,7 @@ export function revokeSecret(
 
 const endOf = ({ status, accept_until }: SecretVersion): number | undefined =>
   status === 'retiring' && accept_until !== undefined ? parseTimestamp(accept_until) : undefined
-/** Versions whose time has passed are retired. */
+/** Retire the versions whose `accept_until` has passed. */
 export const retire = ({ actions }: OrganizationState, { at }: Cause): OrganizationActionEvent[] =>
   Object.values(actions).flatMap(({ action }): OrganizationActionEvent[] => {
     const due = (one: SecretVersion) => (endOf(one) ?? Infinity) <= at
@@ -175,7 +180,7 @@ export const retire = ({ actions }: OrganizationState, { at }: Cause): Organizat
       { type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } },
     ]
   })
-/** When the next version is to be retired. */
+/** Unix milliseconds when the next version must be retired. */
 export function nextRetirement({ actions }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { action } of Object.values(actions)) {

@@ -1,6 +1,6 @@
 /**
- * Actions of the organization. Invariants: names are unique; of a version of a secret that is retired or revoked no secret is
- * kept.
+ * Actions of the organization. Invariants: names are unique; no secret is stored for a retired or
+ * revoked version.
  */
 import type {
   KeptOrganizationAction,
@@ -22,7 +22,7 @@ import type { OrganizationOptions, OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
-/** Actions of the organization at most. */
+/** Maximum number of actions of the organization. */
 const MAX_ACTIONS = 1000
 
 const named = ({ actions }: OrganizationState, name: string): KeptOrganizationAction | undefined =>
@@ -40,7 +40,10 @@ const faultsOf = (
     : undefined
 }
 
-/** Define an action; its first secret is active. The raw secret never comes here: the edge adds it to the reply. */
+/**
+ * Define an action; its first secret is active. The organization never receives the raw secret: the
+ * gateway adds it to the reply.
+ */
 export function createAction(
   { brand }: OrganizationOptions,
   state: OrganizationState,
@@ -207,7 +210,7 @@ const patched = (
   return state
 }
 type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionEvent, { type: T }>
-/** How the events change the kept actions. */
+/** How events change the actions. */
 export const evolveActions = {
   'organization_action.created': (
     state: OrganizationState,
@@ -239,7 +242,10 @@ export const evolveActions = {
   ): OrganizationState => patched(state, event),
 }
 
-/** What an executor or the edge needs to call the action of this name: the record and its sealed secrets. */
+/**
+ * The record and the sealed secrets of the action with this name, as an executor or the gateway
+ * needs them to call it.
+ */
 export const actionOf = (
   state: OrganizationState,
   { name }: { readonly name: string },

@@ -1,9 +1,10 @@
 /**
- * Devices that ask to sign in (RFC 8628). Invariants:
- * V1. A request is open for ten minutes; it is answered once, and gives one token.
- * V2. At most 200 requests are kept, and 20 of one address. One is kept for ten minutes after it expired, so that its device
- *     learns why it gets nothing.
- * V3. Only a person answers a request, for the project that they belong to, which is the one that was asked for, if any was.
+ * Devices that request a sign-in (RFC 8628). Invariants:
+ * V1. A request is open for ten minutes; it is answered once and yields one token.
+ * V2. At most 200 requests are stored, and at most 20 per client address. A request is stored for
+ *     ten minutes after it expires, so that its device learns why it gets no token.
+ * V3. Only a user answers a request, and only for their own project. If the request names a
+ *     project, it must be that one.
  */
 import type {
   DeviceApproval,
@@ -20,25 +21,25 @@ import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause, Decision } from '../../actor.ts'
 
-/** A request as the organization keeps it. Times are Unix milliseconds. */
+/** A sign-in request as the organization stores it. Times are Unix milliseconds. */
 interface DeviceLogin extends DeviceClaim {
   readonly user_code: string
   readonly expires_at: number
   readonly denied?: true
   readonly approval?: DeviceApproval
-  /** When its device asked last; known in memory only. */
+  /** Time of the device's last poll; in memory only. */
   readonly polled_at?: number
 }
 export interface DeviceHolder {
-  /** By an id derived from the device code. */
+  /** Requests by an id that is derived from the device code. */
   devices: Record<string, DeviceLogin>
 }
 type In<N extends keyof DeviceCommands> = DeviceCommands[N]['input']
 
-/** Seconds for which a request is open, and between two questions of its device. */
+/** Seconds for which a request is open, and minimum seconds between two polls of its device. */
 const EXPIRES_IN = 600
 const INTERVAL = 5
-/** Milliseconds for which a request is kept after it expired. */
+/** Milliseconds for which a request is stored after it expires. */
 const KEEP_MS = 600_000
 const DEVICE_LIMITS = { requests: 200, ofAddress: 20 } as const
 
@@ -66,7 +67,7 @@ const shown = ({
   expires_at: timestamp(expires_at),
 })
 
-/** A device asks to sign in. */
+/** Open a sign-in request of a device. */
 export function requestDevice(
   { devices }: DeviceHolder,
   { id, user_code, label, client, project_handle, address }: In<'device.request'>,
@@ -95,7 +96,7 @@ export function requestDevice(
   }
 }
 
-/** A device asks what became of its request. */
+/** Return the status of a request to its device. */
 export function pollDevice(
   { devices }: DeviceHolder,
   { id }: In<'device.poll'>,
@@ -116,7 +117,7 @@ export function pollDevice(
   }
 }
 
-/** A person allows or denies a device. The same answer again changes nothing. */
+/** Approve or deny a device. A repeat of the same answer changes nothing. */
 export function answerDevice(
   state: DeviceHolder,
   {
@@ -163,7 +164,10 @@ export function answerDevice(
     reply: shown({ ...login, approval }),
   }
 }
-/** What the edge adds to an answer: the project of the caller, and their rights. No project: a key of the organization. */
+/**
+ * What the gateway adds to an answer: the project and the permissions of the caller. No project:
+ * the caller uses an organization key.
+ */
 export interface DeviceAnswerer {
   readonly project?: string
   readonly project_handle: string
@@ -171,7 +175,7 @@ export interface DeviceAnswerer {
   readonly expires_at?: string
 }
 
-/** The token of a device was made. */
+/** End a request whose token was created. */
 export const redeemDevice = (
   { devices }: DeviceHolder,
   { id }: In<'device.redeem'>,
@@ -180,18 +184,18 @@ export const redeemDevice = (
     ? { events: [{ type: 'device.ended', id }], reply: undefined }
     : refuse('not_found')
 
-/** When the next request is forgotten, Unix milliseconds. */
+/** Unix milliseconds when the next request is deleted. */
 export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => {
   const ends = Object.values(devices).map(endOf)
   return ends.length === 0 ? undefined : Math.min(...ends)
 }
-/** Requests whose time is over are forgotten. */
+/** Delete the requests whose retention has ended. */
 export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEvent[] =>
   Object.entries(devices).flatMap(([id, login]): DeviceEvent[] =>
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
   )
 
-/** The request with a user code, as a person is shown it; null when there is none that is open. */
+/** The open request with a user code, as a user is shown it; null when there is none. */
 export function deviceOf(
   state: DeviceHolder,
   { user_code }: { readonly user_code: string },

@@ -29,13 +29,16 @@ export function reserve(
 export const release = ({ claims }: OrganizationState, { id }: In<'handle.release'>): Decided =>
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
-/** Ask the projects for the workflows of claims that are old enough; the answer is a release, or nothing. */
+/**
+ * Ask the projects about the workflows of claims that are due; a project answers with a release, or
+ * not at all.
+ */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** When the next claim is due to be asked about. */
+/** Unix milliseconds when the next claim is due for such a question. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

@@ -1,6 +1,6 @@
 /**
- * Organization keys. Invariants: names are unique among keys that are not revoked; an Owner key that signs in always
- * remains; nobody hands out or takes away a role above their own.
+ * Organization keys. Invariants: names are unique among keys that are not revoked; at least one
+ * valid Owner key always remains; a caller cannot grant or revoke a role above their own.
  */
 import {
   brandedPermission,
@@ -22,7 +22,10 @@ type Rows = typeof access
 type Created = Reply<Rows['key.create_organization']>
 
 const rank = (role: SystemRole): number => systemRoleNames.indexOf(role)
-/** Refuses a caller whose own key holds a weaker role than the one it wants to give or take, or was revoked since it signed in. */
+/**
+ * Refuses a caller whose key has a weaker role than the one to grant or revoke, or was revoked or
+ * expired after the request was authenticated.
+ */
 function outranked(
   { keys }: OrganizationState,
   role: SystemRole,
@@ -68,7 +71,10 @@ export function bornKey(
   }
 }
 
-/** Create an organization key. The raw key never comes here: the edge adds it to the reply. */
+/**
+ * Create an organization key. The organization never receives the raw key: the gateway adds it to
+ * the reply.
+ */
 export function createOrganizationKey(
   options: OrganizationOptions,
   state: OrganizationState,

@@ -1,6 +1,7 @@
 /**
- * The organization: the one writer of organization keys, of projects and their handles, and of claims on workflow
- * handles. There is exactly one; it exists after `organization.init`.
+ * The organization actor: the single writer of organization keys, projects and their handles,
+ * claims on workflow handles, and the organization's skills, actions and device logins. There is
+ * exactly one organization; it exists after `organization.init`.
  */
 import type { KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
 import type { NewSecret } from '../../../protocol/actions/rows.ts'
@@ -61,7 +62,7 @@ type OrganizationEvent =
   | SkillHoldEvent
   | OrganizationActionEvent
   | DeviceEvent
-/** What the edge adds to rows. */
+/** What the gateway adds to the input of rows. */
 type Extra = {
   'key.create_organization': KeyMaterial
   'skill.import_organization': { readonly skill: SkillBody }
@@ -96,7 +97,7 @@ const project = evolveRecord('projects', 'project')
 const skill = evolveRecord('skills', 'skill')
 const skills = ({ brand }: OrganizationOptions) => ({ brand, source: 'organization' }) as const
 
-/** The actor of the organization. */
+/** Creates the organization actor. */
 export const organizationActor = (
   options: OrganizationOptions,
 ): Actor<
@@ -209,12 +210,12 @@ export const organizationActor = (
     skill_grants: grantsOf,
     action: actionOf,
     device: deviceOf,
-    /** Those of some ids that no key of the organization signs in as. */
+    /** The given principal ids that no organization key signs in as. */
     unknown_principals: ({ keys }, { ids }: { readonly ids: readonly string[] }) => {
       const known = new Set(Object.values(keys).map(({ key }) => key.principal_id))
       return ids.filter((id) => !known.has(id))
     },
-    /** Whether a project wants e-mail for interactions that do not say how they are delivered. */
+    /** Whether a project sends e-mail for interactions that do not specify a delivery. */
     email_notifications: ({ projects }, { project: id }: { readonly project: string }) =>
       getOwn(projects, id)?.email_notifications === true,
   },
@@ -224,6 +225,6 @@ export const organizationActor = (
     )
     return times.length === 0 ? undefined : Math.min(...times)
   },
-  // A snapshot of an older release lacks what that did not know.
+  // Snapshots of older releases lack newer members.
   recover: (state) => ({ ...nobody(), ...state }),
 })

@@ -1,6 +1,7 @@
 /**
- * Projects of the organization. Handles are unique among all projects there ever were; external references too, so that
- * creating by reference is decided here in one place and is safe to repeat.
+ * Projects of the organization. Handles and external references are unique among all projects,
+ * including deleted ones. Creation by external reference is decided here alone, so it is safe to
+ * repeat.
  */
 import type {
   OrganizationProjectEvent,
@@ -21,11 +22,17 @@ import type { OrganizationOptions, OrganizationState } from './state.ts'
 type Rows = typeof projects
 type Decided<R> = Decision<OrganizationProjectEvent, R>
 
-/** A project id in a slot of its own: projects spread over the shards instead of sharing the organization's. */
+/**
+ * A project id with a slot of its own, so that projects spread over the shards instead of sharing
+ * the organization's.
+ */
 const mintProject = (cause: Cause): string =>
   cause.mint('project').slice(0, -2) + slotText(hashOf(cause.secret()))
 
-/** Adopting: the match is answered and nothing written; another identity is a conflict. */
+/**
+ * Adopts an existing project: the reply is the match, and nothing is written; a deleted project or
+ * another handle is a conflict.
+ */
 function adopt(
   match: OrganizationState['projects'][string],
   input: Input<Rows['project.create']>,
@@ -42,7 +49,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Create or adopt a project. The reply of an adoption carries `status_code: 200`. */
+/** Create or adopt a project. The reply of an adoption has `status_code: 200`. */
 export function createProject(
   options: OrganizationOptions,
   state: OrganizationState,
@@ -179,7 +186,7 @@ export function updateProject(
   }
 }
 
-/** Hide a project for good. */
+/** Delete a project permanently; its record is kept but hidden. */
 export function deleteProject(
   state: OrganizationState,
   input: Input<Rows['project.delete']>,

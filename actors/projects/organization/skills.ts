@@ -1,4 +1,7 @@
-/** Skills of the organization, and the order of assigning and deleting them (S1, S2 of protocol/agents/capabilities.ts). */
+/**
+ * Skills of the organization, and the protocol that serializes their assignment and deletion (S1,
+ * S2 of protocol/agents/capabilities.ts).
+ */
 import type {
   SkillHoldCommands,
   SkillHoldEvent,
@@ -11,15 +14,17 @@ import type { Cause, Decision } from '../../actor.ts'
 import { deleteSkill, type SkillKeeper } from '../skills.ts'
 
 type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
-/** Milliseconds after which a hold whose edge died counts no more: longer than any request. */
+/**
+ * Milliseconds after which a hold expires, in case its gateway died; no request lasts that long.
+ */
 const HOLD = 60_000
-/** Who is assigning what. `grants`: how often each skill was ever held. */
+/** Holds of assignments in progress. `grants`: how often each skill was held so far. */
 export interface SkillHolds extends SkillKeeper {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
   readonly grants: Record<string, number>
 }
 
-/** Hold skills while they are assigned. */
+/** Hold skills during their assignment. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],
@@ -37,7 +42,7 @@ export function holdSkills(
     reply: undefined,
   }
 }
-/** Let them go. */
+/** Release a hold. */
 export const letGo = (
   { holds }: SkillHolds,
   { id }: SkillHoldCommands['skill.let_go']['input'],
@@ -46,7 +51,7 @@ export const letGo = (
   reply: undefined,
 })
 
-/** Delete a skill that nobody has and nobody is about to have. */
+/** Delete a skill that no agent has and that no request is assigning. */
 export function deleteOrganizationSkill(
   state: SkillHolds,
   { id, seen }: { readonly id: string } & SkillSeen,
@@ -64,7 +69,7 @@ export function deleteOrganizationSkill(
   return deleteSkill(state, id)
 }
 
-/** How often a skill was held: what a deletion is judged by. */
+/** How often a skill was held; a deletion must present this number. */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
 /** The records of these skills, as far as they exist. */

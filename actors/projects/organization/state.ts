@@ -1,4 +1,7 @@
-/** What the organization knows: its keys, all projects there ever were, and who holds which workflow handle. */
+/**
+ * The state of the organization: its keys, its projects including deleted ones, and the claims on
+ * workflow handles.
+ */
 import type { KeptOrganizationAction } from '../../../protocol/actions/organization-rows.ts'
 import type { Project } from '../../../protocol/projects/rows.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -7,9 +10,14 @@ import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../../confi
 import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
-/** A project as the organization keeps it; a deleted one stays, so that its handle is never given again. */
+/**
+ * A project as the organization stores it; a deleted one stays, so that its handle is never reused.
+ */
 type KeptProject = Project & { readonly deleted?: true }
-/** A claim on a workflow handle, see protocol/projects/configuration.ts. `due`: when to ask whether the workflow was made, absent once asked. */
+/**
+ * A claim on a workflow handle, see protocol/projects/configuration.ts. `due`: Unix milliseconds
+ * when to ask whether the workflow was created; absent once asked.
+ */
 interface Claim {
   readonly handle: string
   readonly project: string
@@ -20,20 +28,26 @@ export interface OrganizationState extends SkillHolds, KeyHolder, DeviceHolder {
   id: string
   name: string
   projects: Record<string, KeptProject>
-  /** By workflow id. */
+  /** Claims by workflow id. */
   claims: Record<string, Claim>
   skills: Record<string, Skill>
-  /** By id. */
+  /** Actions by id. */
   actions: Record<string, KeptOrganizationAction>
 }
 export interface OrganizationOptions extends AccessLimits {
   /** Header brand; its lower-case form prefixes reserved tags and permissions. */
   readonly brand: string
-  /** Most projects that are not deleted; 10 000 by default, because every gateway keeps them all. */
+  /**
+   * Maximum number of projects that are not deleted; 10 000 by default, because every gateway holds
+   * them all in memory.
+   */
   readonly max_projects?: number
 }
 
-/** Milliseconds after a reservation when the organization asks for the workflow: well past every request's deadline. */
+/**
+ * Milliseconds after a reservation when the organization asks about the workflow; no request lasts
+ * that long.
+ */
 export const QUESTION_AFTER = 60_000
 
 /** The organization before its first start. */
@@ -50,7 +64,7 @@ export const nobody = (): OrganizationState => ({
   devices: {},
 })
 
-/** What gateways keep of the organization. */
+/** The data of the organization that gateways hold in memory. */
 export function directoryOf({
   id,
   keys,
