@@ -1,12 +1,13 @@
 /**
- * A channel: the one writer of its settings, members and messages.
+ * The channel actor: the single writer of a channel's settings, members and messages.
  *
  * Invariants:
  * C1. Messages are numbered 1, 2, 3… without gaps; a number is never used again.
- * C2. The state does not grow with the messages: it holds members, pinned messages, what is remembered of the latest threads,
- *     which are bounded, and the exchanges under way.
- * C3. To who cannot see the channel it does not exist, whatever is asked.
- * C4. A deleted channel never comes back; a new one of its name has another id.
+ * C2. The state does not grow with the messages: it holds members, pinned messages, bounded data
+ *     about the latest threads, and the exchanges under way.
+ * C3. A principal that may not see the channel gets the same replies as if the channel did not
+ *     exist.
+ * C4. A deleted channel is never reopened; a new one of its name has another id.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -23,7 +24,7 @@ import { edit, send, type EditFacts, type SendFacts } from './messages.ts'
 import { open, remove, reopen, update, type Caller } from './settings.ts'
 import { countStreak, endTalks, memberOf, talked, unopened, type ChannelState } from './state.ts'
 
-/** What the edge adds to rows. */
+/** What the gateway adds to the input of rows. */
 type Extra = {
   'channel.update': Caller
   'channel.delete': Caller
@@ -39,7 +40,10 @@ function readUpTo(state: ChannelState, id: string, seq: number): void {
 const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> =>
   Object.fromEntries(members.map((member) => [member.member_id, member]))
 
-/** The actor of a channel. @param brand as configured. */
+/**
+ * Creates the channel actor.
+ * @param brand as configured.
+ */
 export const channelActor = ({
   brand,
 }: {
@@ -87,7 +91,7 @@ export const channelActor = ({
     'message.created': (state, { message }) => {
       state.message_seq = message.seq
       state.last_message_at = message.created_at
-      // Who writes has read what is above.
+      // A sender has read all messages before its own.
       readUpTo(state, message.sent_by ?? message.sender_id, message.seq)
       countStreak(state, message)
       return state
@@ -106,10 +110,10 @@ export const channelActor = ({
     },
   },
   ask: {
-    /** What is to be looked up for an exchange. */
+    /** The input of a background job, for its executor. */
     job_spec: errandOf,
   },
-  // A snapshot of an older release lacks what that did not know.
+  // Snapshots of older releases lack newer members.
   recover: (state) => ({ ...unopened(), ...state }),
   ended: ({ deleted }) => deleted === true,
 })

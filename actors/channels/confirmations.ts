@@ -1,10 +1,11 @@
 /**
- * New members are confirmed. The gateway looks up that a member is an active principal before its command is decided; the
- * principal may be disabled between the two. So the commit that adds members also enqueues an errand, which looks again and
- * expels those that are not active.
+ * Confirmation of new members. The gateway checks that a member is an active principal before the
+ * command is decided; the principal may be disabled between the two. So the commit that adds
+ * members also enqueues a background job, which checks again and expels those that are not active.
  *
- * Invariant: a principal is disabled either before the second look, which then expels it, or after it; in that case the
- * errand of the disabling finds the membership (actors/projects/access/partings.ts).
+ * Invariant: a principal is disabled either before the second check, which then expels it, or after
+ * it; in that case the job that follows the disabling finds the membership
+ * (actors/projects/access/partings.ts).
  */
 import type { ChannelEvent } from '../../protocol/channels/schema.ts'
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
@@ -14,7 +15,7 @@ import type { RunCommands } from '../../protocol/internal.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ChannelState } from './state.ts'
 
-/** The errand that confirms new members of a channel, as an event and a job. */
+/** The background job that confirms new members of a channel, with its event. */
 export function confirm(
   channel_id: string,
   member_ids: readonly string[],
@@ -31,7 +32,10 @@ export function confirm(
   }
 }
 
-/** The errand is over; one that could not be done is begun again. Undefined: the job is no confirmation. */
+/**
+ * Handle the end of a confirmation job; a failed one is started again. Undefined: the job is no
+ * confirmation.
+ */
 export function confirmationSettled(
   { confirmations, settings }: ChannelState,
   { job_id, outcome }: RunCommands['job.settled']['input'],

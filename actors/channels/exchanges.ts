@@ -1,6 +1,7 @@
 /**
- * Agents in a channel: whom a message wakes, the exchanges under way, and the answers. Invariants: E1–E3 of
- * protocol/channels/exchange.ts. A message, the exchanges that it begins and the jobs that look up what they need are one commit.
+ * Agents in a channel: which agents a message wakes, the exchanges under way, and the answers.
+ * Invariants: E1–E3 of protocol/channels/exchange.ts. A message, the exchanges that it starts and
+ * the jobs that prepare their turns are one commit.
  */
 import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
 import {
@@ -17,19 +18,26 @@ import type { Cause, Decision, Tell } from '../actor.ts'
 import { confirmationSettled } from './confirmations.ts'
 import { isOpen, memberOf, talkKey, type ChannelState, type OpenChannel } from './state.ts'
 
-/** What follows from a message. */
+/** Events and commands that follow from a message. */
 interface Follows {
   readonly events: readonly ChannelEvent[]
   readonly tells: readonly Tell[]
 }
-/** What a message says about agents. `mentioned`: those that it calls; `thread`: those that began its thread or were called in it. */
+/**
+ * The agents that a message concerns. `mentioned`: those that it mentions; `thread`: those that
+ * started its thread or were mentioned in it.
+ */
 export interface Calls {
   readonly mentioned?: readonly string[]
   readonly thread?: readonly string[]
 }
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
-/** The agents that a message wakes. In direct messages every word of a person does; agents wake others by name only, and not for ever. */
+/**
+ * The agents that a message wakes. In a direct message, every message of a person wakes them all.
+ * An agent wakes others only by mentioning them, and only until `STREAK` messages of agents follow
+ * each other.
+ */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
   message: ChannelMessage,
@@ -50,10 +58,13 @@ function wokenBy(
     .filter((id) => mentioned.includes(id))
     .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
-/** The thread in which an answer will stand. */
+/** Root of the thread in which an answer is posted. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
-/** Begin an exchange, or leave it to the one that follows the present one. @param through seq of the newest message. */
+/**
+ * Begin an exchange, or defer it until the present one ends.
+ * @param through seq of the newest message.
+ */
 function wake(
   { settings, talks, heard }: OpenChannel,
   agent_id: string,
@@ -95,7 +106,7 @@ function begin(
     ],
   }
 }
-/** Store a message and wake whom it wakes. */
+/** Store a message and wake the agents that it concerns. */
 export function post(
   state: OpenChannel,
   message: ChannelMessage,
@@ -120,7 +131,10 @@ export function post(
 }
 
 const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefined }
-/** The turn of an exchange is over: its answer is posted, and the next exchange begins if somebody asked meanwhile. */
+/**
+ * Handle the end of an exchange's turn: its answer is posted, and the next exchange begins if the
+ * agent was woken meanwhile.
+ */
 export function settled(
   state: ChannelState,
   outcome: ExchangeCommands['exchange.settled']['input'],
@@ -133,7 +147,10 @@ export function settled(
     cause,
   )
 }
-/** An errand of the channel is over. When that of an exchange was done the session has the turn; otherwise nobody ever will. */
+/**
+ * Handle the end of a background job of the channel. A completed exchange job has opened the turn
+ * in its session; any other outcome ends the exchange without a turn.
+ */
 export function errandSettled(
   state: ChannelState,
   input: ExchangeCommands['job.settled']['input'],
@@ -156,7 +173,11 @@ export function errandSettled(
   )
 }
 
-/** @param unheard there was no turn: what was said since the exchange before is still to be shown. */
+/**
+ * Ends an exchange.
+ * @param unheard there was no turn, so the messages since the previous exchange are still to be
+ * shown.
+ */
 function close(
   state: ChannelState,
   talk: ChannelState['talks'][string] | undefined,
@@ -177,10 +198,10 @@ function close(
     ...(unheard && { unheard }),
     ...(session_id !== undefined && { session_id }),
   }
-  // Who left meanwhile says nothing any more, and nobody does in an archived channel.
+  // An agent that has left posts nothing, and no agent posts in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
     return { events: [ended], reply: undefined }
-  // A turn that failed or was cancelled posts nothing: the record of the exchange says why.
+  // A turn that failed or was cancelled posts nothing: the record of the exchange states why.
   const content = status === 'completed' ? outcome.text : undefined
   const said =
     content === undefined
@@ -208,7 +229,7 @@ function close(
     reply: undefined,
   }
 }
-/** The channel as it is once an exchange has ended. */
+/** The channel after the end of an exchange, with the deferred one in its position. */
 function without(
   state: OpenChannel,
   { exchange, next }: ChannelState['talks'][string],
@@ -224,7 +245,10 @@ function without(
       : talks,
   }
 }
-/** The answer as a message: in the thread of what it answers, or the first one below it. */
+/**
+ * The answer as a message: in the thread of the message that it answers, or as the first reply to
+ * it.
+ */
 function answerOf(
   { settings, message_seq }: OpenChannel,
   exchange: Exchange,
@@ -252,7 +276,7 @@ function answerOf(
   }
 }
 
-/** What whoever does an errand of the channel is told. */
+/** The input of a background job of the channel, for its executor. */
 export function errandOf(state: ChannelState, { job_id }: { readonly job_id: string }): Errand {
   const member_ids = getOwn(state.confirmations, job_id)
   if (member_ids && isOpen(state))
@@ -272,7 +296,7 @@ export function errandOf(state: ChannelState, { job_id }: { readonly job_id: str
     alone: kind === 'dm' && members.length === 2,
   }
 }
-/** Jobs of the errands of a channel that is gone. */
+/** Commands that cancel the background jobs of a deleted channel. */
 export const withdrawn = ({ talks, confirmations }: ChannelState, cause: Cause): Tell[] => {
   const job_ids = [
     ...Object.values(talks).map(({ exchange }) => exchange.job_id),

@@ -1,4 +1,7 @@
-/** Members of a channel. A channel with several members has an administrator among them, unless that one ceased to be a principal. */
+/**
+ * Members of a channel. A channel with several members has an administrator, unless its last
+ * administrator ceased to be a principal.
+ */
 import type { Api } from '../../protocol/api.ts'
 import type {
   ChannelCommands,
@@ -20,13 +23,13 @@ import {
   type OpenChannel,
 } from './state.ts'
 
-/** What the edge adds to a new member: who it is; absent when there is no such principal. */
+/** What the gateway adds to a new member: its principal; absent when there is no such principal. */
 export interface Found {
   readonly person?: Person
 }
 type Add = Input<Api['channel.add_member']> & Found
 
-/** The channel for who can see its members. */
+/** The channel, if the caller may see its members. */
 function seen(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   return isOpen(state) && isReadable(state, principal.id) ? state : refuse('not_found')
 }
@@ -40,7 +43,10 @@ const removed = (member: ChannelMember): ChannelEvent => ({
   member,
 })
 
-/** Add a member; a caller that is no administrator can only add itself to a public channel, as a plain member. */
+/**
+ * Add a member; a caller that is no administrator can only add itself to a public channel, as a
+ * plain member.
+ */
 export function add(
   state: ChannelState,
   input: Add,
@@ -117,7 +123,10 @@ export function leave(
   return { events: [removed(member)], reply: undefined }
 }
 
-/** Remove a member that is no principal any more, whatever the state of the channel. Members of a direct message are fixed: only who is gone for good goes. */
+/**
+ * Remove a member that is no longer an active principal, whatever the state of the channel. Members
+ * of a direct message are fixed: only archived principals leave it, not disabled ones.
+ */
 export function expel(
   state: ChannelState,
   { member_id, disabled = false }: ChannelCommands['channel.expel']['input'],
@@ -127,7 +136,7 @@ export function expel(
   return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
-/** Move the read marker forward; an older place changes nothing. */
+/** Move the read marker forward; an older position changes nothing. */
 export function markRead(
   state: ChannelState,
   { user_id, seq }: Input<Api['channel.mark_read']>,

@@ -1,8 +1,10 @@
 /**
- * Messages of a channel: numbered 1, 2, 3… in the order of commit. What a reply or an edit must know of a message that
- * exists comes with the command: the edge asks a view for it. That is safe however late it arrives, because it never
- * changes while the channel exists; whether the channel exists, who is a member and what is pinned is decided here. Which agents
- * a message calls, and which were called in its thread, comes with it as well: it decides nothing but who wakes up.
+ * Messages of a channel, numbered 1, 2, 3… in the order of commit. The facts about an existing
+ * message that a reply or an edit needs come with the command: the gateway reads them from a view.
+ * They never change while the channel exists, so a late command is safe. Whether the channel
+ * exists, its members and its pinned messages are decided here. The agents that a message mentions,
+ * and those that were mentioned in its thread, come with the command as well: they decide only
+ * which agents wake up.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -21,30 +23,36 @@ import type { Cause, Decision } from '../actor.ts'
 import { post, type Calls } from './exchanges.ts'
 import { isOpen, isReadable, memberOf, type ChannelState, type OpenChannel } from './state.ts'
 
-/** What the edge adds to a message, besides `Calls`: the message it replies to, and the agent that it is attributed to; each absent when there is none. */
+/**
+ * What the gateway adds to a message, besides `Calls`: the message it replies to, and the agent
+ * that it is attributed to; each absent when there is none.
+ */
 export interface SendFacts {
   readonly target?: MessageFacts
   readonly agent?: Person
-  /** Whose session the message is from, when there is one of this id. */
+  /** The agent of the session that the message is from, if that session exists. */
   readonly session_agent?: string
   /** The caller may act for agents. */
   readonly may_invoke: boolean
 }
-/** What the edge adds to a change: the message; absent when the channel has none of this id. */
+/**
+ * What the gateway adds to an edit: the message; absent when the channel has no message with this
+ * id.
+ */
 export interface EditFacts {
   readonly target?: MessageFacts
 }
 type Send = Input<Api['channel.send']> & SendFacts & Calls
 type Edit = Input<Api['channel.edit']> & EditFacts
 
-/** The channel for a member that may write there. */
+/** The channel, if the caller may write to it. */
 function writable(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   if (!isOpen(state) || !isReadable(state, principal.id)) return refuse('not_found')
   if (!memberOf(state, principal.id)) return refuse('not_channel_member')
   return state.settings.archived_at === undefined ? state : refuse('channel_archived')
 }
 
-/** Whom a message is from, when it is from an agent. */
+/** The sender fields of a message that is attributed to an agent. */
 function attribution(
   brand: string,
   state: ChannelState,
@@ -78,7 +86,10 @@ function attribution(
   }
 }
 
-/** Send a message. The reply is without content and metadata: the edge knows them, and it is remembered for repeats. */
+/**
+ * Send a message. The reply omits content and metadata: the gateway has them, and replies are
+ * stored for repeats.
+ */
 export const send =
   (brand: string) =>
   (state: ChannelState, input: Send, cause: Cause): Decision<ChannelEvent, ChannelMessage> => {
@@ -119,7 +130,10 @@ export const send =
     }
   }
 
-/** Change a message: content and metadata by its sender, pinning by any member. The reply is empty: the edge reads the message afterwards. */
+/**
+ * Change a message: its sender may change content and metadata, and any member may pin it. The
+ * reply is empty: the gateway reads the message afterwards.
+ */
 export function edit(
   state: ChannelState,
   input: Edit,

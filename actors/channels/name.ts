@@ -1,7 +1,8 @@
 /**
- * The name of a channel in its project, or the exact set of members of a direct message: an actor of its own, whose id is
- * derived from it. The channel is made in the same shard, so name, channel and members come in one commit, and a deleted
- * channel gives its name back in its last one.
+ * The holder of a channel name in its project, or of the exact set of members of a direct message.
+ * It is an actor of its own, whose id is derived from the name or the set. The channel is created
+ * in the same shard, so name, channel and members are committed together; the commit that deletes a
+ * channel also releases its name.
  *
  * Invariant: at most one channel that is not deleted has the name.
  */
@@ -26,7 +27,9 @@ interface ChannelNameState {
   /** The channel that has the name. */
   channel?: string
 }
-/** What the edge adds to a creation: the name, and the members besides the creator, each of them once. */
+/**
+ * What the gateway adds to a creation: the name, and the members other than the creator, each once.
+ */
 interface Creation {
   readonly creation: { readonly name: string; readonly people: readonly Person[] }
 }
@@ -96,7 +99,7 @@ function create(
   if (faults.length > 0) return refuseFields(...faults)
   if (state.channel !== undefined) {
     if (!dm) return refuse('already_exists', { field: 'name', name })
-    // The edge completes the record: only the channel itself knows the rest of it.
+    // The gateway completes the record: only the channel itself knows the rest of it.
     const { members } = born(state.channel, input, cause)
     return {
       events: [],
@@ -134,7 +137,8 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // What is remembered of it tells a key that comes with another name, and so to another actor.
+    // Records an idempotency key. The remembered command reveals a second use with another name,
+    // which goes to another actor.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

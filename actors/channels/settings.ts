@@ -23,13 +23,16 @@ import {
   type OpenChannel,
 } from './state.ts'
 
-/** What the edge adds: whether the caller may administer the project. */
+/** What the gateway adds: whether the caller may administer the project. */
 export interface Caller {
   readonly project_admin: boolean
 }
 type Update = Input<Api['channel.update']> & Caller
 
-/** The channel for who may administer it: its administrators, and those of the project but for direct messages. */
+/**
+ * The channel, if the caller may administer it: its administrators may, and those of the project
+ * except for direct messages.
+ */
 function administered(
   state: ChannelState,
   { project_admin }: Caller,
@@ -47,7 +50,7 @@ function administered(
       )
 }
 
-/** Begin, in the commit that takes the name. */
+/** Open the channel, in the commit that takes its name. */
 export function open(
   state: ChannelState,
   { channel, members, holder }: ChannelCommands['channel.open']['input'],
@@ -63,7 +66,10 @@ export function open(
   }
 }
 
-/** A direct message that is opened again is not archived any more, and has all of its members: older releases took those out who were disabled. */
+/**
+ * Reopen a direct message: it is no longer archived, and missing members are added again, because
+ * older releases removed disabled ones.
+ */
 export function reopen(
   state: ChannelState,
   { members }: ChannelCommands['channel.reopen']['input'],
@@ -105,7 +111,7 @@ function archivedAt(
     : { at: timestamp(at) }
 }
 
-/** Change the settings. Of a direct message, only its topic and whether it is archived. */
+/** Change the settings. Of a direct message, only the topic and the archiving can change. */
 export function update(
   state: ChannelState,
   input: Update,
@@ -142,7 +148,7 @@ export function update(
   }
 }
 
-/** End for good, and give the name back in the same commit. */
+/** Delete the channel permanently, and release its name in the same commit. */
 export function remove(
   state: ChannelState,
   input: Caller,

@@ -1,7 +1,7 @@
 /**
- * What a channel knows: its settings, its members, its pinned messages, how many messages there were, and what agents are
- * being asked. Messages themselves are not kept: what never changes about one (its place, its sender, its thread) comes with the command that
- * refers to it.
+ * The state of a channel: its settings, members and pinned messages, the number of its messages,
+ * and the exchanges with agents under way. Messages are not stored here: the facts about a message
+ * that never change (its position, sender and thread) come with the command that refers to it.
  */
 import {
   REMEMBERED,
@@ -24,25 +24,33 @@ import type { Cause } from '../actor.ts'
 export interface ChannelState {
   /** Absent before the channel is opened and after it was deleted. */
   settings?: ChannelSettings
-  /** The actor of its name. */
+  /** Id of the actor that holds the channel's name. */
   holder: string
-  /** By id. */
+  /** Members by principal id. */
   members: Record<string, ChannelMember>
   /** Ids of pinned messages. */
   pinned: Record<string, true>
   message_seq: number
   last_message_at?: string
   deleted?: true
-  /** Exchanges under way, by `talkKey`; `next`: who woke the agent meanwhile, last. */
+  /**
+   * Exchanges under way, by `talkKey`; `next`: the last wake-up that arrived during the exchange.
+   */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
-  /** Up to which message agents were shown threads, by `talkKey`; of the latest talks. */
+  /**
+   * Sequence number up to which an agent was shown a thread, by `talkKey`; stored for the latest
+   * talks only.
+   */
   heard: Record<string, number>
-  /** New members that are still to be confirmed, by the job of the errand. */
+  /** New members that are not confirmed yet, by the id of the job that confirms them. */
   confirmations: Record<string, readonly string[]>
-  /** Messages of agents since the last one of a person, by root of the thread, '' outside of threads; of the latest threads, without zeros. */
+  /**
+   * Number of messages of agents since the last one of a person, by root of the thread ('' outside
+   * of threads). Zeros are not stored, and only the latest threads are.
+   */
   streaks: Record<string, number>
 }
-/** A channel that is there. */
+/** A channel that exists. */
 export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
 export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
@@ -90,19 +98,19 @@ export const bornMember = (
 
 export const memberOf = ({ members }: ChannelState, id: string): ChannelMember | undefined =>
   getOwn(members, id)
-/** Whether the messages and members of the channel can be seen by a principal. */
+/** Whether a principal may read the messages and the members of the channel. */
 export const isReadable = ({ settings, members }: OpenChannel, id: string): boolean =>
   !settings.private || getOwn(members, id) !== undefined
-/** Whether one more member of this kind has room. */
+/** Whether the channel has room for one more member of this kind. */
 export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolean =>
   Object.keys(members).length < limits.members &&
   (kind !== 'agent' ||
     Object.values(members).filter((member) => member.kind === 'agent').length < limits.agents)
 
-/** What an agent is asked in one thread, or outside of threads, is one talk. */
+/** The key of a talk: all exchanges with one agent in one thread, or outside of threads. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
-/** Set a number that is remembered of the latest keys only; undefined forgets it. */
+/** Sets a number in a map that holds the latest keys only; undefined removes the key. */
 function remember(numbers: Record<string, number>, key: string, value: number | undefined): void {
   delete numbers[key]
   if (value === undefined) return
@@ -110,7 +118,7 @@ function remember(numbers: Record<string, number>, key: string, value: number | 
   const [oldest = ''] = Object.keys(numbers)
   if (Object.keys(numbers).length > REMEMBERED) delete numbers[oldest]
 }
-/** Count a message of an agent, or begin anew with one of a person. */
+/** Counts a message of an agent; a message of a person resets the count. */
 export const countStreak = (
   { streaks }: ChannelState,
   { sender_type, reply_to = '' }: ChannelMessage,
@@ -120,12 +128,12 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** The talks of somebody who left are over. */
+/** Ends the talks of an agent that has left. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]
 }
-/** How what happens to exchanges changes a channel. Whoever is shown messages has read them. */
+/** How the events of exchanges change a channel. */
 export function talked(state: ChannelState, event: ExchangeEvent): ChannelState {
   if (event.type === 'exchange.begun') {
     const { exchange } = event
