@@ -1,12 +1,15 @@
 /**
- * How many runs triggers start for events that runs caused. Events of runs can start runs whose events start more, so one event could
- * start any number.
+ * Limits on the number of runs that triggers start for events that runs caused. Such events can
+ * start runs whose events start more runs, so without limits one event could start any number.
  *
  * Invariants:
- * B1. Triggers start at most `per_root` runs for the events of one tree that runs caused, together with those for its root, as
- *     long as the tree is remembered: until twice MAX_TREES other trees have grown.
- * B2. They start at most `per_minute` runs of one loop in one minute for events that runs caused.
- * B3. Events that no run caused are limited by the rates of requests, not here: many loops may listen to one of them.
+ * B1. In one tree of events, triggers start at most `per_root` runs for the events that runs
+ *     caused, counting the runs started for the root. A tree is remembered until at least MAX_TREES
+ *     others have followed.
+ * B2. Triggers start at most `per_minute` runs of one loop in one minute for events that runs
+ *     caused.
+ * B3. Events that no run caused are limited by the rates of requests, not here: many loops may
+ *     listen to one of them.
  */
 import { getOwn } from '../../protocol/lookup.ts'
 import {
@@ -17,24 +20,27 @@ import {
 } from '../../protocol/events/sources.ts'
 import type { SourcesState } from './state.ts'
 
-/** Trees of one generation. */
+/** Maximum number of trees of one generation. */
 const MAX_TREES = 5000
 const MINUTE = 60_000
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 type Fires = Readonly<Record<string, readonly string[]>>
 
-/** Runs that triggers have started. */
+/** Numbers of runs that triggers have started. */
 export interface Budget {
-  /** By root: of the present generation of trees, and of the one before. A root for which one run was started is left out. */
+  /**
+   * Runs by root, for the present generation of trees and for the previous one. A root that started
+   * a single run is not stored.
+   */
   trees: Record<string, number>
   older: Record<string, number>
   count: number
-  /** By loop, since the minute that began at `since`, Unix milliseconds. */
+  /** Runs by loop, in the minute that began at `since`, Unix milliseconds. */
   loops: Record<string, number>
   since: number
 }
-/** Nothing was started. */
+/** The budget of a project in which no trigger has fired. */
 export const unspent = (): Budget => ({ trees: {}, older: {}, count: 0, loops: {}, since: 0 })
 
 const startedFor = (
@@ -47,7 +53,7 @@ const startedFor = (
 const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
   at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
 
-/** What fires within the limits, and which loops are to be paused instead. */
+/** The triggers that fire within the limits, and the loops to pause because they exceed them. */
 export function withinLimits(
   { budget }: Pick<SourcesState, 'budget'>,
   {

@@ -1,10 +1,13 @@
 /**
- * The source events of a project: their order, their repeats, and who is told of them.
+ * The source events of a project: their order, their deduplication, and their delivery to
+ * listeners.
  *
  * Invariants:
- * E1. Events are compared in the order in which they are stored, each with the listeners as they were registered then.
- * E2. Every command is total and may be repeated. What a decision of here tells others is an effect, so it is told at least
- *     once; a loop knows a firing by trigger and event, a run a delivery by its wait, a delivery to a webhook by its own id.
+ * E1. Events are compared in the order in which they are stored, each with the listeners registered
+ *     at that time.
+ * E2. Every command is total and may be repeated. Other actors are informed by effects, hence at
+ *     least once; they recognise repeats: a loop by trigger and event, a run by its wait, a webhook
+ *     delivery by its own id.
  */
 import type { Named } from '../../protocol/events/rows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -122,7 +125,7 @@ function tellAll(
   ]
 }
 
-/** The actor of a project's source events. */
+/** Creates the actor of a project's source events. */
 export const eventsActor = (
   limits: TriggerLimits,
 ): Actor<
@@ -173,7 +176,7 @@ export const eventsActor = (
     'triggers.changed': (state, { loop_id, version, triggers }) => {
       const before = getOwn(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
-      // A trigger that is changed begins anew.
+      // The faults of a changed trigger are forgotten.
       for (const was of before)
         if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was)))
           delete state.faults[was.trigger_id]
@@ -203,15 +206,15 @@ export const eventsActor = (
       { tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } },
     ],
   },
-  // A snapshot of an older release lacks what that did not know.
+  // Snapshots of older releases lack newer members.
   recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
-    /** How many listen. */
+    /** The numbers of listeners. */
     listening: ({ loops, waits }) => ({
       triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0),
       waits: Object.keys(waits).length,
     }),
-    /** The event that was published under a key, as far as it is remembered. */
+    /** The id of the event that was published under a key, as far as the key is remembered. */
     published: (state, { key }: { key: string }): string | null => publishedBy(state, key) ?? null,
     /** Conditions of the triggers of a loop that could not be evaluated, by trigger. */
     faults: (

@@ -1,4 +1,7 @@
-/** Webhooks as the publisher of events knows them: which of them an event is for, and what is sent to them. */
+/**
+ * Webhooks in the matcher of a project: which of them receive an event, and the content of its
+ * deliveries.
+ */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import { isInternal } from '../../protocol/events/types.ts'
@@ -6,12 +9,18 @@ import type { SourceEvent } from '../../protocol/events/sources.ts'
 import { reduced } from './reduced.ts'
 import type { SourcesState } from './state.ts'
 
-/** Signals have listeners of a webhook, too; what the service sends to itself has none. */
+/**
+ * Whether an event type fits a webhook's type or pattern. Unlike triggers, webhooks also receive
+ * signals.
+ */
 const wants = (pattern: string, event_type: string): boolean =>
   pattern === '*' ||
   (pattern.endsWith('.*') ? event_type.startsWith(pattern.slice(0, -1)) : pattern === event_type)
 
-/** Ids of the webhooks that an event is for. They are few, so each is looked at. */
+/**
+ * Ids of the webhooks that receive an event; none for events that are internal to the service. A
+ * project has few webhooks, so each is compared.
+ */
 export function hooksFor({ hooks }: SourcesState, event_type: string): string[] {
   const ids: string[] = []
   for (const id in hooks) {
@@ -21,7 +30,10 @@ export function hooksFor({ hooks }: SourcesState, event_type: string): string[] 
   return ids.length > 0 && isInternal(event_type) ? [] : ids
 }
 
-/** Where a payload names the record that the event is about; for events without one (`data` then has its id at least). */
+/**
+ * Names of the payload fields that identify the record of an event. They are used for events
+ * without a record, so that `data` has at least the `id`.
+ */
 const subjects: Readonly<Record<string, string>> = {
   run: 'run_id',
   loop: 'run_id',
@@ -31,7 +43,10 @@ const subjects: Readonly<Record<string, string>> = {
   session: 'message_id',
   table: 'row_id',
 }
-/** The record as of the event, and the payload; the payload alone of events that are about no record. */
+/**
+ * The record as of the event, merged with the payload; the payload alone for events without a
+ * record.
+ */
 function dataOf({
   event_type,
   event,
@@ -43,7 +58,10 @@ function dataOf({
   return reduced(typeof id === 'string' && !Object.hasOwn(event, 'id') ? { id, ...event } : event)
 }
 
-/** The delivery of an event to a webhook. @param id of the delivery. */
+/**
+ * The delivery of an event to a webhook.
+ * @param id of the delivery.
+ */
 export function openingOf(
   project_id: string,
   webhook_id: string,

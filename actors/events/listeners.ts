@@ -1,10 +1,12 @@
 /**
- * Who listens, arranged so that an event is compared only with what it may fit: by type or the beginning of a pattern, then by
- * the source that a listener wants, or by the value that it wants to see first. Derived from the state and kept beside it, with compiled conditions.
+ * An index of listeners: an event is compared only with those that may fit. They are found by type
+ * or by the prefix of a pattern, then by the source or by one value that a listener requires. The
+ * index is derived from the state and held next to it, with compiled conditions.
  *
  * Invariants:
- * L1. It says what `fits` (protocol/events/matching.ts) says of every listener, however it gets there.
- * L2. It follows the state: whoever changes listeners there changes them here (`add`, `remove`); a new state gets a new one.
+ * L1. The result is that of `fits` (protocol/events/matching.ts) for every listener.
+ * L2. The index follows the state: code that changes listeners in the state also changes them here
+ *     (`add`, `remove`); a new state gets a new index.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { isPrivate } from '../../protocol/events/types.ts'
@@ -18,10 +20,13 @@ import { sourcesOf } from '../../protocol/events/matching.ts'
 import type { Awaited, Publication, Watch } from '../../protocol/events/sources.ts'
 import type { SourcesState } from './state.ts'
 
-/** Work that one condition may do for one event: far more than a sensible one does, and still soon over. */
+/**
+ * Maximum work of one condition for one event: far more than a sensible condition needs, but done
+ * in a short time.
+ */
 const WORK = 100_000
 
-/** Characters of what was wrong with a condition. */
+/** Maximum characters of the message about a faulty condition. */
 const MAX_FAULT_LENGTH = 300
 
 type Document = { readonly event: JsonObject; readonly meta: JsonObject }
@@ -35,10 +40,10 @@ interface Listener {
   readonly match?: JsonObject | undefined
   readonly condition?: Condition | undefined
 }
-/** What an event comes to. `heard`: somebody listens to its type. */
+/** The result of matching an event. `heard`: its type has listeners. */
 export interface Matched {
   heard: boolean
-  /** Listeners that it was compared with. */
+  /** Number of listeners that the event was compared with. */
   compared: number
   readonly fires: Record<string, string[]>
   readonly wakes: Record<string, string[]>
@@ -46,7 +51,7 @@ export interface Matched {
   readonly faulty: Record<string, string>
 }
 
-/** The value that a listener wants to see at a path; events with another one are not for it. */
+/** The value that a listener requires at a path; events with another value cannot fit. */
 function guardOf({
   match = {},
   condition,
@@ -58,13 +63,13 @@ function guardOf({
     : undefined
 }
 
-/** Listeners to one type, or to one pattern. */
+/** Listeners to one type or pattern. */
 class Audience {
   size = 0
   readonly #all = new Map<string, Listener>()
-  /** Those that want a source, by it. */
+  /** Listeners that require a source, by its id. */
   readonly #sourced = new Map<string, Map<string, Listener>>()
-  /** By path, then by the wanted value. */
+  /** Listeners that require a value, by path, then by value. */
   readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()
 
   #place(listener: Listener): Map<string, Listener> {
@@ -88,7 +93,10 @@ class Audience {
     if (source_id !== undefined) this.#sourced.delete(source_id)
     else if (guard) this.#guarded.get(guard.path)?.delete(guard.value)
   }
-  /** @param sources what the source of the event may be called. */
+  /**
+   * Visits the listeners that may fit an event.
+   * @param sources ids by which listeners may name the event's source.
+   */
   each(
     document: Document,
     sources: ReadonlySet<unknown>,
@@ -111,7 +119,7 @@ function at<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 }
 
 export class Listeners {
-  /** By type, or by pattern. */
+  /** Audiences by type or pattern. */
   readonly #audiences = new Map<string, Audience>()
   readonly #known = new Map<string, { readonly pattern: string; readonly listener: Listener }>()
 
@@ -164,7 +172,7 @@ export class Listeners {
     if (audience?.size === 0) this.#audiences.delete(known.pattern)
   }
 
-  /** Whom an event is for. */
+  /** Finds the listeners that an event fits. */
   match({ event_type, source_kind, source_id, event, meta }: Publication): Matched {
     const matched: Matched = { heard: false, compared: 0, fires: {}, wakes: {}, faulty: {} }
     if (isPrivate(event_type)) return matched
@@ -198,11 +206,13 @@ function holds(condition: Condition, document: Document, id: string, { faulty }:
 }
 
 const known = new WeakMap<SourcesState, Listeners>()
-/** The listeners of a state, arranged on first use. */
+/** The index of a state, built on first use. */
 export function listenersOf(state: SourcesState): Listeners {
   const found = known.get(state) ?? new Listeners(state)
   known.set(state, found)
   return found
 }
-/** Those that are arranged already: what is not will be made from the state as it is then. */
+/**
+ * The index of a state, if it was built; otherwise it will be built from the state as it is then.
+ */
 export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)

@@ -1,4 +1,7 @@
-/** Publishing: an event is compared with all listeners in the decision that stores it, so who listens before it is stored is never missed. */
+/**
+ * Publishing: an event is compared with all listeners in the decision that stores it, so a listener
+ * that was registered before never misses it.
+ */
 import type { Api } from '../../protocol/api.ts'
 import type { CustomEvent, Named } from '../../protocol/events/rows.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
@@ -19,14 +22,16 @@ import { reduced } from './reduced.ts'
 import { recall, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
-/** What runs say of themselves comes with every run: it is kept only when somebody listens. */
+/**
+ * Whether every run publishes events of this type; they are stored only when they have listeners.
+ */
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** What an event of a private session does not do. */
+/** Effects that an event of a private session never has. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
-/** The event that stores a publication; undefined when there is nothing to keep. */
+/** The event that stores a publication; undefined when it need not be stored. */
 function store(
   state: SourcesState,
   publication: Publication,
@@ -42,7 +47,8 @@ function store(
   const { heard, fires: fitting } = matched
   const limited = withinLimits(state, { ...publication, id, fires: fitting }, cause.at, limits)
   const { fires } = limited
-  // What a condition or a pause says of an event would tell of the private session to every reader of the loop.
+  // The fault of a condition or the reason of a pause would disclose the event to every reader of
+  // the loop.
   const { wakes, faulty, overruns } =
     private_session === undefined ? { ...matched, ...limited } : UNHEARD
   const hooks = Object.fromEntries(
@@ -81,7 +87,7 @@ const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => (
   keys: asked,
 })
 
-/** From a producer of the service. */
+/** Publish an event of the service. */
 export function publish(
   state: SourcesState,
   { recalled, ...publication }: SourceCommands['source.publish']['input'],
@@ -123,7 +129,7 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
     ...(key !== undefined && { dedup_key: `custom:${key}` }),
   }
 }
-/** Events of a client, in order. A key that comes twice among them counts once. */
+/** Events of a client, in order. A key that occurs twice among them counts once. */
 function publishAll(
   state: SourcesState,
   given: readonly CustomEvent[],
@@ -154,7 +160,7 @@ function publishAll(
     : { events, items }
 }
 
-/** From a client: one event. */
+/** Publish one event of a client. */
 export function publishOne(
   state: SourcesState,
   { ids, recalled, ...custom }: Input<Api['event.publish']> & Named,
@@ -173,7 +179,10 @@ export function publishOne(
     reply: { source_event_id: '', ...items[0], status: 'accepted', ...(unsure && { unsure }) },
   }
 }
-/** From a client: several. The reply is empty when all are new: the edge knows their ids, and it is remembered for repeats. */
+/**
+ * Publish several events of a client. The reply is empty when all are new: the gateway knows their
+ * ids, and replies are stored for repeats.
+ */
 export function publishMany(
   state: SourcesState,
   { events: given, ...named }: Input<Api['event.publish_many']> & Named,

@@ -1,10 +1,13 @@
-/** Bounds of what an event carries. */
+/** Bounds on the size of event payloads. */
 import type { JsonObject } from '../../protocol/common.ts'
 
-/** Characters of a payload as JSON, beyond which it is reduced. */
+/** Characters of a payload as JSON beyond which it is reduced. */
 const MAX_PAYLOAD_LENGTH = 262_144
 
-/** A payload within bounds: its largest members become null, and it says so. @param largest characters of it as JSON. */
+/**
+ * Reduces a payload to the bound: its largest members become null, and `truncated` is set.
+ * @param largest maximum characters of the payload as JSON.
+ */
 export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
   if (JSON.stringify(event).length <= largest) return event
   const sizes = Object.keys(event)
@@ -17,6 +20,6 @@ export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonOb
     kept[name] = null
     size += 4 - own
   }
-  // So many names that they alone are too much.
+  // The names of the members alone may exceed the bound.
   return size <= largest ? kept : { truncated: true }
 }

@@ -1,10 +1,12 @@
 /**
- * What the matcher of a project knows between two commands: who listens to what, and which keys were used lately.
+ * The state of a project's matcher between two commands: the listeners, and the keys that were used
+ * lately.
  *
  * Invariants:
- * M1. The state does not grow with the events: it holds listeners, which are there as long as loops and waits are, and at most
- *     2 × KEYS keys.
- * M2. Every key used since `keys.from` is here. That is a day ago or longer, unless more than KEYS keys were used within that day.
+ * M1. The state does not grow with the events: it holds listeners, which exist as long as their
+ *     loops and waits do, and at most 2 × KEYS keys.
+ * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
+ *     than KEYS keys were used within that day.
  */
 import { getOwn } from '../../protocol/lookup.ts'
 import type {
@@ -16,15 +18,21 @@ import type {
 } from '../../protocol/events/sources.ts'
 import { unspent, type Budget } from './budget.ts'
 
-/** Keys of one generation, and how long it grows, in milliseconds. */
+/** Maximum keys of one generation, and its maximum age in milliseconds. */
 const KEYS = 30_000
 const DAY = 24 * 3_600_000
 
-/** Keys with the ids of what they published: those of the present generation, and of the one before. */
+/**
+ * Keys with the ids of the events published under them, for the present generation and the previous
+ * one.
+ */
 interface Keys {
   /** The number of the present generation. */
   generation: number
-  /** Since when all keys are kept, and since when those of the present generation, Unix milliseconds. */
+  /**
+   * Unix milliseconds since which all keys are stored, and since which the present generation
+   * exists.
+   */
   from: number
   since: number
   count: number
@@ -32,19 +40,22 @@ interface Keys {
   old: Record<string, string>
 }
 export interface SourcesState {
-  /** By loop. One without triggers stays, so that an older list that comes late is known to be old. */
+  /**
+   * Triggers by loop. A loop without triggers stays, so that an older list that arrives late is
+   * recognised as old.
+   */
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
-  /** By id of the wait. */
+  /** Waits by id. */
   readonly waits: Record<string, { readonly run_id: string; readonly wait: Awaited }>
-  /** Types and patterns that webhooks listen to, by webhook; none: everything. */
+  /** Types and patterns that webhooks subscribe to, by webhook; an empty list: everything. */
   readonly hooks: Record<string, readonly string[]>
-  /** Conditions that could not be evaluated, by trigger. */
+  /** Faults of conditions that could not be evaluated, by trigger. */
   readonly faults: Record<string, ConditionFaults>
   readonly keys: Keys
   readonly budget: Budget
 }
 
-/** A project in which nobody listens. */
+/** The state of a project without listeners. */
 export const silent = (): SourcesState => ({
   loops: {},
   waits: {},
@@ -54,15 +65,17 @@ export const silent = (): SourcesState => ({
   budget: unspent(),
 })
 
-/** A place that no key of an object's own can take. */
+/** Prefixes a key, so that it never equals an inherited member of an object. */
 const placeOf = (key: string): string => `:${key}`
-/** The event that was published under a key, as far as it is remembered. @param at Unix milliseconds. */
+/** The id of the event that was published under a key, as far as the key is remembered. */
 export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
   getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
 
 /**
- * What is known of a key (K1, K2 of protocol/events/sources.ts): the id that was published under it, null when none was within a day, undefined
- * when that is not known.
+ * Looks up a key (K1, K2 of protocol/events/sources.ts).
+ * @param at Unix milliseconds.
+ * @returns the id that was published under the key, null when none was within a day, undefined when
+ * that is not known.
  */
 export function recall(
   state: SourcesState,
@@ -73,13 +86,16 @@ export function recall(
   const known = publishedBy(state, key)
   if (known !== undefined) return known
   const { from, since, generation } = state.keys
-  // Clocks may be set back.
+  // A clock may have been set back.
   if (Math.max(at, since) - from >= DAY) return null
   const index = recalled && generation - recalled.generation <= 1 ? recalled.asked.indexOf(key) : -1
   return index < 0 ? undefined : (recalled?.ids[index] ?? null)
 }
 
-/** Remember a key. The generation before the last is forgotten when the present one is a day old, or full. */
+/**
+ * Remember a key. When the present generation is full or a day old, the previous one is forgotten
+ * and a new one begins.
+ */
 export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
   if (keys.count >= KEYS || at - keys.since >= DAY) {
     if (Object.keys(keys.old).length > 0) keys.from = keys.since
@@ -93,7 +109,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
   keys.count++
 }
 
-/** Count conditions that could not be evaluated, of triggers that are still there. */
+/** Count the faults of triggers' conditions; those of waits are not counted. */
 export function blame(
   state: SourcesState,
   {
