@@ -1,6 +1,7 @@
 /**
- * Who may answer an approval that the service demands before an action is executed: a principal that may execute the action
- * itself. No agent approves, and a principal that the project excludes (the requester of the call) does not either.
+ * The rule for answering an approval that the service requires before it executes an action. A
+ * principal may approve if it may execute the action itself. Agents never approve, nor do
+ * principals that the project excludes (the requester of the call).
  */
 import { refuse, type Refusal } from '../../protocol/errors.ts'
 import type { Approval } from '../../protocol/interactions/events.ts'
@@ -8,8 +9,8 @@ import { allows } from '../../protocol/access/roles.ts'
 import type { Cause } from '../actor.ts'
 
 /**
- * Why a principal cannot answer; undefined: it can.
- * @param executes the permissions of the principal to execute actions, as the edge knows them.
+ * The refusal of a principal that cannot answer; undefined: it can.
+ * @param executes the principal's permissions to execute actions, as the gateway resolved them.
  */
 export function refusedApproval(
   { action, excludes = [] }: Approval,

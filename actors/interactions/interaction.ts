@@ -1,6 +1,6 @@
 /**
- * An interaction: a question to people. Its outcome is frozen once; whoever waits for it is told in the same commit when it
- * is a run, and by the event that ends it otherwise.
+ * The interaction actor: a question to people. Its outcome is set once. A waiting run or session is
+ * informed in the same commit, all others by the event that ends the interaction.
  *
  *     pending → completed | cancelled | expired
  *        ↕ review
@@ -40,7 +40,10 @@ const publish = (
   return [{ tell: { to: { kind: 'events', id: project }, name: 'source.publish', input } }]
 }
 
-/** The interaction actor. @param brand as configured. */
+/**
+ * Creates the interaction actor.
+ * @param brand as configured.
+ */
 export const interactionActor = ({
   brand,
 }: {

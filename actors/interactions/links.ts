@@ -1,4 +1,7 @@
-/** Links with which targets answer without signing in. The edge signs them and adds them to the answer; what is decided, and remembered, is for whom. */
+/**
+ * Links with which targets answer without signing in. The gateway signs them and adds them to the
+ * reply; the actor decides and remembers only which targets get one.
+ */
 import type { LinkedRound } from '../../protocol/interactions/rows.ts'
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
@@ -8,7 +11,9 @@ import { linkable, roundOf } from '../../protocol/interactions/resolve.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { expiry, type InteractionState } from './state.ts'
 
-/** Give out links for some targets, or for all who can still answer. No link is part of the journal. */
+/**
+ * Issue links for some targets, or for all that can still answer. No link is part of the journal.
+ */
 export function link(
   state: InteractionState | null,
   { target_user_ids, round }: Input<Api['interaction.link']> & LinkedRound,

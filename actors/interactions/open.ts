@@ -1,4 +1,4 @@
-/** Asking: by a client, or by a step of a run. */
+/** Creation of interactions, by a client, a step of a run or a turn of a session. */
 import type { Chain } from '../../protocol/events/sources.ts'
 import { policyOf, runOf, targetsOf } from '../../protocol/interactions/rows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -17,7 +17,10 @@ import type { InteractionState } from './state.ts'
 
 type Create = Input<Api['interaction.create']>
 
-/** Ask on behalf of a client. The run that the answer is for lives in the same shard and hears of it in the same commit. */
+/**
+ * Create an interaction for a client. The run that receives the answer lives in the same shard and
+ * is informed in the same commit.
+ */
 export const create =
   (brand: string) =>
   (
@@ -52,7 +55,7 @@ export const create =
     }
   }
 
-/** Ask on behalf of a step: the run says so on its timeline itself. */
+/** Create an interaction for a step: the run records it on its timeline itself. */
 export function open(
   state: InteractionState | null,
   {
@@ -77,7 +80,7 @@ export function open(
   return { ...asked(record, { step, depth, chain }), reply: undefined }
 }
 
-/** Ask on behalf of a turn. */
+/** Create an interaction for a turn. */
 export function ask(
   state: InteractionState | null,
   { depth, withheld, approval, ...input }: InteractionCommands['interaction.ask']['input'],
@@ -99,7 +102,7 @@ export function ask(
   }
 }
 
-/** What a run is told of an interaction. */
+/** The data of an interaction that its run receives. */
 const announced = ({
   id,
   kind,
@@ -206,7 +209,7 @@ function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   return typeof consumer === 'object' ? consumer : { kind: consumer ?? 'none' }
 }
 
-/** References to entities of some other service. */
+/** Field errors for references to entities of another service. */
 function foreign({ subject, references = [] }: Interaction, brand: string): FieldError[] {
   const expected = ['external_url', `${brand.toLowerCase()}_entity`]
   const all = [
@@ -223,7 +226,7 @@ function foreign({ subject, references = [] }: Interaction, brand: string): Fiel
     }))
 }
 
-/** What only the time and the creator tell. */
+/** Faults that depend on the time or on the creator. */
 function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   const {
     expires_at,

@@ -1,4 +1,4 @@
-/** Answering, and reviewing what was answered. */
+/** Answering an interaction, and reviewing its answers. */
 import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
@@ -22,11 +22,11 @@ import { statusAt, type InteractionState } from './state.ts'
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>
 
-/** Whether somebody is named among ids of principals and `role:<name>`. */
+/** Whether a list of principal ids and `role:<name>` entries includes a principal. */
 const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
   ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
-/** Whether it takes no answer or review at this time. */
+/** Refuses an answer or a review that the present status does not accept. */
 function closed(
   state: InteractionState,
   wanted: 'pending' | 'in_review',
@@ -38,10 +38,16 @@ function closed(
     : refuse('conflict', { status }, `The interaction is ${status}; it has to be ${wanted}.`)
 }
 
-/** Characters of an interaction as JSON, since every look at it shows it whole, and rounds of review. */
+/**
+ * Maximum characters of an interaction as JSON, since every read returns all of it, and maximum
+ * rounds of review.
+ */
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
-/** Answer as a target. The answer that satisfies the policy settles it, or hands it to review. */
+/**
+ * Answer as a target. The answer that satisfies the policy completes the interaction or submits it
+ * for review.
+ */
 export function respond(
   state: InteractionState | null,
   { value, comment, roles, executes = [], link }: Respond,
@@ -162,7 +168,7 @@ function tellOf(
   return [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.responded', input }]
 }
 
-/** Equal as JSON, whatever the order of members. */
+/** Whether two values are equal as JSON, regardless of the order of members. */
 function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (
@@ -181,7 +187,9 @@ function sameValue(a: unknown, b: unknown): boolean {
   )
 }
 
-/** Accept what was submitted, or ask for another round. Nobody reviews an answer of their own. */
+/**
+ * Accept the submitted answers, or request another round. A principal cannot review its own answer.
+ */
 export function review(
   state: InteractionState | null,
   { action, comment, roles = [] }: Input<Api['interaction.review']> & Partial<CallerRoles>,

@@ -1,6 +1,6 @@
 /**
- * Questions that turns of sessions ask: whatever changes one, the session is told its record in the same commit, because the
- * transcript shows it and the turn may wait for it.
+ * Questions that turns of sessions ask. The session receives the record in the commit of every
+ * change, because the transcript shows the question and the turn may wait for it.
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
@@ -23,7 +23,7 @@ const after = (
       ? state
       : apply(state, event, at)
 
-/** An arm whose changes a session hears of, if one asked. */
+/** Wraps an arm, so that the session that asked receives every change. */
 export const hearing =
   <I, R>(arm: Arm<I, R>): Arm<I, R> =>
   (state, input, cause) => {

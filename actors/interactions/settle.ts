@@ -1,6 +1,6 @@
 /**
- * The end of an interaction: an outcome, a cancellation, or its time. Whoever waits hears of it with the event that ends it,
- * and of nothing afterwards.
+ * The end of an interaction: an outcome, a cancellation or its expiry. The event that ends it
+ * informs the waiting consumer; nothing follows afterwards.
  */
 import type { Api } from '../../protocol/api.ts'
 import { timestamp, type JsonObject } from '../../protocol/common.ts'
@@ -26,8 +26,11 @@ type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
 export const recordReply = (after: InteractionState): Interaction => after.record
 
 /**
- * End it. @param state as it is when it ends, before the change. @param change names the new status; times are added.
- * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers do not exist.
+ * End an interaction.
+ * @param state before the change.
+ * @param change names the new status; times are added.
+ * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers
+ * do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -59,7 +62,10 @@ export function conclude(
   }
 }
 
-/** Withdraw it by hand. People do that, and systems; an agent does not decide that it needs no person. */
+/**
+ * Cancel an interaction on request. Agents may not: an agent does not decide that no person is
+ * needed.
+ */
 export function cancel(
   state: InteractionState | null,
   { reason }: Input<Api['interaction.cancel']>,
@@ -83,7 +89,7 @@ export function cancel(
   }
 }
 
-/** Withdrawn by the run that waits for it. */
+/** Cancel an interaction at the request of the run or turn that waits for it. */
 export const withdraw = (
   state: InteractionState | null,
   { reason }: InteractionCommands['interaction.withdraw']['input'],
@@ -96,7 +102,10 @@ export const withdraw = (
       }
     : { events: [], reply: undefined }
 
-/** Targets or reviewers that a step or a model named do not exist: nobody could answer, so it is cancelled as a fault of who asked. */
+/**
+ * Cancel an interaction whose targets or reviewers, named by a step or a model, do not exist. It
+ * could not be answered, so this is an error of its asker.
+ */
 export const invalidate = (
   state: InteractionState | null,
   { unknown }: InteractionCommands['interaction.invalidate']['input'],
@@ -136,7 +145,7 @@ const cancellation = (
   },
 })
 
-/** Its time has come. Waking early or twice is harmless. */
+/** Expire an interaction that is due. Waking early or twice is harmless. */
 export function wake(
   state: InteractionState | null,
   _: unknown,
@@ -157,7 +166,7 @@ export function wake(
   }
 }
 
-/** Take one that is over off the lists. */
+/** Delete an interaction that has ended: it disappears from all lists. */
 export function remove(state: InteractionState | null): Decision<InteractionEvent, undefined> {
   if (!state || state.deleted) return refuse('not_found')
   const { id, status } = state.record
@@ -232,7 +241,10 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
   return { event, meta: common }
 }
 
-/** It lives in the slot of the interaction, so that it is opened in the commit that ends it. */
+/**
+ * The delivery lives in the slot of the interaction, so that it is opened in the commit that ends
+ * the interaction.
+ */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {
     to: { kind: 'callback', ...to },
@@ -262,7 +274,7 @@ function dispatchOf(
     delivery_id: cause.mint('delivery'),
     ...http_subscriber,
     ...(callback && { callback_url: callback.url, ...partsOf(callback) }),
-    // Receivers know the value by either name.
+    // The value has two names, because receivers use either.
     body: {
       interaction_id: id,
       kind,

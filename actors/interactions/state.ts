@@ -1,9 +1,11 @@
 /**
- * What an interaction is between two commands: its record, and what the record does not show.
+ * The state of an interaction between two commands: its record, and data that the record does not
+ * show.
  *
  * Invariants:
- * I1. Every field of the record comes from the changes that events carry (protocol/interactions/events.ts).
- * I2. `interaction.resolved` happens once: nothing changes the record of one that is over.
+ * I1. Every field of the record comes from the changes that events carry
+ *     (protocol/interactions/events.ts).
+ * I2. `interaction.resolved` happens once, and nothing changes the record afterwards.
  */
 import type { Chain } from '../../protocol/events/sources.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
@@ -19,24 +21,29 @@ import { settledStatuses, type Interaction } from '../../protocol/interactions/s
 
 export interface InteractionState {
   readonly record: Interaction
-  /** Of its source events. */
+  /** Depth of its source events in a chain of runs. */
   readonly depth: number
   readonly chain?: Chain
-  /** It was taken off the lists; nobody finds it any more. */
+  /** It was deleted: it is on no list and cannot be read. */
   readonly deleted?: true
-  /** The session that asks, and hears of every change. */
+  /** The session that asked, which receives every change. */
   readonly session?: string
   /** Asked in a private session: only readers of the session receive its source events. */
   readonly withheld?: true
-  /** The service demands it before an action is executed; absent: a question of a client, a run or an agent. */
+  /**
+   * The service requires it before an action is executed; absent: a question of a client, a run or
+   * an agent.
+   */
   readonly approval?: Approval
-  /** Where its subscriber is called. Absent in snapshots of earlier releases: the record has it. */
+  /**
+   * The URL of its subscriber. Snapshots of earlier releases lack it: there the record contains it.
+   */
   readonly callback?: KeptUrl
-  /** It was cancelled by the service, because targets or reviewers do not exist. */
+  /** The service cancelled it, because targets or reviewers do not exist. */
   readonly invalid?: true
 }
 
-/** Begin the state. */
+/** The state of a new interaction. */
 export const opened = (
   _: InteractionState | null,
   event: Extract<InteractionEvent, { type: 'interaction.created' }>,
@@ -67,18 +74,21 @@ export function apply(
   }
 }
 
-/** Whether it is over. */
+/** Whether the interaction has ended. */
 export const isSettled = ({ record }: InteractionState): boolean =>
   settledStatuses.has(record.status)
-/** Whether it waits for answers, or for a review. */
+/** Whether the interaction waits for answers or for a review. */
 export const isOpen = (state: InteractionState | null): state is InteractionState =>
   state !== null && !state.deleted && !isSettled(state)
 
-/** When it expires, in Unix milliseconds; undefined: never, or it is over. */
+/** Unix milliseconds when the interaction expires; undefined: never, or it has ended. */
 export const expiry = (state: InteractionState | null): number | undefined =>
   isOpen(state) && state.record.expires_at !== undefined
     ? parseTimestamp(state.record.expires_at)
     : undefined
-/** Its status at a time: one whose time has come is expired, also before it was told so. */
+/**
+ * The status at a time: past its expiry an interaction is expired, even before the event that
+ * records it.
+ */
 export const statusAt = (state: InteractionState, at: number): Interaction['status'] =>
   (expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status
