@@ -1,10 +1,13 @@
 /**
- * The memory of one agent: the one writer of its entries. The id is the agent's.
+ * The memory of one agent: the single writer of its entries. Its id is the agent's.
  *
  * Invariants:
- * M1. A key names one entry; its version grows by one with every change, the deletion included.
- * M2. The state holds what decides (keys, versions, importance), never content: that is in the journal and in views.
- * M3. There are at most `memoryLimits.entries` entries that are not pinned; the least important, then the longest untouched go first.
+ * M1. A key identifies one entry, whose version grows by one with every change, the deletion
+ *     included.
+ * M2. The state holds what decisions need (keys, versions, importance), never content: that is in
+ *     the journal and in views.
+ * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important are
+ *     evicted first; among equals, those unchanged for longest.
  */
 import type { memory as rows } from '../../protocol/memory/rows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -24,21 +27,21 @@ import {
 import type { Actor, Cause, Decision } from '../actor.ts'
 
 type Rows = typeof rows
-/** What of an entry decides. Times are timestamps. */
+/** The fields of an entry that decisions need. Times are timestamps. */
 interface Kept
   extends Pick<
     MemoryEntry,
     'entry_id' | 'version' | 'importance' | 'pinned' | 'created_at' | 'updated_at'
   > {}
 export interface MemoryState {
-  /** By `placeOf` their keys. */
+  /** Entries by `placeOf` their keys. */
   entries: Record<string, Kept>
   deleted?: true
 }
 type Decided<R> = Decision<MemoryEvent, R>
 type Reason = MemoryChange['reason']
 
-/** Where an entry is kept: keys are texts of clients, and one of them is `__proto__`. */
+/** Prefixes a key, because clients choose keys and may choose `__proto__`. */
 const placeOf = (key: string): string => `/${key}`
 const keyOf = (place: string): string => place.slice(1)
 const empty = (): MemoryState => ({ entries: {} })
@@ -65,7 +68,7 @@ function changeOf(
   }
 }
 
-/** The entries that have to go for one more, which stays itself. */
+/** The entries to evict when one more is saved; that one is never evicted. */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
   const loose = Object.entries(entries).filter(
     ([other, { pinned }]) => !pinned && other !== placeOf(key),
@@ -91,7 +94,7 @@ function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEve
     }))
 }
 
-/** Save an entry as a whole: what the wish leaves out has its default. */
+/** Save an entry as a whole: fields that the wish leaves out get their defaults. */
 function save(
   state: MemoryState,
   memory_key: string,
@@ -142,7 +145,8 @@ function save(
     reason,
     source_run_id,
   )
-  // What the edge has just sent it completes itself, so what is remembered for repeats stays small.
+  // The gateway restores the content that it has just sent, so that replies stored for repeats stay
+  // small.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
   const created = before ? reply : { ...reply, status_code: 201 }
   return {
@@ -154,7 +158,7 @@ function save(
   }
 }
 
-/** Forget an entry; nothing happens without one. */
+/** Delete an entry, if it exists. */
 function forget(
   state: MemoryState,
   memory_key: string,
