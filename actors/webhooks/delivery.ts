@@ -1,11 +1,13 @@
 /**
- * A delivery: one message to one receiver, until it is taken or given up. Each attempt is a job of the shard's own queue, so
- * that leases, losses and nodes that stop are the queue's business; how many attempts there are, and when, is decided here.
+ * The delivery actor: one message to one receiver, until it is accepted or given up. Each attempt
+ * is a job of the shard's own queue, which handles leases, lost leases and stopped nodes. The
+ * number of attempts and their times are decided here.
  *
  * Invariants:
- * D1. Id and body never change. Nothing is attempted after `delivered` or `failed`.
- * D2. At most one job is under way; only its end counts, and `begin` counts the attempt before anything is sent.
- * D3. An attempt whose sender was lost counts; one that was never begun does not.
+ * D1. Id and body never change. No attempt follows `delivered` or `failed`.
+ * D2. At most one job is under way; only its end counts, and `begin` counts the attempt before
+ *     anything is sent.
+ * D3. An attempt whose sender was lost counts; an attempt that never began does not.
  */
 import type { DeliveryRecord } from '../../protocol/webhooks/rows.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
@@ -43,7 +45,7 @@ const nothing: Done = { events: [], reply: undefined }
 const over = ({ record }: DeliveryState): boolean =>
   record.status === 'delivered' || record.status === 'failed'
 const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : ATTEMPTS)
-/** Receivers take turns: one that is slow holds up nobody else. */
+/** The fairness key: receivers take turns, so a slow one does not delay others. */
 const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
 
@@ -64,7 +66,7 @@ function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: 
     max_losses: 1,
   }
   const now = timestamp(at)
-  // The record is on no list: what clients see of the attempt is the record of the delivery.
+  // This record is on no list: clients see the attempt in the record of the delivery.
   const record = {
     ...shared,
     kind: 'action_execution',
@@ -226,9 +228,9 @@ const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
     'delivery.failed': ended,
   },
   ask: {
-    /** What is to be sent, and where; null when there is no such delivery. */
+    /** The content and the destination of the delivery; null when there is no such delivery. */
     content: (state) => state?.opening ?? null,
-    /** What it has come to, or null. */
+    /** The outcome so far, or null. */
     outcome: (state): DeliveryOutcome | null => {
       if (!state) return null
       const {
