@@ -1,12 +1,13 @@
 /**
- * Keeps a view up to date with its journal, and holds back answers until the view knows what the asker may expect.
- * Knows nothing of NATS: the journal arrives through a port, the clock through another.
+ * Keeps a view up to date with its journal, and delays answers until the view is as fresh as the
+ * caller requires. It does not depend on NATS: the journal comes through a port, and timers through
+ * another.
  *
- * F1. A question without a cursor sees everything that was in the journal when it was asked: the journal's end is read
- *     after the question arrived, once for all questions that wait together. Where the only writer of the journal is this
- *     process, it knows the end without asking.
- * F2. A message that cannot be applied is an alarm: following stops, is tried again, and fresh questions are refused
- *     meanwhile. It is never passed over.
+ * F1. A query without a cursor sees everything that was in the journal when it arrived: the
+ *     journal's end is read after the arrival, once for all queries that wait together. If this
+ *     process is the journal's only writer, it knows the end without a request.
+ * F2. A message that cannot be applied raises an alarm: following stops and is retried, and queries
+ *     that need fresh data are refused meanwhile. The message is never skipped.
  */
 import { sequenceOf, type Envelope } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
@@ -15,28 +16,36 @@ import { JournalReplaced, type Message, type View } from './view.ts'
 
 /** The journal of one partition. */
 export interface ViewJournal {
-  /** Hand over messages with a sequence ≥ `from`, in order, without end; the next batch waits for the promise. Returns a function that stops. */
+  /**
+   * Delivers messages with a sequence ≥ `from`, in order, without end; the next batch waits for the
+   * promise. Returns a function that stops.
+   */
   follow(
     from: number,
     on: (batch: readonly Message[]) => Promise<void> | void,
   ): () => Promise<void> | void
-  /** First kept and last sequence, as the leader knows them; an empty journal has `last` 0 or `first` > `last`. */
+  /**
+   * First retained and last sequence, as the leader reports them; an empty journal has `last` 0 or
+   * `first` > `last`.
+   */
   position(): Promise<{ readonly first: number; readonly last: number }>
-  /** The last sequence, when this process is sure to know it because nobody else writes; undefined otherwise. */
+  /**
+   * The last sequence, if this process knows it because it is the only writer; undefined otherwise.
+   */
   end?(): number | undefined
-  /** Bytes as an envelope with its large values; absent: they are plain JSON. */
+  /** Decodes bytes into an envelope with its large values; absent: the bytes are plain JSON. */
   decode?(data: Uint8Array): Promise<Envelope>
 }
 export interface FollowerOptions {
-  /** Run something later (milliseconds); the returned function cancels it. */
+  /** Runs a function after some milliseconds; the returned function cancels it. */
   readonly later?: (ms: number, run: () => void) => () => void
-  /** Milliseconds a question may wait for freshness. */
+  /** Maximum milliseconds that a query waits for freshness. */
   readonly timeout?: number
-  /** Milliseconds before following is tried again after an alarm. */
+  /** Milliseconds until following is retried after an alarm. */
   readonly pause?: number
   readonly hooks?: Hooks
 }
-/** Numbers and alarms of a follower. */
+/** Metrics and alarms of a follower. */
 export interface Hooks {
   /** A batch was applied. `seconds`: how long it took. */
   applied?(batch: {
@@ -45,15 +54,18 @@ export interface Hooks {
     readonly entries: number
     readonly seconds: number
   }): void
-  /** How many messages the view is behind the journal's end, whenever the end was read. */
+  /**
+   * The number of messages that the view lags behind the journal's end; called whenever the end is
+   * read.
+   */
   lag?(messages: number): void
-  /** A question was answered or refused. */
+  /** A query was answered or refused. */
   answered?(question: {
     readonly name: string
     readonly seconds: number
     readonly refused: boolean
   }): void
-  /** The journal could not be applied, or the view was thrown away; an operator should know. */
+  /** The journal could not be applied, or the view was discarded; an operator should know. */
   alarm?(error: unknown): void
 }
 interface Waiter {
@@ -61,18 +73,21 @@ interface Waiter {
   readonly done: (fresh: boolean) => void
 }
 
-/** Messages decoded together, and their bytes: decoding half a megabyte and applying it takes about 20 ms. */
+/**
+ * Maximum messages that are decoded together, and their bytes: decoding half a megabyte and
+ * applying it takes about 20 ms.
+ */
 const BATCH = 500
 const BYTES = 524_288
-/** Entries after which a transaction ends, so that questions are answered in between. */
+/** Entries that are applied at once; queries are answered in between. */
 const ENTRIES = 2000
 
-/** Milliseconds after which the view's file has what was applied, however little it is. */
+/** Milliseconds after which applied changes are saved to the view's file, however few they are. */
 const SAVE = 3000
-/** Milliseconds between two rounds of deleting. */
+/** Milliseconds between two rounds of deletion. */
 const TIDY = 20
 
-/** Milliseconds until the journal's end is asked for again. */
+/** Milliseconds until the journal's end is requested again. */
 const AGAIN = 100
 
 export class ViewFollower {
@@ -84,7 +99,9 @@ export class ViewFollower {
   #asking: Promise<number> | undefined
   #first = 0
   #running = false
-  /** Raised whenever following begins or ends, so that a batch of an older attempt is dropped. */
+  /**
+   * Incremented whenever following begins or ends, so that a batch of an older attempt is dropped.
+   */
   #attempt = 0
   #stop: () => Promise<void> | void = () => undefined
   #cancelRetry: () => void = () => undefined
@@ -97,12 +114,15 @@ export class ViewFollower {
     this.#options = { later, timeout: 10_000, pause: 1000, hooks: {}, ...options }
   }
 
-  /** Begin to follow. Resolves when following has begun, not when the view has caught up. Rejects when the journal cannot be asked. */
+  /**
+   * Starts to follow. Resolves when following has begun, not when the view has caught up. Rejects
+   * when the journal cannot be reached.
+   */
   async start(): Promise<void> {
     this.#running = true
     await this.#begin()
   }
-  /** Stop following; waiting questions are refused. The view stays open. */
+  /** Stops following and refuses the waiting queries. The view stays open. */
   async stop(): Promise<void> {
     this.#running = false
     this.#attempt++
@@ -119,10 +139,13 @@ export class ViewFollower {
   }
 
   /**
-   * Answer a question from a view that is fresh enough.
-   * @param fresh undefined: everything committed before the question; a cursor: at least that; 0: whatever there is.
-   * @param within milliseconds after which the asker would rather have what there is: such an answer says `late`.
-   * @returns the answer, or a refusal: `service_unavailable` when the view did not get there in time.
+   * Answers a query from a view that is fresh enough.
+   * @param fresh undefined: everything committed before the query; a cursor: at least up to it; 0:
+   * whatever the view has.
+   * @param within milliseconds after which the caller prefers what the view has; such an answer is
+   * marked `late`.
+   * @returns the answer, or a refusal: `service_unavailable` when the view did not catch up in
+   * time.
    */
   async ask(
     name: string,
@@ -156,7 +179,10 @@ export class ViewFollower {
     }
   }
 
-  /** Whether the view is fresh enough in time; one timeout covers finding the end and waiting for it. */
+  /**
+   * Whether the view becomes fresh enough in time; one timeout covers reading the journal's end and
+   * waiting for it.
+   */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {
     if (!this.#running) return false
     const known = fresh === undefined ? this.#journal.end?.() : sequenceOf(fresh)
@@ -182,7 +208,7 @@ export class ViewFollower {
       }
       const find = (): void =>
         void this.#readEnd().then(wait, () => {
-          // Nobody leads just now, or nobody knows who: until the timeout that may change.
+          // The journal has no known leader at present; this may change before the timeout.
           if (over || !this.#running) done(false)
           else this.#options.later(AGAIN, find)
         })
@@ -190,7 +216,10 @@ export class ViewFollower {
       else find()
     })
   }
-  /** The journal's end as of a moment after this call: a reading under way is too old, so all callers share the next one. */
+  /**
+   * The journal's end as of a moment after this call: a read under way is too old, so all callers
+   * share the next one.
+   */
   #readEnd(): Promise<number> {
     this.#asking ??= this.#reading.then(() => {
       this.#asking = undefined
@@ -219,7 +248,8 @@ export class ViewFollower {
       this.#view.reset()
     }
     this.#first = first
-    // The last applied message is asked for again: it tells whether this is still the journal that was applied.
+    // The last applied message is requested again: it shows whether this is still the journal that
+    // was applied.
     this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) =>
       this.#apply(batch, attempt),
     )
@@ -253,7 +283,7 @@ export class ViewFollower {
     this.#saveLater(this.#view.unsaved())
     this.#tidyLater()
   }
-  /** Delete what is left over, a little at a time: questions are answered in between. */
+  /** Deletes leftover rows, a few at a time, so that queries are answered in between. */
   #tidyLater(): void {
     if (!this.#running || !this.#view.untidy()) return
     this.#cancelTidy ??= this.#options.later(TIDY, () => {
@@ -266,7 +296,7 @@ export class ViewFollower {
       }
     })
   }
-  /** Have the view's file follow soon, or no longer when nothing waits. */
+  /** Schedules a save of the view's file, or cancels it when nothing is unsaved. */
   #saveLater(wanted: boolean): void {
     if (!wanted) {
       this.#cancelSave?.()
@@ -288,14 +318,18 @@ export class ViewFollower {
       ? { ...message, data: await this.#journal.decode(data) }
       : message
   }
-  /** Sound the alarm, and begin anew after a pause: from the first message when the rows are worthless, else where the view stands. */
+  /**
+   * Raises the alarm and restarts after a pause: from the first message if the rows are worthless,
+   * otherwise from the view's position.
+   */
   #failed(error: unknown): void {
     this.#attempt++
     this.#options.hooks.alarm?.(error)
     if (error instanceof JournalReplaced || damaged(error)) this.#view.reset()
     const stop = this.#stop
     this.#stop = () => undefined
-    // Not awaited: this may run inside the very batch that the port waits for before it has stopped.
+    // Not awaited: this may run inside the very batch that the port waits for before it has
+    // stopped.
     Promise.resolve(stop()).catch((also: unknown) => this.#options.hooks.alarm?.(also))
     this.#cancelRetry()
     if (this.#running)
@@ -306,15 +340,15 @@ export class ViewFollower {
   }
 }
 
-/** The answer of a view that did not get there in time. */
+/** The refusal of a view that did not catch up in time. */
 export const behind = refuse(
   'service_unavailable',
   { reason: 'view_behind' },
   'The view has not caught up yet; retry.',
 )
-/** Let what has arrived meanwhile be looked at. */
+/** Lets the event loop handle what has arrived meanwhile. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
-/** Messages in slices that are decoded together. */
+/** Splits messages into slices that are decoded together. */
 function slicesOf(messages: readonly Message[]): Message[][] {
   const slices: Message[][] = []
   let bytes = BYTES
@@ -325,7 +359,7 @@ function slicesOf(messages: readonly Message[]): Message[][] {
   }
   return slices
 }
-/** Messages in parts of not much more than `ENTRIES` entries. */
+/** Splits messages into parts of not much more than `ENTRIES` entries. */
 function partsOf(messages: readonly Message[]): Message[][] {
   const parts: Message[][] = []
   let room = 0

@@ -1,23 +1,27 @@
 /**
- * Keyset pages: a page starts after the sort keys of the last item of the page before, never at an offset, so rows that
- * come or go between two pages make no other row appear twice or not at all.
+ * Keyset pagination: a page starts after the sort keys of the previous page's last item, never at
+ * an offset. So rows that are inserted or deleted between two pages make no other row appear twice
+ * or not at all.
  */
 import type { Value } from './store.ts'
 
-/** What a view answers for a list. `position`: sort keys of the last item, present exactly when more items follow; the edge seals it as `next_cursor`. */
+/**
+ * The answer of a view to a list query. `position`: sort keys of the last item, present exactly
+ * when more items follow; the gateway seals it as `next_cursor`.
+ */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly position?: readonly Value[]
 }
-/** The additions that a question asks for (`protocol/additions.ts`). */
+/** The additions that a query requests (`protocol/additions.ts`). */
 export interface Including {
   readonly include?: readonly string[]
 }
-/** Whether an addition is asked for: what is costly to work out is left out otherwise. */
+/** Whether an addition is requested; costly members are left out otherwise. */
 export const wants = ({ include }: Including, name: string): boolean =>
   include?.includes(name) === true
 
-/** What a list question carries of paging: `after` is the opened cursor. */
+/** The paging parameters of a list query; `after` is the opened cursor. */
 export interface Paging {
   readonly limit?: number
   readonly after?: readonly Value[]
@@ -25,12 +29,15 @@ export interface Paging {
 
 const DEFAULT_LIMIT = 20
 
-/** Rows to answer at most. */
+/** Maximum number of rows to return. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
-/** Characters of a page, but for its first item: what comes out must be sent as one message. */
+/** Maximum characters of a page, except for its first item: a page must be sent as one message. */
 export const CHARACTERS = 1_000_000
-/** As many of the first items as a page has room for, one at least. @param size of an item, in characters. */
+/**
+ * As many of the first items as fit in a page, at least one.
+ * @param size of an item, in characters.
+ */
 export function fitting<T>(
   items: readonly T[],
   limit: number,
@@ -53,7 +60,10 @@ const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.len
 export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
-/** The page of rows that were asked for with one more than the limit. It is shorter when what is kept of them as `record` is long. */
+/**
+ * The page of rows that were read with a limit one higher than the requested one. It is shorter
+ * when the JSON of the rows is long.
+ */
 export function page<R extends object, T>(
   rows: readonly R[],
   input: Paging,
@@ -68,7 +78,10 @@ export function page<R extends object, T>(
   }
 }
 
-/** SQL condition and values that continue after a position: `columns` sorted in one direction. */
+/**
+ * SQL condition and values that continue after a position; all `columns` are sorted in one
+ * direction.
+ */
 export function beyond(
   columns: readonly string[],
   direction: 'ASC' | 'DESC',

@@ -1,4 +1,7 @@
-/** Every question a view answers, by name: the query rows of the API that need history, and what gateways ask to follow. */
+/**
+ * All queries that a view answers, by name: the query rows of the API that need history, and
+ * internal queries of gateways.
+ */
 import { exchangeList } from './tables/channels/exchanges.ts'
 import { api, type RowName } from '../protocol/api.ts'
 import type { OrganizationAction } from '../protocol/actions/organization-rows.ts'
@@ -69,7 +72,7 @@ import { watch, workerList, workerModels } from './tables/workers/workers.ts'
 import { workflowGet, workflowList, workflowVersions } from './tables/workflows/workflows.ts'
 import type { RunStep } from '../protocol/runs/schema.ts'
 
-/** Where and when a question is asked. */
+/** The context of a query. */
 export interface QueryContext {
   readonly store: Store
   /** Number of the project, see `Store.findProject`. */
@@ -79,7 +82,10 @@ export interface QueryContext {
   /** Milliseconds for which a lost worker is still listed. */
   readonly stale: number
   readonly organization: string
-  /** The cursor up to which the view has applied everything, and the one below which the journal was trimmed. */
+  /**
+   * The cursor up to which the view has applied everything, and the cursor below which the journal
+   * was trimmed.
+   */
   readonly current: number
   readonly oldest: number
 }
@@ -309,7 +315,10 @@ const queries = {
   readonly [N in keyof ViewQuestions]: Query<never>
 }
 
-/** The query of a name, or of the row that the named one is another form of; undefined when this view does not know it. */
+/**
+ * The query with a name, or that of the row of which the named one is another form; undefined when
+ * this view does not know it.
+ */
 export function queryOf(
   name: string,
 ): ((asked: QueryContext, input: unknown) => unknown) | undefined {

@@ -1,7 +1,10 @@
-/** Records of one kind, kept by id: read once, changed in memory however often, written once. A deleted one is gone when it is written. */
+/**
+ * Records of one kind, cached by id: read once, changed in memory any number of times, written
+ * once. A deleted record is removed from the table when it is written.
+ */
 import { Kept, type Store } from './store.ts'
 
-/** A record as it is kept; without one it is deleted. */
+/** A cached record; without `record`, it is deleted. */
 export interface RecordRow<T> {
   readonly project: number
   /** Unix milliseconds. */
@@ -9,14 +12,14 @@ export interface RecordRow<T> {
   readonly record: T | undefined
   stored: boolean
 }
-/** How a table's rows are written. */
+/** The statements that write a table's rows. */
 interface Writing<T> {
   insert(id: string, row: RecordRow<T>, record: T): void
   update(id: string, record: T): void
   remove(id: string, row: RecordRow<T>): void
 }
 
-/** The kept records of a table that has the columns id, project, created_at and record. */
+/** The record cache of a table that has the columns id, project, created_at and record. */
 export const keptRecords = <T>(
   store: Store,
   table: string,
@@ -43,7 +46,10 @@ export const keptRecords = <T>(
     )
   })
 
-/** Change a project's record, or delete it by giving none. One that is not known is passed over. */
+/**
+ * Changes a project's record, or deletes it if `next` returns undefined. An unknown record is
+ * ignored.
+ */
 export function changeRecord<T>(
   rows: Kept<RecordRow<T>>,
   project: number,

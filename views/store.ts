@@ -1,9 +1,11 @@
 /**
- * Access to a view's database: statements prepared once, and changes held in memory until they are written together.
+ * Access to a view's database: statements are prepared once, and changes are held in memory until
+ * they are written together.
  *
  * S1. Only `View` writes, inside one transaction; `flush` runs before its commit.
- * S2. A batch ends with `keep` or, when it failed, with `undo`, which takes back what it changed in memory.
- * S3. After a failed transaction `forget` must run, because kept records may hold changes that were rolled back.
+ * S2. A batch ends with `keep` or, if it failed, with `undo`, which reverts its changes in memory.
+ * S3. After a failed transaction `forget` must run, because cached records may hold changes that
+ *     were rolled back.
  */
 import { CHARACTERS, sizeOf } from './page.ts'
 import type { Database, Statement } from 'better-sqlite3'
@@ -12,16 +14,22 @@ import { FeedTail } from './tables/runs/tail.ts'
 /** A value that SQLite stores. */
 export type Value = string | number | null
 
-/** Records read once and written once, however many events of however many batches touch them. A value is replaced, never changed. */
+/**
+ * A write-back cache: records are read once and written once, however many events of however many
+ * batches touch them. A value is replaced, never mutated.
+ */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
   readonly #dirty = new Set<string>()
-  /** What the present batch replaced; undefined for what it added. */
+  /** The values that the present batch replaced; undefined for keys that it added. */
   readonly #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
   readonly #most: number
-  /** @param most how many are kept after they were written; beyond, they are read again. */
+  /**
+   * @param most maximum number of records that stay cached after a write; beyond it, the cache is
+   * emptied.
+   */
   constructor(
     load: (key: string) => V | undefined,
     save: (value: V, key: string) => void,
@@ -31,7 +39,7 @@ export class Kept<V> {
     this.#save = save
     this.#most = most
   }
-  /** @param fresh the caller knows that nothing is stored under this key: no look-up is made. */
+  /** @param fresh the caller knows that nothing is stored under this key, so no look-up is made. */
   get(key: string, fresh = false): V | undefined {
     const kept = this.#rows.get(key)
     if (kept !== undefined || fresh) return kept
@@ -39,7 +47,7 @@ export class Kept<V> {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** What is kept, for whoever only reads. */
+  /** The cached value; nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }
@@ -69,12 +77,15 @@ export class Kept<V> {
     this.#before.clear()
   }
 }
-/** Records of a table that are kept unless more is said. */
+/** Default maximum number of cached records of a table. */
 const KEPT_ROWS = 8192
-/** Rows that one statement adds. */
+/** Rows that one statement inserts. */
 const ROWS_AT_ONCE = 32
 
-/** Rows that wait to be added to a table, the first `kept` of them from batches that are applied, and the statements that add one or many. */
+/**
+ * Rows that wait to be inserted into a table, and the statements that insert one or many. The first
+ * `kept` rows come from batches that are applied.
+ */
 interface Appended {
   rows: Value[][]
   kept: number
@@ -106,7 +117,7 @@ export class Store {
   get size(): number {
     return this.#size
   }
-  /** How many rows that is. */
+  /** The number of those rows. */
   get rows(): number {
     let rows = 0
     for (const added of this.#appended.values()) rows += added.rows.length
@@ -127,18 +138,24 @@ export class Store {
   all<R>(sql: string, ...values: Value[]): R[] {
     return this.#prepare(sql).all(...values) as R[]
   }
-  /** Rows of a query one by one; the reader may stop early. Nothing else may be done with the database meanwhile but reading. */
+  /**
+   * Rows of a query one by one; the reader may stop early. During the iteration the database may
+   * only be read.
+   */
   each<R>(sql: string, ...values: Value[]): IterableIterator<R> {
     return this.#prepare(sql).iterate(...values) as IterableIterator<R>
   }
-  /** Rows of a query for a page. No more are read once their records have more characters than a page may have. */
+  /**
+   * Rows of a query for a page. Reading stops once their records have more characters than a page
+   * may have.
+   */
   upToPage<R extends object>(sql: string, ...values: Value[]): R[] {
     const rows: R[] = []
     let left = CHARACTERS
     for (const row of this.each<R>(sql, ...values)) {
       rows.push(row)
       left -= sizeOf(row)
-      // One row more than fits says that the page is not the last.
+      // One row more than fits shows that the page is not the last.
       if (left < 0 && rows.length > 1) break
     }
     return rows
@@ -147,11 +164,13 @@ export class Store {
   one<R>(sql: string, ...values: Value[]): R | undefined {
     return this.#prepare(sql).get(...values) as R | undefined
   }
-  /** Perform a change. */
+  /** Executes a statement that changes rows. */
   run(sql: string, ...values: Value[]): void {
     this.#prepare(sql).run(...values)
   }
-  /** Add a row to a table whose rows are only ever added; it can be read after `flush`. Always give all columns. */
+  /**
+   * Adds a row to an append-only table; it can be read after `flush`. All columns must be given.
+   */
   append(table: string, ...row: Value[]): void {
     let added = this.#appended.get(table)
     if (!added)
@@ -171,7 +190,10 @@ export class Store {
     }
     this.#size = 0
   }
-  /** The number of a project, given on first sight and written by the next `flush`: only while a batch is applied. */
+  /**
+   * The number of a project, assigned on first sight and written by the next `flush`. May only be
+   * called while a batch is applied.
+   */
   numberOf(project: string): number {
     const known = this.#projects.get(project)
     if (known !== undefined) return known
@@ -180,34 +202,40 @@ export class Store {
     this.#newProjects.push(project)
     return n
   }
-  /** The number of a project, or one that no row has. */
+  /** The number of a project; 0, which no row has, if the project is unknown. */
   findProject(project: string): number {
     return this.#projects.get(project) ?? 0
   }
-  /** A number for a new run. */
+  /** The number of a new run. */
   nextRun(): number {
     this.#lastRun ??= this.one<{ n: number | null }>('SELECT max(n) AS n FROM runs')?.n ?? 0
     return ++this.#lastRun
   }
-  /** The kept records of one table, made on first use. */
+  /** The cache of one table, created on first use. */
   kept<V>(table: string, make: (store: Store) => Kept<V>): Kept<V> {
     let kept = this.#kept.get(table) as Kept<V> | undefined
     if (!kept) this.#kept.set(table, (kept = make(this)) as unknown as Kept<never>)
     return kept
   }
-  /** The batch is applied: its changes stay. @param current the cursor up to which everything is applied. */
+  /**
+   * Accepts the changes of a batch.
+   * @param current the cursor up to which everything is applied.
+   */
   keep(current: number): void {
     for (const kept of this.#kept.values()) kept.keep()
     for (const added of this.#appended.values()) added.kept = added.rows.length
     this.tail.keep(current)
   }
-  /** The batch failed before anything was written: its changes are taken back. Numbers that it gave stay given. */
+  /**
+   * Reverts the changes of a batch that failed before anything was written. Numbers that it
+   * assigned stay assigned.
+   */
   undo(): void {
     for (const kept of this.#kept.values()) kept.undo()
     for (const added of this.#appended.values()) added.rows.length = added.kept
     this.tail.undo()
   }
-  /** Write what changed. */
+  /** Writes all changes. */
   flush(): void {
     for (const project of this.#newProjects)
       this.run('INSERT INTO projects (n, id) VALUES (?, ?)', this.findProject(project), project)
@@ -216,7 +244,10 @@ export class Store {
     this.tail.flush((project, seq, frames) => this.append('feed', project, seq, frames))
     this.#writeAppended()
   }
-  /** Drop everything that is not written. @param current the cursor up to which everything is written. */
+  /**
+   * Discards everything that is not written.
+   * @param current the cursor up to which everything is written.
+   */
   forget(current: number): void {
     for (const kept of this.#kept.values()) kept.forget()
     this.#appended.clear()

@@ -1,15 +1,18 @@
 /**
- * A view: one partition's journal as rows of one SQLite file. The owner feeds it batches in journal order; it answers
- * questions about what it has applied so far.
+ * A view: the journal of one partition as rows of one SQLite file. Its owner feeds it batches in
+ * journal order; it answers queries about what it has applied so far.
  *
- * V1. Rows and position commit together: the file is exactly the journal up to some position. Changes gather in memory until
- *     they are many or a question needs the tables; then they become part of one open transaction, which `save` commits.
- *     `position()` and every answer include both. A process that dies, or a file that refuses them, loses them: then
- *     `position()` is the file's, and the journal goes on from there.
- * V2. Applying again what is applied changes nothing.
- * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so does one that cannot
- *     be read. Kinds and event types that this release does not know are passed over, for they belong to newer ones.
- * V4. The file may be lost. One of another schema, or a damaged one, is deleted, and the journal is applied from the start.
+ * V1. Rows and position commit together: the file always equals the journal up to some position.
+ *     Changes collect in memory until there are many or a query needs the tables; then they join
+ *     one open transaction, which `save` commits. `position()` and every answer include both. If
+ *     the process dies, or the file rejects them, these changes are lost: then `position()` is the
+ *     file's, and the journal continues from there.
+ * V2. Applying an entry again changes nothing.
+ * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so
+ *     does an unreadable one. Kinds and event types that this release does not know are ignored,
+ *     because newer releases wrote them.
+ * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
+ *     journal is applied from the start.
  */
 import {
   cursorOf,
@@ -43,33 +46,36 @@ import { applyDelivery, applyWebhooks } from './tables/webhooks/webhooks.ts'
 import { applyWorker } from './tables/workers/workers.ts'
 import { applyWorkflows } from './tables/workflows/workflows.ts'
 
-/** A journal message as a view takes it. `message_id`, when known, lets a view notice that the journal was replaced. */
+/**
+ * A journal message as a view receives it. `message_id`, when known, lets a view notice that the
+ * journal was replaced.
+ */
 export interface Message {
   readonly sequence: number
   readonly data: Uint8Array | Envelope
   readonly message_id?: string
 }
 export interface ViewOptions {
-  /** The clock, Unix milliseconds: only for how long a lost worker is listed. */
+  /** The clock, in Unix milliseconds. */
   readonly now?: () => number
   /** Milliseconds for which a worker whose connection was lost is listed as stale. */
   readonly stale?: number
-  /** Told after each commit. */
+  /** Called after each commit. */
   readonly saved?: () => void
   /** Id of the organization, for partitions that do not hold the organization itself. */
   readonly organization?: () => string
 }
 
-/** The journal does not continue what the view holds: an envelope is missing. */
+/** The journal does not continue at the view's position: an envelope is missing. */
 class JournalHole extends Error {
   override readonly name = 'JournalHole'
 }
-/** The journal is not the one that the view was built from: it has to be rebuilt. */
+/** The journal is not the one that the view was built from; the view must be rebuilt. */
 export class JournalReplaced extends Error {
   override readonly name = 'JournalReplaced'
 }
 
-/** What the view knows about the journal. `tails`: the last applied sequence of each shard. */
+/** A position in the journal. `tails`: the last applied sequence of each shard. */
 interface Position {
   readonly sequence: number
   readonly message_id?: string
@@ -78,11 +84,21 @@ interface Position {
 }
 const start: Position = { sequence: 0, tails: [], oldest: 0 }
 
-/** Entries, rows, and characters of rows that wait in memory at most: what is written at once holds up everything else. A row takes 2 to 3 µs; 50,000 of them, from batches of events, held up runs for 100 to 180 ms. */
+/**
+ * Maximum entries, rows, and characters of rows that wait in memory: writing them blocks everything
+ * else. A row takes 2 to 3 µs; 50,000 of them, from batches of events, blocked runs for 100 to 180
+ * ms.
+ */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
-/** Entries of a transaction. A page that many of them touch is written once; what a death takes away has to be applied again. */
+/**
+ * Maximum entries of a transaction. A page that many of them touch is written once; entries that a
+ * crash loses must be applied again.
+ */
 const OPEN = 4096
-/** Kinds whose arms, where they have any, only change what `Store` holds back; those of others write at once. */
+/**
+ * Kinds whose arms, if any, only make changes that `Store` holds back; the arms of other kinds
+ * write at once.
+ */
 const gathered: ReadonlySet<string> = new Set<Kind>([
   'run',
   'queue',
@@ -119,9 +135,9 @@ export class View {
   readonly #options: ViewOptions
   #store: Store
   #position: Position = start
-  /** The position that the file has. */
+  /** The position of the file. */
   #saved: Position = start
-  /** Entries that wait in memory, and those that the file lacks. */
+  /** Number of entries that wait in memory, and of entries that the file lacks. */
   #waiting = 0
   #open = 0
   private constructor(file: string, options: ViewOptions) {
@@ -131,20 +147,22 @@ export class View {
     this.#position = this.#saved = this.#load()
     this.#store.tail.begin(this.#current())
   }
-  /** Open or create a view's file (`:memory:` for none). */
+  /** Opens or creates a view's file (`:memory:` for none). */
   static open(file: string, options: ViewOptions = {}): View {
     return new View(file, options)
   }
 
-  /** The last applied stream sequence; 0: nothing yet. */
+  /** The last applied stream sequence; 0: none. */
   position(): number {
     return this.#position.sequence
   }
 
   /**
-   * Apply messages in journal order; those applied before are skipped. Returns how many entries were applied.
+   * Applies messages in journal order; those applied before are skipped.
    * @param first the first sequence that the journal still has, after an operator trimmed it.
-   * @throws JournalHole when an envelope is missing; JournalReplaced when the last applied message is not the journal's.
+   * @returns the number of applied entries.
+   * @throws JournalHole when an envelope is missing; JournalReplaced when the last applied message
+   * is not the journal's.
    */
   apply(batch: readonly Message[], first = 0): number {
     const before = this.#position
@@ -178,7 +196,11 @@ export class View {
       this.#settle()
     return entries
   }
-  /** Commit what the file lacks. Throws what SQLite throws; then it is given up, and `position()` is that of the file again. */
+  /**
+   * Commits what the file lacks.
+   * @throws what SQLite throws; the changes are then discarded, and `position()` is that of the
+   * file again.
+   */
   save(): void {
     if (!this.unsaved()) return
     this.#settle()
@@ -193,7 +215,7 @@ export class View {
     this.#open = 0
     this.#options.saved?.()
   }
-  /** Apply entries whose changes can wait in memory. */
+  /** Applies entries whose changes can wait in memory. */
   #gather(applied: () => number): number {
     try {
       const entries = applied()
@@ -204,7 +226,7 @@ export class View {
       throw error
     }
   }
-  /** Have the tables say what waits in memory, and then what is `applied` to them. */
+  /** Writes the waiting changes to the tables, then the changes that `applied` makes. */
   #settle(applied?: () => number): number {
     if (this.#waiting === 0 && !applied) return 0
     return this.#change(() => {
@@ -216,19 +238,22 @@ export class View {
       return entries
     })
   }
-  /** Whether rows are left that nobody can find any more. */
+  /** Whether rows are left that no query can find. */
   untidy(): boolean {
     return hasDropped(this.#store)
   }
-  /** Delete some of them. */
+  /** Deletes some of those rows. */
   tidy(): void {
     this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
-  /** Whether the file lacks something that is applied. */
+  /** Whether the file lacks applied entries. */
   unsaved(): boolean {
     return this.#position !== this.#saved
   }
-  /** Change the tables as part of the open transaction. One that fails is given up whole, with what waits in memory. */
+  /**
+   * Changes the tables within the open transaction. If that fails, the whole transaction is
+   * discarded, together with the changes that wait in memory.
+   */
   #change<T>(change: () => T): T {
     const { db } = this.#store
     try {
@@ -277,7 +302,11 @@ export class View {
     return entries
   }
 
-  /** Answer a question by name; `input` holds path slots and query. A refusal when there is no such record, or the question is unknown here. */
+  /**
+   * Answers a query by name; `input` holds path slots and query parameters.
+   * @returns the answer, or a refusal when there is no such record or the view does not know the
+   * query.
+   */
   ask(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
     if (!query)
@@ -315,7 +344,7 @@ export class View {
     )
   }
 
-  /** Throw the rows away: the journal has to be applied from its first message. */
+  /** Discards all rows: the journal must be applied from its first message. */
   reset(): void {
     this.#store.db.close()
     remove(this.#file)
@@ -323,7 +352,7 @@ export class View {
     this.#position = this.#saved = start
     this.#waiting = this.#open = 0
   }
-  /** Save and close. A file that cannot be written any more is closed all the same. */
+  /** Saves and closes the file. A file that can no longer be written is closed all the same. */
   close(): void {
     try {
       this.save()

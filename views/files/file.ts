@@ -1,4 +1,7 @@
-/** The file of a view. It may always be lost: whoever opens it gets one that can be read, empty if need be. */
+/**
+ * The file of a view. It may be lost at any time: opening it always yields a readable file, empty
+ * if need be.
+ */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { migrate } from './migrate.ts'
@@ -8,7 +11,11 @@ import { Store } from '../store.ts'
 export const damaged = (error: unknown): boolean =>
   error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB|FORMAT)/.test(error.code)
 
-/** The store of a file, made when it is not there; one of another schema, or a damaged one, is made anew. Throws what SQLite throws otherwise. */
+/**
+ * Opens the store of a file, which is created if it does not exist; a file with another schema, or
+ * a damaged one, is created anew.
+ * @throws all other errors of SQLite.
+ */
 export function openStore(file: string): Store {
   for (const again of [true, false]) {
     makePrivate(file)
@@ -26,16 +33,19 @@ export function openStore(file: string): Store {
   }
   throw new Error(`view: ${file} cannot be made anew`)
 }
-/** Make a file that only its owner may read before SQLite does; SQLite gives its logs the mode of the file. */
+/**
+ * Creates a file that only its owner may read, before SQLite does; SQLite gives its logs the mode
+ * of the file.
+ */
 function makePrivate(file: string): void {
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
 }
-/** A store whose first pages can be read. */
+/** Returns the store after a first read, which reveals a damaged file. */
 function checked(store: Store): Store {
   store.all('SELECT key, value FROM meta')
   return store
 }
-/** Delete a view's file. */
+/** Deletes a view's file and its logs. */
 export function remove(file: string): void {
   if (file !== ':memory:')
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })

@@ -1,7 +1,8 @@
 /**
- * Keeping the write-ahead logs of views short without holding up the process: SQLite would move a long log into its database
- * within the commit that makes it too long, which took 110 to 165 ms every 32 MiB under load (2 cores, Node 20). A thread does it
- * after commits instead; SQLite's own limit remains behind it (`migrate.ts`).
+ * Keeps the write-ahead logs of views short without blocking the process. SQLite would move a long
+ * log into its database within the commit that makes it too long, which took 110 to 165 ms every 32
+ * MiB under load (2 cores, Node 20). A thread does it after commits instead; SQLite's own limit
+ * remains as a fallback (`migrate.ts`).
  */
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
@@ -12,11 +13,14 @@ const WORTH = 4 * 2 ** 20
 export interface Logs {
   /** A transaction of this file was committed. */
   saved(file: string): void
-  /** Close the files, which their views have closed by then, and end the thread. */
+  /** Closes the files, which their views have closed by then, and ends the thread. */
   stop(): Promise<void>
 }
 
-/** Start looking after logs. @param failed told when the thread has died; then files are left to SQLite. */
+/**
+ * Starts the thread that moves logs.
+ * @param failed called when the thread has died; SQLite then moves the logs itself.
+ */
 export function startLogs(failed: (error: Error) => void): Logs {
   const busy = new Set<string>()
   let closed = () => {}
@@ -47,7 +51,7 @@ export function startLogs(failed: (error: Error) => void): Logs {
     async stop() {
       const last = thread
       if (!last) return
-      // The process has to live until the thread has answered.
+      // The process must stay alive until the thread has answered.
       last.ref()
       await new Promise<void>((done) => {
         closed = done

@@ -1,22 +1,25 @@
 /**
- * The schema of a view's file. There are no migrations: a view is derived, so a file of another version is thrown away
- * and rebuilt from the journal.
+ * The schema of a view's file. There are no migrations: a view is derived, so a file of another
+ * version is deleted and rebuilt from the journal.
  *
- * Every table carries the project of its rows, and every query of one project filters by it. Projects and runs have short
- * numbers of this file's own, which keep keys small; clients never see them. Times are Unix milliseconds; `record`
- * and `data` are JSON as clients see it. A row of the timeline holds all events of one entry, see `TimelineRow`;
- * one of the feed many frames, with the cursor of the last of them.
+ * Every row carries its project or belongs to a row that does, and every query of one project
+ * filters by it. Projects and runs have short numbers that are local to the file and keep keys
+ * small; clients never see them. Times are Unix milliseconds; `record` is JSON as clients see it. A
+ * row of the timeline holds all events of one entry, see `TimelineRow`; a row of the feed holds
+ * many frames and the cursor of the last of them.
  */
 import type { Database } from 'better-sqlite3'
 
-/** Raise it with every change of the schema or of what is derived into it. */
+/** Must be incremented with every change of the schema or of the data derived into it. */
 export const SCHEMA_VERSION = 18
 
-// A row that is larger than a quarter of a page has no room in a table WITHOUT ROWID: each would have a page of its own, as the
-// rows of the timeline had (https://www.sqlite.org/fileformat2.html, payload overflow). So those tables hold small rows.
+// A row that is larger than a quarter of a page does not fit into a table WITHOUT ROWID: each would
+// have a page of its own, as the rows of the timeline had (https://www.sqlite.org/fileformat2.html,
+// payload overflow). So those tables hold small rows.
 //
-// Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status and merged, so
-// that every combination of a status with a queue or a type is a range of one index.
+// Run lists are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each
+// status and merged, so that every combination of a status with a queue or a type is a range of one
+// index.
 const schema = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -211,13 +214,18 @@ CREATE INDEX session_interactions_revision ON session_interactions (session, rev
 CREATE INDEX session_nudges_new ON session_nudges (session, created_at, id);
 `
 
-/** Make sure that a just opened database has the schema. Gives false when it holds another version: then the file is of no use. Throws what SQLite throws when the file is damaged. */
+/**
+ * Ensures that a newly opened database has the schema.
+ * @returns false when the database has another version and cannot be used.
+ * @throws what SQLite throws when the file is damaged.
+ */
 export function migrate(db: Database): boolean {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -65536')
-  // In pages: the limit behind that of whoever moves the log on a thread of its own; what is left to move then is little.
+  // In pages: the fallback limit behind the thread that moves the log (`logs.ts`), which leaves
+  // little to move.
   db.pragma('wal_autocheckpoint = 16000')
   const version = db.pragma('user_version', { simple: true })
   if (version === SCHEMA_VERSION) return true

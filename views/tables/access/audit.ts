@@ -1,4 +1,7 @@
-/** The audit log: who changed which configuration. What is audited, and as what, is said in audited.ts. */
+/**
+ * The audit log: which principal changed which configuration. audited.ts defines what is audited,
+ * and under which names.
+ */
 import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
@@ -11,7 +14,10 @@ import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
 
-/** An id that every view derives alike from an event's place, in journal order within a millisecond. */
+/**
+ * An id that every view derives in the same way from an event's position, in journal order within a
+ * millisecond.
+ */
 function auditId(at: number, cursor: number, project: string): string {
   const hash = hashOf(project)
   const bytes = new Uint8Array(9)
@@ -21,9 +27,12 @@ function auditId(at: number, cursor: number, project: string): string {
   return makeId('audit', at, bytes, hash % 1024)
 }
 
-/** Names are short, and what is asked today is answered tomorrow. */
+/** Maximum number of cached names, which are short. */
 const NAMES = 65_536
-/** The name that a resource had last, by the resource's id: entries after its creation need not tell it. */
+/**
+ * The last name of a resource, by the resource's id: entries after its creation need not contain
+ * it.
+ */
 const keptNames = (store: Store): Kept<string> =>
   store.kept(
     'audited names',
@@ -39,13 +48,13 @@ const keptNames = (store: Store): Kept<string> =>
       ),
   )
 
-/** Apply an entry of any kind of actor. */
+/** Applies an entry of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
   for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(
     entry,
   )) {
-    // A project is a resource of the organization, but belongs to its own log as well.
+    // A project is a resource of the organization, but its entries belong to its own log as well.
     const project =
       entry.kind !== 'organization'
         ? entry.project
@@ -94,7 +103,7 @@ export function applyAudit(store: Store, { cursor, entry }: Placed): void {
 }
 
 type Many = string | readonly string[]
-/** Filters of the audit log; they all have to hold. */
+/** Filters of the audit log; all must match. */
 export interface AuditFilters extends Paging {
   readonly resource_type?: Many
   readonly project_id?: string
@@ -102,17 +111,20 @@ export interface AuditFilters extends Paging {
   readonly user_id?: string
   readonly actor_type?: Many
   readonly actor_id?: string
-  /** Another name of `actor_id`. */
+  /** Alias of `actor_id`. */
   readonly principal_id?: string
   readonly action?: Many
   readonly created_after?: string
   readonly created_before?: string
-  /** Absent: everything is shown. */
+  /** Absent: all entries are shown. */
   readonly viewer?: Viewer
 }
 const list = (many: Many): readonly string[] => (typeof many === 'string' ? [many] : many)
 
-/** Audit entries of this partition, newest first. @param organization whose log this is, for entries that do not name it. */
+/**
+ * Audit entries of this partition, newest first.
+ * @param organization id of the organization, for entries that do not contain it.
+ */
 export function auditList(
   store: Store,
   input: AuditFilters,
@@ -125,7 +137,7 @@ export function auditList(
     conditions.push(`${column} = ?`)
     values.push(value)
   }
-  // The unary plus keeps a filter that tells little from choosing the index.
+  // The unary plus prevents a filter with low selectivity from choosing the index.
   const within = (column: string, many: Many | undefined) => {
     if (many === undefined) return
     conditions.push(
@@ -164,7 +176,8 @@ export function auditList(
   }
   const { viewer } = input
   if (viewer && !viewer.admin) {
-    // What became of a deleted interaction's session is not known any more, so only administrators are shown its entries.
+    // The session of a deleted interaction is no longer known, so only administrators see its
+    // entries.
     conditions.push(
       `(resource_type <> 'interaction' OR EXISTS (SELECT 1 FROM interactions i WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
     )

@@ -1,4 +1,4 @@
-/** The log of actions that a run called: the action events of its timeline, read as records of their own. */
+/** The log of a run's action calls: the action events of its timeline as records of their own. */
 import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -11,7 +11,10 @@ const text = (value: unknown): value is string => typeof value === 'string'
 const open = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The log entry of an action event, or undefined when the event is none. `id` and `seq` come from its cursor. */
+/**
+ * The log entry of an action event, or undefined for any other event. `id` and `seq` come from its
+ * cursor.
+ */
 export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
   const status = row.type.slice('action.'.length)
   if (!row.type.startsWith('action.') || !isStatus(status)) return undefined
@@ -47,7 +50,7 @@ export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined
 const isStatus = (status: string): status is ActionLogEntry['status'] =>
   status === 'called' || status === 'completed' || status === 'failed' || status === 'retried'
 
-/** Calls of actions of a run, oldest first. */
+/** Action calls of a run, oldest first. */
 export function actionLog(
   store: Store,
   project: number,
@@ -56,7 +59,8 @@ export function actionLog(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
-  // The first row may hold calls up to the position only; every other row has one that is wanted.
+  // The calls of the first row may all be at or before the position; every other row has a wanted
+  // one.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
     run.n,
@@ -71,7 +75,7 @@ export function actionLog(
     )
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
-  // Fewer rows were read than there are, because they are long.
+  // Fewer rows were read than exist, because they are long.
   if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
     return {
       items: calls.slice(0, limitOf(input)).map(item),

@@ -1,4 +1,7 @@
-/** Definitions of actions, of projects and of the organization, which is the project of its own; and what a project has that can be called. */
+/**
+ * Definitions of actions, of projects and of the organization, which is stored as a project of its
+ * own; and the definitions of a project that can be called.
+ */
 import type { Action, ActionEvent } from '../../../protocol/actions/rows.ts'
 import type {
   OrganizationAction,
@@ -18,7 +21,10 @@ import type { Watch } from '../runs/waiting.ts'
 
 type Definition = Action | OrganizationAction
 
-/** The ids of definitions by project and name, for whoever meets a name often; an empty text when there is none. */
+/**
+ * The ids of definitions by project and name, cached for frequent look-ups; an empty text when
+ * there is none.
+ */
 const idsByName = (store: Store): Kept<string> =>
   store.kept(
     'action_ids',
@@ -37,15 +43,15 @@ const idsByName = (store: Store): Kept<string> =>
         () => {},
       ),
   )
-/** The id of the project's action of this name. */
+/** The id of the project's action with this name. */
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 
-/** Releases that sealed no values wrote URLs in clear. */
+/** Releases that did not seal values wrote URLs in plain text. */
 const masked = (action: Definition): Definition =>
   withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
 
-/** Apply an entry of a project or of the organization. */
+/** Applies an entry of a project or of the organization. */
 export function applyActions(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events) {
@@ -128,7 +134,7 @@ export function actionGet(
     ? (JSON.parse(row.record) as Definition)
     : refuse('not_found', { resource: 'action' }, 'There is no such action.')
 }
-/** All definitions, or the one of a name. */
+/** All definitions, or those with a name. */
 export const actionsOf = <T extends Definition>(
   store: Store,
   project: number,
@@ -142,7 +148,7 @@ export const actionsOf = <T extends Definition>(
     )
     .map(({ record }) => JSON.parse(record) as T)
 
-/** What a project defines that can be called. */
+/** The actions and published workflows of a project that can be called. */
 export function callable(
   store: Store,
   project: number,
@@ -183,7 +189,10 @@ export function callable(
     }),
   }
 }
-/** Whether a worker takes an action: it lists it, or lists neither actions nor models and so takes all of them. */
+/**
+ * Whether a worker takes an action: it lists the action, or it lists neither actions nor models and
+ * so takes all actions.
+ */
 const lists = (
   { action_names, models }: ReturnType<Watch['workers']>[number],
   name: string,

@@ -1,4 +1,7 @@
-/** Records of calls of actions: one for each job that an attempt was made of, written once, when it has ended. */
+/**
+ * Records of action calls: one for each job that was attempted, written once, when the job has
+ * ended.
+ */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
 import {
@@ -14,7 +17,7 @@ import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
-/** Characters of a result as JSON that are kept. */
+/** Maximum characters of a stored result as JSON. */
 const SUMMARY = 1000
 
 /** A result, or the beginning of a long one: `{truncated: true, text}`. */
@@ -38,7 +41,10 @@ const statuses = {
   'job.cancelled': 'cancelled',
 } as const
 
-/** Add the record of a job that has ended. One that nobody ever began is no call. @param job its record now. */
+/**
+ * Adds the record of a job that has ended. A job that no worker ever claimed is no call.
+ * @param job its current record.
+ */
 export function addInvocation(
   store: Store,
   project: number,
@@ -95,7 +101,7 @@ export function addInvocation(
   )
 }
 
-/** Filters of the list; they all have to hold. */
+/** Filters of the list; all must match. */
 export interface InvocationFilters extends Paging {
   readonly run_id?: string
   readonly job_id?: string
@@ -107,7 +113,7 @@ export interface InvocationFilters extends Paging {
   readonly delivery_id?: string
   readonly correlation_id?: string
   readonly status?: string
-  /** Who asks; absent: the service itself. */
+  /** The caller; absent: the service itself. */
   readonly viewer?: Viewer
 }
 const columns = {
@@ -156,7 +162,7 @@ export function invocationList(
   )
 }
 
-/** What is kept elsewhere, and only once. */
+/** The record with the members that other tables store: the loop and the parameters. */
 function whole(store: Store, project: number, record: Invocation): Invocation {
   const { run_id } = record
   const run =
@@ -177,7 +183,10 @@ function whole(store: Store, project: number, record: Invocation): Invocation {
     ...(parameters && { parameters }),
   }
 }
-/** The parameters stay with the step; when a later attempt of the run called the action anew, those of this call are only on the timeline. */
+/**
+ * The step stores the parameters. When a later attempt of the run called the action again, the
+ * parameters of this call are only on the timeline.
+ */
 function inputsOf(
   store: Store,
   run: number,
@@ -191,7 +200,7 @@ function inputsOf(
   const step = row && (JSON.parse(row.record) as RunStep)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
-/** An agent's stay with the call in the transcript, as long as there is one. */
+/** The transcript stores the parameters of an agent's call, as long as the transcript exists. */
 function inputOf(
   store: Store,
   project: number,

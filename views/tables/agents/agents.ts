@@ -13,7 +13,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Apply the agent events of an entry of a project. */
+/** Applies the agent events of an entry of a project. */
 export function applyAgents(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {
@@ -48,7 +48,7 @@ const find = (store: Store, project: number, id: string): Agent | undefined => {
 /** Whether a project has an agent. */
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
   store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
-/** The project that an agent of any project belongs to. */
+/** The project that an agent belongs to; the agent may be of any project. */
 export function agentHome(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM agents JOIN projects ON projects.n = agents.project WHERE agents.id = ?',
@@ -63,7 +63,7 @@ export const agentGet = (
   { id }: { readonly id: string },
 ): Agent | Refusal => find(store, project, id) ?? missing
 
-/** Filters of the list of agents; they all have to hold. */
+/** Filters of the list of agents; all must match. */
 export interface AgentFilters extends Paging {
   readonly name?: string
   readonly principal_id?: string

@@ -1,4 +1,7 @@
-/** Toolkits and skills of projects and of the organization, and who has which skill: lists, records, usage. */
+/**
+ * Toolkits and skills of projects and of the organization, and the agents that have each skill:
+ * lists, records, usage.
+ */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
@@ -11,7 +14,7 @@ import type { Store } from '../../store.ts'
 type Kept = Toolkit | Skill
 type Type = 'toolkit' | 'skill'
 
-/** Apply the events of an entry of a project or of the organization. */
+/** Applies the events of an entry of a project or of the organization. */
 export function applyDefinitions(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {

@@ -1,6 +1,7 @@
 /**
- * Channels and their members. Who sees a channel is decided here for every question: public ones everybody, private ones
- * their members; an administrator of the project also the records of private channels, but not of direct messages.
+ * Channels and their members. This file decides for every query whether the viewer may see a
+ * channel: public ones are visible to all, private ones to their members. Administrators of the
+ * project also see the records of private channels, but not of direct messages.
  */
 import type {
   Channel,
@@ -13,13 +14,13 @@ import { refuse, type Refusal } from '../../../protocol/errors.ts'
 import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** A question about channels says who asks. */
+/** The principal on whose behalf a query about channels is made. */
 export interface WithViewer {
   readonly viewer: Viewer
 }
 type OfChannel = WithViewer & { readonly id: string }
 
-/** A channel as it is kept. `n`: its number in this file. `last`: cursor of its newest applied event. */
+/** A row of a channel. `n`: its number in this file. `last`: cursor of its newest applied event. */
 export interface ChannelRow {
   readonly n: number
   readonly id: string
@@ -37,7 +38,10 @@ export interface ChannelRow {
 const COLUMNS =
   'c.n, c.id, c.project, c.kind, c.private, c.created_at, c.members, c.message_seq, c.last_message_at, c.last, c.record'
 
-/** The record of a channel. @param read read marker of who asks; absent when it is no member. */
+/**
+ * The API record of a channel.
+ * @param read the viewer's read marker; absent when the viewer is no member.
+ */
 function channelRecord(
   { record, members, message_seq, last_message_at }: ChannelRow,
   read?: number,
@@ -51,7 +55,7 @@ function channelRecord(
   }
 }
 
-/** The answer for a channel that the project does not have, or that who asks cannot see. */
+/** The refusal for a channel that the project does not have, or that the viewer may not see. */
 export const missingChannel: Refusal = refuse(
   'not_found',
   { resource: 'channel' },
@@ -71,7 +75,7 @@ const markOf = (store: Store, { n }: ChannelRow, member: string): number | undef
     member,
   )?.last_read
 
-/** A channel whose messages and members can be seen by who asks. */
+/** The channel, if the viewer may read its messages and members. */
 export function readable(
   store: Store,
   project: number,
@@ -81,7 +85,7 @@ export function readable(
   return row && (row.private === 0 || markOf(store, row, viewer.id) !== undefined) ? row : undefined
 }
 
-/** What decides whether a stream of the channel may be given to somebody, as of the cursor `at`. */
+/** The facts that decide whether the viewer may follow the channel, as of the cursor `at`. */
 export function access(
   store: Store,
   project: number,
@@ -108,7 +112,10 @@ export function channelGet(
 }
 
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
-/** The statements that together hold a page of a list, each in the list's order: what everybody sees, and what the viewer sees as a member. */
+/**
+ * The statements whose rows together hold a page of a list, each in the list's order: the channels
+ * that the viewer sees without membership, and those that it sees as a member.
+ */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input
   const after = beyond(['c.created_at', 'c.id'], 'DESC', input.after)
@@ -139,7 +146,7 @@ export function planChannels(project: number, input: Filters): { sql: string; va
 const newest = (a: ChannelRow, b: ChannelRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/** Channels that who asks can see, newest first. */
+/** Channels that the viewer may see, newest first. */
 export function channelList(store: Store, project: number, input: Filters): Page<Channel> {
   const rows = planChannels(project, input)
     .flatMap(({ sql, values }) => store.all<ChannelRow>(sql, ...values))
@@ -195,7 +202,7 @@ export function agentsOf(store: Store, project: number, id: string): { items: st
   }
 }
 
-/** Ids of the channels that have a member, for who takes it out of them. */
+/** Ids of the channels that a principal is a member of, for its removal from them. */
 export const channelsOf = (store: Store, project: number, member: string): { items: string[] } => ({
   items: store
     .all<{ channel_id: string }>(

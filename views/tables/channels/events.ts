@@ -1,7 +1,7 @@
 /**
- * Applying the events of channels, and reading them again in order. A message is stored once: its events say which one it
- * is and are shown with the message as it is now, so that no former content is kept. Rows of a deleted channel disappear
- * with it, its messages a little at a time.
+ * Applies the events of channels, and reads them in order. A message is stored once: its events
+ * refer to it and are shown with its current content, so no former content is stored. The rows of a
+ * deleted channel are deleted with it, its messages a few at a time.
  */
 import type {
   ChannelEvent,
@@ -34,7 +34,10 @@ import {
 } from './messages.ts'
 import type { Store } from '../../store.ts'
 
-/** Apply an entry of a channel. One whose beginning was trimmed away is not known here, so its later entries are passed over. */
+/**
+ * Applies an entry of a channel. If the first entry of a channel was trimmed from the journal, its
+ * later entries are ignored.
+ */
 export function applyChannel(store: Store, place: Placed): void {
   const { entry, cursor } = place
   const project = store.numberOf(entry.project)
@@ -191,7 +194,10 @@ interface EventRow {
 const messageAt = (store: Store, cursor: number): MessageRow | undefined =>
   store.one<MessageRow>('SELECT cursor, replies, record FROM messages WHERE cursor = ?', cursor)
 
-/** Events of a channel after a cursor, oldest first: those of new messages are read from the messages themselves. */
+/**
+ * Events of a channel after a cursor, oldest first; those of new messages are derived from the
+ * messages.
+ */
 function after(
   store: Store,
   { n, id }: ChannelRow,
@@ -231,7 +237,7 @@ function after(
   return records.sort((a, b) => a.sequence - b.sequence).slice(0, limit)
 }
 
-/** Those of a page, and whether more were read. */
+/** The events that fit in a page, and whether more were read. */
 function shownOf(
   rows: readonly ChannelEventRecord[],
   limit: number,
@@ -239,7 +245,7 @@ function shownOf(
   const items = fitting(rows, limit, ({ payload }) => JSON.stringify(payload).length)
   return { items, more: items.length < rows.length }
 }
-/** Events of a channel for who follows it. Whether somebody may see them is `access`'s to say. */
+/** Events of a channel for a follower. `access` decides whether the follower may see them. */
 export function channelEvents(
   store: Store,
   project: number,

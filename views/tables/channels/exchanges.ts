@@ -1,4 +1,7 @@
-/** What agents were asked in channels, and what came of it. Who reads a channel reads its exchanges. */
+/**
+ * Exchanges with agents in channels, and their outcomes. Readers of a channel may read its
+ * exchanges.
+ */
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -12,7 +15,10 @@ interface ExchangeRow {
   readonly record: string
 }
 
-/** An exchange has begun. @param at Unix milliseconds. */
+/**
+ * Records the beginning of an exchange.
+ * @param at Unix milliseconds.
+ */
 export function addExchange(
   store: Store,
   channel: ChannelRow,
@@ -41,7 +47,11 @@ export function addExchange(
   )
 }
 
-/** An exchange has ended. One whose beginning was trimmed away is not known. @param at Unix milliseconds. */
+/**
+ * Records the end of an exchange. An exchange whose beginning was trimmed from the journal is
+ * unknown.
+ * @param at Unix milliseconds.
+ */
 export function endExchange(
   store: Store,
   channel: ChannelRow,

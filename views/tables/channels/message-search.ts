@@ -1,6 +1,7 @@
 /**
- * Messages by their words. Words are those of SQLite's `unicode61` tokenizer: letters and digits, case and accents do not
- * count. What a caller types is never a query of its own: every part of it is one quoted phrase.
+ * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: letters and
+ * digits, regardless of case and accents. The text of a caller is never parsed as a query: every
+ * part of it becomes one quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
@@ -9,21 +10,25 @@ import { messageRecord, type MessageRow } from './messages.ts'
 import { CHARACTERS, limitOf, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** Hits looked at together, and at most for one page. */
+/** Maximum hits that are examined together, and for one page. */
 const AT_ONCE = 250
 const AT_MOST = 2000
-/** Phrases of a search. */
+/** Maximum phrases of a search. */
 const PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
-/** Where a search looks: in any of the places, and in none of the others. */
+/**
+ * The scope of a search: messages in any of the places `within`, and in none of the places
+ * `without`.
+ */
 export interface Places {
   readonly within: readonly string[]
   readonly without: readonly string[]
 }
 /**
- * The places that hold exactly what a principal can read. The index says of a message whether its channel was public when the message was
- * written; channels that were public and private in turn (`mixed`) are therefore named one by one.
+ * The places that hold exactly the messages that a principal may read. The index tells whether a
+ * message's channel was public when the message was indexed; channels that have been both public
+ * and private (`mixed`) are therefore listed one by one.
  */
 function placesFor(store: Store, project: number, viewer: string): Places {
   const rows = store.all<{ n: number; seen: number }>(
@@ -39,7 +44,10 @@ function placesFor(store: Store, project: number, viewer: string): Places {
   const named = (seen: number) => rows.filter((row) => row.seen === seen).map(({ n }) => `c${n}`)
   return { within: [`o${project}`, ...named(1)], without: named(0) }
 }
-/** A search in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all phrases, within the places; undefined when it has no word. */
+/**
+ * A query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all
+ * phrases, within the places; undefined when the text has no word.
+ */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q)
   return phrases.length === 0
@@ -53,8 +61,8 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages with all words of `q`, newest first, in the channels that the caller can read. Hits elsewhere are not among those looked at, so
- * neither the length of a page nor its cursor tells of them.
+ * Messages with all words of `q`, newest first, in the channels that the viewer may read. Hits in
+ * other channels are not examined, so neither the length of a page nor its cursor reveals them.
  */
 export function search(
   store: Store,

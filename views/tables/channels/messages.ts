@@ -1,7 +1,7 @@
 /**
- * Messages of channels. A row's key is the cursor of its event, which orders all messages of a partition as they were
- * committed; within a channel that is the order of `seq`. The full-text index knows words and places of each message by the
- * same key, and no text.
+ * Messages of channels. The key of a row is the cursor of its event, which orders all messages of a
+ * partition by commit; within a channel, that is the order of `seq`. The full-text index stores the
+ * words and places of each message under the same key, but no text.
  */
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
@@ -10,7 +10,7 @@ import { missingChannel, readable, type WithViewer, type ChannelRow } from './ch
 import { limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** A message as it is kept; the number of its replies is not part of its record. */
+/** A row of a message; the number of its replies is not part of its record. */
 export interface MessageRow {
   readonly cursor: number
   readonly replies: number
@@ -21,7 +21,10 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   const message = JSON.parse(record) as ChannelMessage
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
-/** Places of a message in the full-text index: its channel, and the public channels of its project if that is one of them now. */
+/**
+ * The places of a message in the full-text index: its channel and, if that is public now, the
+ * public channels of its project.
+ */
 export const placesOf = ({
   n,
   project,
@@ -36,7 +39,11 @@ const index = (store: Store, channel: ChannelRow, cursor: number, content: strin
     placesOf(channel),
   )
 
-/** Add a message. @param cursor of its event. @param called agents that it wakes; they belong to its thread from now on. */
+/**
+ * Adds a message.
+ * @param cursor of its event.
+ * @param called agents that it wakes; they belong to its thread from now on.
+ */
 export function addMessage(
   store: Store,
   channel: ChannelRow,
@@ -68,7 +75,10 @@ export function addMessage(
       channel.n,
     )
 }
-/** Change a message. Gives its key; undefined when it is not known here. */
+/**
+ * Changes a message.
+ * @returns its key; undefined when it is unknown here.
+ */
 export function changeMessage(
   store: Store,
   channel: ChannelRow,
@@ -91,15 +101,18 @@ export function changeMessage(
   return row.cursor
 }
 
-/** Messages deleted at once: this takes some milliseconds. */
+/** Maximum messages that are deleted at once, which takes some milliseconds. */
 const DROPPED_AT_ONCE = 500
-/** The messages of a deleted channel, found by nobody any more, are to be deleted. @param channel its number. */
+/**
+ * Schedules the deletion of a deleted channel's messages, which no query finds any more.
+ * @param channel its number.
+ */
 export const dropMessages = (store: Store, channel: number): void =>
   store.run('INSERT INTO dropped (channel) VALUES (?)', channel)
 /** Whether messages of deleted channels are left. */
 export const hasDropped = (store: Store): boolean =>
   store.one('SELECT 1 FROM dropped LIMIT 1') !== undefined
-/** Delete some of them. */
+/** Deletes some of them. */
 export function deleteDropped(store: Store): void {
   const channel = store.one<{ channel: number }>('SELECT channel FROM dropped LIMIT 1')?.channel
   if (channel === undefined) return
@@ -124,7 +137,11 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
     n,
   )
 
-/** What never changes about a message of a channel, and which agents began its thread or were called in it; nothing when there is none. It says nothing to clients, so nobody is kept from it. */
+/**
+ * The facts about a message of a channel that never change, and the agents that started its thread
+ * or were mentioned in it; empty when there is no such message. Clients do not receive the answer,
+ * so access is not checked.
+ */
 export function messageFacts(
   channel: ChannelRow | undefined,
   store: Store,
@@ -168,7 +185,10 @@ type Filters = Paging & {
   readonly reply_to?: string
   readonly pinned?: boolean
 }
-/** The statement of a page of messages: a range of one index, the most telling one. @param channel its number. */
+/**
+ * The statement of a page of messages: a range of the most selective index.
+ * @param channel its number.
+ */
 export function planMessages(
   channel: number,
   { sender_id, reply_to, pinned, ...paging }: Filters,

@@ -1,4 +1,7 @@
-/** Jobs: the patches of queue events, folded. The result of a job comes from its run, which keeps it. */
+/**
+ * Jobs: the folded patches of queue events. The result of a job comes from its run, which stores
+ * it.
+ */
 import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -64,7 +67,10 @@ const kept = (store: Store): Kept<JobRow> =>
       ),
   )
 
-/** Apply an entry of a queue. Events of jobs that the journal no longer begins with are passed over. */
+/**
+ * Applies an entry of a queue. Events of a job whose first event was trimmed from the journal are
+ * ignored.
+ */
 export function applyQueue(store: Store, place: Placed): void {
   const jobs = kept(store)
   const project = store.numberOf(place.entry.project)
@@ -101,7 +107,7 @@ export function applyQueue(store: Store, place: Placed): void {
   })
 }
 
-/** A run's `action.completed` brings the result of the job that its payload names. */
+/** Adds the result of a job, which a run's `action.completed` event carries. */
 export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
   if (event.type !== 'action.completed') return
   const { job_id, result } = event.payload ?? {}
@@ -118,7 +124,7 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
     jobs.set(job_id, { ...row, record: { ...row.record, result: result as JsonObject } })
 }
 
-/** Look-up of stored jobs of a project by id. */
+/** Look-up of a project's stored jobs by id. */
 export const jobsById =
   (store: Store, project: number) =>
   (id: string): KeptJob | undefined => {
@@ -131,8 +137,8 @@ export const jobsById =
   }
 
 /**
- * Jobs of a run, oldest first, each with what it waits for when that is asked for. Jobs of a session that the viewer may not
- * read are left out. Without a viewer the service itself asks.
+ * Jobs of a run, oldest first, each with the reason why it waits, if requested. Jobs of a session
+ * that the viewer may not read are left out; without a viewer, the caller is the service itself.
  */
 export function runJobs(
   store: Store,
@@ -161,7 +167,7 @@ export function runJobs(
   return page(rows, input, item, (row) => [row.created_at, row.id])
 }
 
-/** Jobs that a worker session holds a lease of. */
+/** Jobs of which a worker session holds the lease. */
 export const leases = (
   store: Store,
   project: number,

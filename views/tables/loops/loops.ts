@@ -1,4 +1,4 @@
-/** Loops as they are now, and which loop has a name. */
+/** The current loops, and the look-up of loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
@@ -34,7 +34,10 @@ const keptLoops = (store: Store) =>
     remove: (id) => store.run('DELETE FROM loops WHERE id = ?', id),
   }))
 
-/** Apply an entry of a loop. One whose beginning was trimmed away is not known here. */
+/**
+ * Applies an entry of a loop. A loop whose first entry was trimmed from the journal is unknown
+ * here.
+ */
 export function applyLoop(store: Store, { entry }: Placed): void {
   const rows = keptLoops(store)
   const project = store.numberOf(entry.project)
@@ -71,7 +74,7 @@ const missing: Refusal = refuse(
   { resource: 'loop' },
   'There is no such loop in this project.',
 )
-/** The loop with an id, or the only one with a name. */
+/** The id of the loop with this id, or of the only loop with this name. */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)
   const rows = known

@@ -1,4 +1,4 @@
-/** Usage events: one row for each answer of a model that was paid for, of runs and of turns without a run. */
+/** Usage events: one row for each paid answer of a model, in runs and in turns without a run. */
 import type { UsageEvent } from '../../../protocol/usage/rows.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
@@ -9,7 +9,7 @@ import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** What an event says of a usage; texts that are absent do not apply. */
+/** The usage that an event reports; absent texts do not apply. */
 interface Spent {
   readonly usage_id?: string | undefined
   readonly run_id?: string | undefined
@@ -22,7 +22,7 @@ interface Spent {
   readonly model?: string | undefined
 }
 
-/** Apply the entry of a run: usages that it recorded. */
+/** Applies an entry of a run: the usage that it recorded. */
 export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly RunEvent[]).entries()) {
     if (event.type !== 'usage.recorded') continue
@@ -38,7 +38,10 @@ export function applyRunUsage(store: Store, { cursor, entry }: Placed): void {
   }
 }
 
-/** Apply the entry of a session: what turns without a run spent. Those of runs are recorded by the run. */
+/**
+ * Applies an entry of a session: the usage of turns without a run. The usage of runs' turns is
+ * recorded by the run.
+ */
 export function applySessionUsage(store: Store, { cursor, entry }: Placed): void {
   for (const [index, event] of (entry.events as readonly SessionEvent[]).entries()) {
     if (event.type !== 'turn.spent' || event.spending.run_id !== undefined) continue
@@ -56,7 +59,7 @@ function keep(
   const { agent_turn_id = '', provider = '', model = '' } = spent
   const recorded_at = timestamp(at)
   const id = `usage_${project}_${cursor}`
-  // The id of a usage is the id of the job that spent it; journals of earlier releases do not have it.
+  // The id of a usage is the id of the job that caused it; journals of earlier releases lack it.
   const job_id = usage_id ?? ''
   const record: UsageEvent = {
     id,
@@ -103,7 +106,7 @@ function keep(
   )
 }
 
-/** Filters of the list; they all have to hold. */
+/** Filters of the list; all must match. */
 export interface UsageFilters extends Paging {
   readonly period_start?: string
   readonly project_id?: readonly string[]
@@ -116,7 +119,7 @@ export interface UsageFilters extends Paging {
   readonly api_key_id?: string
 }
 const equal = ['counter', 'source_type', 'source_id', 'run_id', 'job_id', 'api_key_id'] as const
-/** Sums over everything that the filters match. */
+/** Sums over all events that the filters match. */
 export interface UsageTotals {
   readonly quantity: number
   readonly milli: number
