@@ -1,8 +1,8 @@
 /**
- * What is audited: one line for each type of event that changes configuration, whatever kind of actor it happens to.
- * Events of other kinds are added to `Configuration`; then the type of the table demands a decision for each of them, and
- * `null` says that one is no change by anybody. Kinds other than organization and project need the arm `applyAudit` in
- * view.ts as well.
+ * The audit rules: one table entry for each type of event that changes configuration, whatever kind
+ * of actor emits it. Further event types are added to `Configuration`; the type of the table then
+ * demands a rule for each of them, and `null` marks an event that is no change by a principal.
+ * Kinds other than organization and project also need the arm `applyAudit` in view.ts.
  */
 import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ActionEvent } from '../../../protocol/actions/rows.ts'
@@ -44,31 +44,34 @@ type Configuration =
   | WebhookEvent
   | SecretEvent
   | MemoryEvent
-/** The rest of what happens to a loop is its work. */
+/** Events that change the configuration of a loop; its other events are its work. */
 type LoopAuditEvent = Extract<
   LoopEvent,
   { readonly type: 'loop.created' | 'loop.updated' | 'loop.deleted' | 'loop.auto_paused' }
 >
 
-/** What an event says about the changed record. */
+/** The audited facts of an event about the changed record. */
 interface Reading {
   readonly resource_type: string
   readonly resource_id: string
-  /** When it is not the rule's. */
+  /** Overrides the action of the rule. */
   readonly action?: Rule['action']
-  /** Its name as the event tells it; otherwise the last known one stands. */
+  /** The record's name, if the event contains it; otherwise the last known name stays. */
   readonly name?: string | null | undefined
-  /** Changed attributes, never with a secret in them; by default the `changes` that the event carries. */
+  /** Changed attributes, never with a secret in them; by default the event's `changes`. */
   readonly changes?: Changes | undefined
 }
 interface Rule {
   readonly action: AuditEntry['action']
-  /** The record is named by the event's own `id`, or is the actor itself when it has none. Undefined: this one is not audited. */
+  /**
+   * The record is identified by the event's own `id`; without one, it is the actor itself.
+   * Undefined: this event is not audited.
+   */
   readonly read: (event: Event, entry: Entry) => Reading | undefined
 }
 type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 
-/** Releases that sealed no values wrote URLs in clear. */
+/** Releases that did not seal values wrote URLs in plain text. */
 const masked = (changes: Changes | undefined): Changes | undefined =>
   changes &&
   mapped(changes, (change, field) =>
@@ -112,7 +115,7 @@ const deleted = <T extends Configuration['type']>(
 ): Rule => rule('delete', resource_type, details)
 
 const named = ({ name }: { readonly name: string }) => ({ name })
-/** A token is told apart from keys by its id alone. */
+/** Only the id distinguishes a personal token from a key. */
 const key = ({ id }: { readonly id: string }) => (isPersonal({ id }) ? 'personal_token' : 'api_key')
 const given = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   name: role_name,
@@ -122,7 +125,10 @@ const taken = ({ principal_id, role_id, role_name }: RoleAssignment) => ({
   name: role_name,
   changes: { principal_id: { from: principal_id }, role_id: { from: role_id } },
 })
-/** What agents remember themselves is their work, and has a history of its own. What is remembered is not told. */
+/**
+ * Changes that agents make to their own memory are their work and have a history of their own, so
+ * they are not audited. The log never contains remembered content.
+ */
 const memorized: Details<
   Extract<MemoryEvent, { readonly type: 'memory.saved' | 'memory.forgotten' }>
 > = ({ change: { agent_id, memory_key, operation, version } }, { origin }) =>
@@ -299,7 +305,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   })),
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
-/** What happened to one record in an entry. `index`: of its first event there. */
+/** The audited changes of one record in an entry. `index`: position of their first event. */
 interface Told extends Reading {
   readonly action: Rule['action']
   readonly index: number
@@ -311,7 +317,10 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
   const reading = rule?.read(event, entry)
   return rule && reading ? { action: rule.action, ...reading } : undefined
 }
-/** Changes after earlier ones of the same record. One that only names what changed stays, one whose values are not there is none. */
+/**
+ * Merges later changes of a record into earlier ones. A change that only names an attribute stays;
+ * one whose values are undefined is dropped.
+ */
 function together(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }
   for (const [name, change] of Object.entries(later)) {
@@ -322,7 +331,7 @@ function together(earlier: Changes, later: Changes): Changes {
   }
   return all
 }
-/** What an entry says to the audit log; all updates of one record are one. */
+/** The audited changes of an entry; all updates of one record are merged. */
 export function readEntry(entry: Entry): readonly Told[] {
   const all = new Map<string, Told>()
   for (const [index, event] of entry.events.entries()) {

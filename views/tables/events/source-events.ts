@@ -1,4 +1,4 @@
-/** Source events as they were published; each is a row that never changes, in the order of the journal. */
+/** Source events as they were published: rows that never change, in journal order. */
 import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
@@ -10,7 +10,7 @@ import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** Apply an entry of the source events of a project. */
+/** Applies an entry of the source events of a project. */
 export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const [index, event] of (entry.events as readonly SourcesEvent[]).entries()) {
@@ -63,12 +63,12 @@ interface Row {
 }
 const read = ({ record }: Row): SourceEventRecord => JSON.parse(record) as SourceEventRecord
 
-/** Filters of the list; they all have to hold. */
+/** Filters of the list; all must match. */
 export interface EventFilters extends Paging {
   readonly event_type?: string
   readonly source_kind?: string
   readonly source_id?: string
-  /** The principal that asks; absent: the service itself. */
+  /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
 /** Published events, newest first. */
@@ -108,7 +108,10 @@ export function eventList(
   )
   return page(rows, input, read, (row) => [row.cursor])
 }
-/** The events that were published last under keys, as far as that was since a time (Unix milliseconds). */
+/**
+ * The ids of the events that were published last under some keys; null for a key that was not used
+ * since `since` (Unix milliseconds).
+ */
 export function publishedKeys(
   store: Store,
   project: number,

@@ -1,4 +1,7 @@
-/** Interactions and who has to do with them, read along one index for each person, run, session or status. */
+/**
+ * Interactions and the people concerned, read along one index for each person, run, session or
+ * status.
+ */
 import { interactionStatuses, type Interaction } from '../../../protocol/interactions/schema.ts'
 import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
 import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
@@ -46,7 +49,10 @@ const keptInteractions = (store: Store) =>
     },
   }))
 
-/** Apply an entry of an interaction. One whose beginning was trimmed away is not known here. */
+/**
+ * Applies an entry of an interaction. An interaction whose first entry was trimmed from the journal
+ * is unknown here.
+ */
 export function applyInteraction(store: Store, { entry }: Placed): void {
   const rows = keptInteractions(store)
   const project = store.numberOf(entry.project)
@@ -92,7 +98,10 @@ export const interactionGet = (
   refuse('not_found', { resource: 'interaction' }, 'There is no such interaction in this project.')
 
 type Many = string | readonly string[]
-/** Filters of the list; they all have to hold. `caller`: with `inbox`, the caller's id and `role:` targets that mean the caller. */
+/**
+ * Filters of the list; all must match. `caller`: with `inbox`, the caller's id and the `role:`
+ * targets that include the caller.
+ */
 export interface InteractionFilters extends Paging {
   readonly status?: Many
   readonly kind?: Many
@@ -101,7 +110,9 @@ export interface InteractionFilters extends Paging {
   readonly target_user_id?: string
   readonly inbox?: boolean
   readonly caller?: readonly string[]
-  /** Who asks, with the names under which interactions ask them; absent: the service itself. */
+  /**
+   * The viewer, with the target names under which interactions ask it; absent: the service itself.
+   */
   readonly viewer?: Viewer & { readonly names: readonly string[] }
 }
 interface ListRow {
@@ -113,7 +124,10 @@ const list = (many: Many): readonly string[] =>
   typeof many === 'string' ? [many] : [...new Set(many)]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
-/** The statements that together hold a page: each is a range of one index, in the list's order. */
+/**
+ * The statements whose rows together hold a page: each reads a range of one index, in the list's
+ * order.
+ */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {
   const after = beyond(['i.created_at', 'i.id'], 'DESC', input.after)
   const conditions: string[] = []

@@ -1,6 +1,7 @@
 /**
- * The memory of agents: entries, their search by words, and the feed of changes. A change that is older than the retention is
- * gone, whether its row is still there or not, so that all copies of a view answer alike.
+ * The memory of agents: entries, their search by words, and the feed of changes. A change that is
+ * older than the retention counts as deleted, whether or not its row still exists, so that all
+ * replicas of a view answer alike.
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -22,7 +23,7 @@ const missing: Refusal = refuse(
   'There is no such agent in this project.',
 )
 
-/** Apply an entry of a memory. */
+/** Applies an entry of a memory. */
 export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const agent = entry.id
@@ -52,7 +53,7 @@ export function applyMemory(store: Store, { cursor, entry }: Placed): void {
       JSON.stringify(change),
     )
   }
-  // The newest of those that are gone stays: it is the mark that older cursors have expired.
+  // The newest expired change stays: it marks that older cursors have expired.
   store.run(
     'DELETE FROM memory_changes WHERE project = ? AND agent = ? AND cursor < (SELECT max(cursor) FROM memory_changes WHERE project = ? AND agent = ? AND at < ?)',
     project,
@@ -78,7 +79,7 @@ function put(store: Store, project: number, agent: string, entry: MemoryEntry): 
   )
 }
 
-/** How much an agent remembers. */
+/** The number of an agent's entries, in total and by kind. */
 export function memoryGet(
   store: Store,
   project: number,
@@ -100,16 +101,19 @@ export function memoryGet(
   }
 }
 
-/** Words of a search at most. */
+/** Maximum words of a search. */
 const WORDS = 16
-/** Filters of the entries of an agent; they all have to hold. */
+/** Filters of the entries of an agent; all must match. */
 export interface MemoryFilters extends Paging {
   readonly id: string
   readonly query?: string
   readonly search_mode?: 'keyword' | 'semantic' | 'hybrid'
   readonly kind?: string
 }
-/** Entries: pinned first, then by importance, then the newest. Searching by meaning needs an index that the service does not have; it says so instead of searching otherwise. */
+/**
+ * Entries: pinned first, then by importance, then the newest. Semantic search needs an index that
+ * the service does not have, so it is refused instead of replaced by another search.
+ */
 export function memoryEntries(
   store: Store,
   project: number,
@@ -148,7 +152,11 @@ export function memoryEntries(
   )
 }
 
-/** Changes after a position, oldest first; `last` is where the next page begins. Refused when something after the position is gone. @param now Unix milliseconds. */
+/**
+ * Changes after a position, oldest first; the next page begins after `last`. Refused when changes
+ * after the position have expired.
+ * @param now Unix milliseconds.
+ */
 export function memoryChanges(
   store: Store,
   project: number,

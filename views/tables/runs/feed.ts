@@ -1,7 +1,8 @@
 /**
- * The stream of all runs of a project: what changed, in journal order. An event gives a frame for a new status of a run or
- * of a job, and one for each call of an action; the latter is read from the timeline, not stored twice. Frames are stored
- * many to a row, and the newest ones are in memory as well, see `FeedTail`.
+ * The stream of all runs of a project: their changes, in journal order. An event yields a frame for
+ * a new status of a run or of a job, and one for each call of an action; the latter is read from
+ * the timeline instead of being stored twice. Many frames are stored in a row, and the newest ones
+ * are in memory as well, see `FeedTail`.
  */
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import { timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
@@ -25,7 +26,10 @@ const called = (
   call: Shown | undefined,
 ): string => text('action_appended', run, cursor, at, call ? { ...actionEntry(run, call) } : {})
 
-/** Frames of a run event; `row` is the run as the event leaves it. @param at Unix milliseconds. */
+/**
+ * Adds the frames of a run event; `row` is the run after the event.
+ * @param at Unix milliseconds.
+ */
 export function feedRun(
   store: Store,
   row: RunRow,
@@ -59,7 +63,10 @@ export function feedRun(
       }),
     )
 }
-/** Frame of a job event that set a status; `job` is the job as the event leaves it. Jobs outside runs have none. */
+/**
+ * Adds the frame of a job event that set a status; `job` is the job after the event. Jobs outside
+ * runs have no frame.
+ */
 export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Job): void {
   const run = job.run_id === undefined ? undefined : keptRuns(store).get(job.run_id)
   if (!run) return
@@ -80,7 +87,7 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
 const add = (store: Store, project: number, cursor: number, kind: Kind, json: string): void =>
   store.tail.add(project, { cursor, kind, json: () => json, stored: [cursor, kind, json] })
 
-/** A stored frame as one to show. */
+/** The frame for a stored one. */
 function shown(store: Store, stored: Frame['stored']): Frame {
   const [cursor] = stored
   if (stored.length === 3) return { cursor, kind: stored[1], json: () => stored[2], stored }
@@ -92,7 +99,7 @@ function shown(store: Store, stored: Frame['stored']): Frame {
     stored,
   }
 }
-/** Frames after a cursor from the table: whole rows until there are enough. */
+/** Reads frames after a cursor from the table: whole rows until there are enough. */
 function read(store: Store, project: number, after: number, limit: number): Frame[] {
   const frames: Frame[] = []
   for (const row of store.each<{ frames: string }>(
@@ -108,8 +115,9 @@ function read(store: Store, project: number, after: number, limit: number): Fram
 }
 
 /**
- * Frames after a cursor. `last` is the last frame's cursor when more follow, else `current`, the cursor up to which the
- * view has applied everything. Frames of one event stay together, so a page can be one longer than asked.
+ * Frames after a cursor. `last` is the last frame's cursor when more follow, otherwise `current`,
+ * the cursor up to which the view has applied everything. Frames of one event stay together, so a
+ * page can have one more than requested.
  */
 export function feed(
   store: Store,

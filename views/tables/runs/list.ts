@@ -1,4 +1,7 @@
-/** Lists of runs, newest first. Every combination of filters is read along one index, chosen here and not by chance. */
+/**
+ * Lists of runs, newest first. Every combination of filters is read along one index, which this
+ * file chooses instead of SQLite.
+ */
 import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import { runStatuses } from '../../../protocol/loops/run.ts'
 import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
@@ -7,7 +10,7 @@ import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
 
-/** Filters of a run list; they all have to hold. */
+/** Filters of a run list; all must match. */
 export interface RunFilters extends Paging {
   readonly status?: string | readonly string[]
   readonly workflow_type?: string
@@ -25,7 +28,7 @@ interface ListRow {
   readonly record: string
 }
 
-// The most telling filter first. Indexes with a status are read once for each status that is wanted.
+// The most selective filter first. Indexes with a status are read once for each requested status.
 const filters = [
   { name: 'source_event_id', column: 'source_event', index: 'runs_source', byStatus: false },
   { name: 'external_id', column: 'external_id', index: 'runs_external', byStatus: false },
@@ -37,7 +40,10 @@ const filters = [
   { name: 'initiated_by', column: 'initiated_by', index: 'runs_initiator', byStatus: false },
 ] as const
 
-/** The statements that together hold a page of a list: each is a range of one index, in the list's order. */
+/**
+ * The statements whose rows together hold a page of a list: each reads a range of one index, in the
+ * list's order.
+ */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =
     input.status === undefined
@@ -69,7 +75,10 @@ export function planRuns(project: number, input: RunFilters): { sql: string; val
 const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
-/** Runs of the project, each in the shape of its origin. Filters that runs of loops have no field for (queue, type, initiator, external id) leave them out. */
+/**
+ * Runs of the project, each in the shape of its origin. Filters for which runs of loops have no
+ * field (queue, type, initiator, external id) exclude those runs.
+ */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>
     store.upToPage<ListRow>(sql, ...values),

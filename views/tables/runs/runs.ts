@@ -1,4 +1,7 @@
-/** Runs: the patches of run events, folded into one row for each run with what lists filter by. */
+/**
+ * Runs: the folded patches of run events, one row for each run, with the columns that lists filter
+ * by.
+ */
 import { createHash } from 'node:crypto'
 import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -16,13 +19,13 @@ import { Kept, type Store, type Value } from '../../store.ts'
 import { applyTimeline } from './timeline.ts'
 import { waitingOfRun, type Watch } from './waiting.ts'
 
-/** A run as it is kept. `last`: cursor of its newest applied event. */
+/** A stored run. `last`: cursor of its newest applied event. */
 export interface RunRow {
   /** Its number in this file. */
   readonly n: number
   readonly project: number
   readonly created_at: number
-  /** Its JSON, or the hash of one that runs share. */
+  /** The run's own spec as JSON, or the hash of a spec that runs share. */
   readonly spec: string | null
   record: RunRecord
   last: number
@@ -41,7 +44,10 @@ const COLUMNS = [
   'loop',
   'source_event',
 ] as const
-/** A run of a loop has no queue, initiator or external id that clients see: it is not found by them. */
+/**
+ * The indexed columns of a run. A run of a loop has no queue, initiator or external id that clients
+ * see, so these filters do not find it.
+ */
 function indexed(record: RunRecord): Value[] {
   const {
     status = 'queued',
@@ -83,7 +89,8 @@ const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
 const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
 const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE n = ?`
 
-// An index is rewritten for every column that an UPDATE names, so each kind of change names what it must.
+// An index is rewritten for every column that an UPDATE names, so each kind of change names only
+// the columns that it must.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const json = JSON.stringify(row.record)
@@ -114,7 +121,7 @@ function load(store: Store, id: string): RunRow | undefined {
   const record = JSON.parse(row.record) as RunRecord
   return { ...row, record, stored: indexed(record) }
 }
-/** Runs by id, for whoever applies an entry. */
+/** The cache of runs by id, for applying entries. */
 export const keptRuns = (store: Store): Kept<RunRow> =>
   store.kept(
     'runs',
@@ -125,7 +132,8 @@ export const keptRuns = (store: Store): Kept<RunRow> =>
       ),
   )
 
-// Runs of one workflow version share their spec's text; a spec that came with its run is kept with it.
+// Runs of one workflow version share their spec's text; a spec that came with its run is stored
+// with the run.
 interface SpecRow {
   readonly project: number
   readonly hash: string
@@ -157,7 +165,10 @@ function keepSpec(store: Store, project: number, spec: Spec): string {
   return hash
 }
 
-/** Apply an entry of a run. A run whose beginning was trimmed away is not known here, so its later entries are passed over. */
+/**
+ * Applies an entry of a run. If the first entry of a run was trimmed from the journal, its later
+ * entries are ignored.
+ */
 export function applyRun(store: Store, place: Placed): void {
   const { entry, cursor } = place
   const { at } = entry.origin
@@ -203,14 +214,14 @@ export function runRow(store: Store, project: number, id: string): RunRow | unde
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined
 }
-/** The answer for a run that the project does not have. */
+/** The refusal for a run that the project does not have. */
 export const missingRun: Refusal = refuse(
   'not_found',
   { resource: 'run' },
   'There is no such run in this project.',
 )
 
-/** One run with its spec, its steps counted and what it waits for. A run is one path. */
+/** One run with its spec, its step counts and the reason why it waits. A run has one path. */
 export function runDetail(
   store: Store,
   project: number,
@@ -259,7 +270,10 @@ export function runDetail(
   }
 }
 
-/** A run of the project that was started under the key from which its id is derived. */
+/**
+ * Id of the project's run that was started under a key; `stem` is the part of the id that is
+ * derived from the key.
+ */
 export const runOfKey = (store: Store, project: number, stem: string): { id?: string } =>
   store.one<{ id: string }>(
     'SELECT id FROM runs WHERE id >= ? AND id < ? AND project = ? LIMIT 1',
@@ -268,7 +282,7 @@ export const runOfKey = (store: Store, project: number, stem: string): { id?: st
     project,
   ) ?? {}
 
-/** The project a run belongs to, whoever asks. */
+/** The project that a run belongs to, regardless of the caller. */
 export function locate(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',

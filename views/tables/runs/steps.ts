@@ -1,4 +1,4 @@
-/** Steps of runs: the patches of run events, folded. */
+/** Steps of runs: the folded patches of run events. */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
@@ -56,7 +56,7 @@ const split = (key: string): [number, string] => {
   return [Number(key.slice(0, at)), key.slice(at + 1)]
 }
 
-/** Apply the step's part of a run event. */
+/** Applies the part of a run event that concerns a step. */
 export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   const step_key = event.step ?? event.row?.step_key
   if (!event.row || typeof step_key !== 'string') return
@@ -85,7 +85,7 @@ export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
     .map(({ record }) => JSON.parse(record) as RunStep)
     .sort((a, b) => a.seq - b.seq)
 
-/** How many steps of a run have each status. */
+/** The number of steps of a run by status. */
 export function stepCounts(steps: readonly RunStep[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status } of steps) counts[status] = (counts[status] ?? 0) + 1

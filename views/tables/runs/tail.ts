@@ -1,6 +1,7 @@
 /**
- * The newest frames of the feed in memory, so that whoever follows it at its end is answered without reading a table, and
- * those that wait to be stored. Frames lie in two generations; when the younger one is full, the older one is dropped.
+ * The newest frames of the feed in memory, so that a follower at its end is answered without
+ * reading a table, and the frames that wait to be stored. Frames are in two generations; when the
+ * younger one is full, the older one is dropped.
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 
@@ -9,15 +10,21 @@ export interface Frame {
   /** Cursor of the event. */
   readonly cursor: number
   readonly kind: ProjectRunEvent['type']
-  /** The frame as clients get it. */
+  /** The frame as clients receive it. */
   readonly json: () => string
-  /** As it is stored: its JSON, or, for a call of an action, the run and time of the event that the timeline has. */
+  /**
+   * The frame as it is stored: its JSON or, for a call of an action, the run and the time of its
+   * event in the timeline.
+   */
   readonly stored:
     | readonly [cursor: number, kind: ProjectRunEvent['type'], json: string]
     | readonly [cursor: number, run_n: number, run: string, at: number]
 }
 
-/** Frames by project. `after`: every frame beyond this cursor is here or in a younger generation. */
+/**
+ * Frames by project. `after`: every frame beyond this cursor is in this generation or in a younger
+ * one.
+ */
 interface Generation {
   readonly after: number
   readonly frames: Map<number, Frame[]>
@@ -32,12 +39,13 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
 }
 
 /**
- * Frames, and characters of their payloads, that a generation holds at most, but for its last batch: some ten seconds of a busy
- * project. Who falls behind it is answered from the table, which costs several times as much, and falls behind further.
+ * Maximum frames of a generation, and characters of their payloads, except for its last batch: some
+ * ten seconds of a busy project. A reader that falls further behind is answered from the table,
+ * which costs several times as much, and so falls behind even more.
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
-/** Frames of a stored row, but for the rest of an event's. */
+/** Frames of a stored row, except for the remaining frames of its last event. */
 const IN_ROW = 64
 
 export class FeedTail {
@@ -46,21 +54,27 @@ export class FeedTail {
   #batch: { readonly project: number; readonly frame: Frame }[] = []
   /** Frames of applied batches that are not stored yet. */
   #unstored = new Map<number, Frame[]>()
-  /** Begin empty. @param current the cursor up to which everything is applied and stored. */
+  /**
+   * Starts empty.
+   * @param current the cursor up to which everything is applied and stored.
+   */
   begin(current: number): void {
     this.#old = this.#young = generation(current)
     this.#batch = []
     this.#unstored = new Map()
   }
-  /** Add a frame of the present batch. @param project its number. */
+  /**
+   * Adds a frame of the present batch.
+   * @param project its number.
+   */
   add(project: number, frame: Frame): void {
     this.#batch.push({ project, frame })
   }
-  /** Tell how many characters of payloads the frames may hold on to. */
+  /** Adds the characters of payloads that the frames may reference. */
   weigh(size: number): void {
     this.#young.size += size
   }
-  /** The present batch is applied, up to this cursor. */
+  /** Accepts the present batch, which is applied up to this cursor. */
   keep(current: number): void {
     for (const { project, frame } of this.#batch) {
       push(this.#young.frames, project, frame)
@@ -72,16 +86,19 @@ export class FeedTail {
     this.#old = this.#young
     this.#young = generation(current)
   }
-  /** The present batch failed. */
+  /** Discards the present batch, which failed. */
   undo(): void {
     this.#batch = []
   }
-  /** Hand over what is not stored yet, in rows: the cursor of the last frame, and the frames as JSON. */
+  /**
+   * Passes the frames that are not stored yet to `store`, in rows: the cursor of the last frame,
+   * and the frames as JSON.
+   */
   flush(store: (project: number, seq: number, frames: string) => void): void {
     for (const [project, frames] of this.#unstored) {
       for (let from = 0; from < frames.length; ) {
         let to = Math.min(from + IN_ROW, frames.length)
-        // Frames of one event lie in one row, so that a cursor has all of them behind it or none.
+        // Frames of one event are in one row, so that a cursor has all of them behind it or none.
         while (to < frames.length && frames[to]?.cursor === frames[to - 1]?.cursor) to++
         const row = frames.slice(from, to)
         store(project, row.at(-1)?.cursor ?? 0, JSON.stringify(row.map(({ stored }) => stored)))
@@ -90,11 +107,13 @@ export class FeedTail {
     }
     this.#unstored.clear()
   }
-  /** Whether all frames after a cursor are here. */
+  /** Whether all frames after a cursor are in memory. */
   reaches(after: number): boolean {
     return after >= this.#old.after
   }
-  /** Frames of a project after a cursor that `reaches`, at most `limit`, oldest first. */
+  /**
+   * Frames of a project after a cursor for which `reaches` holds, at most `limit`, oldest first.
+   */
   read(project: number, after: number, limit: number): Frame[] {
     const found =
       this.#old === this.#young ? [] : beyond(this.#old.frames.get(project), after, limit)
@@ -103,7 +122,7 @@ export class FeedTail {
       : found
   }
 }
-/** Frames beyond a cursor: their cursors do not fall, so the first one is found by halving. */
+/** Frames beyond a cursor: cursors never decrease, so a binary search finds the first one. */
 function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
   if (!frames) return []
   let [low, high] = [0, frames.length]

@@ -1,4 +1,7 @@
-/** Events of runs as clients follow them: those of one entry kept as one row, spelled out when they are asked for. */
+/**
+ * Events of runs as clients follow them. The events of one entry are stored as one row and unpacked
+ * when they are read.
+ */
 import { terminal, type RunEventRecord } from '../../../protocol/runs/schema.ts'
 import { timelineRecord, timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
@@ -17,9 +20,10 @@ export interface Shown {
   readonly at: number
 }
 /**
- * One row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last of them; `events` is
- * JSON, for each how far its cursor lies before that, its type, its step, and its payload: 0 when that is the one of the event
- * before it, as it is when a step, its wait and the run begin to wait together.
+ * A row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last
+ * event. `events` is JSON; each event is stored as the distance of its cursor to that of the last
+ * event, its type, its step, and its payload. A payload of 0 equals that of the event before, as
+ * when a step, its wait and the run begin to wait together.
  */
 export interface TimelineRow {
   readonly cursor: number
@@ -33,7 +37,12 @@ type Packed = readonly [
   payload: JsonObject | null | 0,
 ]
 
-/** Store the events of an entry of a run. Gives the number of characters they take. @param cursor of the first event. @param at Unix milliseconds. */
+/**
+ * Stores the events of an entry of a run.
+ * @param cursor of the first event.
+ * @param at Unix milliseconds.
+ * @returns the number of stored characters.
+ */
 export function applyTimeline(
   store: Store,
   { n, project }: RunRow,
@@ -78,7 +87,7 @@ const record =
       ...(step !== null && { step }),
       ...(payload !== null && { payload }),
     })
-// Every row has an event beyond the cursor, so as many rows as events that are wanted are enough.
+// Every row has an event beyond the cursor, so no more rows are needed than events are wanted.
 const after = (
   store: Store,
   { n, project }: RunRow,
@@ -114,8 +123,9 @@ export const eventAt = (store: Store, run: number, cursor: number): Shown | unde
     .find((event) => event.cursor === cursor)
 
 /**
- * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether the timeline shows it or not.
- * `more`: the limit, or the size of a page, was reached before the end. Then `last` is the cursor of the last item; ask again after it.
+ * Events of a run after a cursor. `last` is the cursor of the run's newest applied event, whether
+ * the timeline shows it or not. `more`: the limit, or the size of a page, was reached before the
+ * end. Then `last` is the cursor of the last item, after which the next query continues.
  */
 export function timeline(
   store: Store,

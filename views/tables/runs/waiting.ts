@@ -1,6 +1,6 @@
 /**
- * Why something does not move, worked out when it is asked: from the step's own record (timers, signals, retries), from
- * the job it waits for, and from the workers that are connected.
+ * The reasons why work does not progress, computed on request: from the step's own record (timers,
+ * signals, retries), from the job that it waits for, and from the connected workers.
  */
 import type { Job } from '../../../protocol/jobs/rows.ts'
 import { terminal, type RunStep, type WorkflowRun } from '../../../protocol/runs/schema.ts'
@@ -8,22 +8,27 @@ import type { WaitingOn } from '../../../protocol/runs/waiting.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Filters } from '../../../protocol/workers/socket.ts'
 
-/** What a connected worker that accepts jobs takes. */
+/** The filters of a connected worker that accepts jobs. */
 export type Taking = Required<Pick<Filters, 'queues' | 'action_names' | 'models'>> &
   Pick<Filters, 'environment_id'>
 
-/** A job as it is kept. `workers_only`: the service itself does not take it; no record shows it. */
+/**
+ * A stored job. `workers_only`: the service itself does not take the job; no API record shows this.
+ */
 export type KeptJob = Job & { readonly workers_only?: true }
 
-/** Who could do the work, and when it is asked (Unix milliseconds). */
+/** The workers that could do the work, and the time of the query in Unix milliseconds. */
 export interface Watch {
   readonly now: number
   readonly workers: () => readonly Taking[]
-  /** Whether an action is one of the project's that the service calls itself. */
+  /** Whether the project defines an action that the service calls itself. */
   readonly served?: (action: string) => boolean
 }
 
-/** Whether a worker may take a job: the same rule that claims go by. A worker that lists models only takes no actions. */
+/**
+ * Whether a worker may take a job, by the rule that claims follow. A worker that lists models only
+ * takes no actions.
+ */
 export function takes(worker: Taking, job: Job): boolean {
   if (job.environment_id !== undefined && job.environment_id !== worker.environment_id) return false
   if (job.kind === 'llm_generation')
@@ -36,7 +41,7 @@ export function takes(worker: Taking, job: Job): boolean {
     : worker.models.length === 0
 }
 
-/** What a job waits for; undefined once it ended. */
+/** What a job waits for; undefined when it has ended. */
 export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined {
   if (job.status === 'claimed') return held(job, watch.now)
   if (job.status !== 'queued') return undefined
@@ -63,7 +68,8 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     ...about,
   }
 }
-// Renewals are not journaled: a lease that seems to be over was renewed, because its loss would be known.
+// Renewals are not journaled: a lease that seems to have expired was renewed, because its loss
+// would be in the journal.
 function held(job: Job, now: number): WaitingOn {
   const { worker_instance_id, lease_expires_at } = job
   const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`
@@ -95,7 +101,10 @@ function wanted(job: Job): string {
     : `for queue "${job.queue}"${place} takes action "${job.action_name ?? ''}"`
 }
 
-/** What a suspended step waits for: its job while that is alive, else what the step itself says. */
+/**
+ * What a suspended step waits for: its job, while that has not ended, otherwise the reason in the
+ * step's own record.
+ */
 export function waitingOfStep(
   step: RunStep,
   jobs: (id: string) => KeptJob | undefined,
@@ -107,7 +116,10 @@ export function waitingOfStep(
   return waiting ? { ...waiting, step_key: step.step_key } : step.waiting_on
 }
 
-/** What a run waits for: to be let in, to end its cancellation, or what its current step waits for. */
+/**
+ * What a run waits for: its admission, the end of its cancellation, or what its current step waits
+ * for.
+ */
 export function waitingOfRun(
   run: WorkflowRun,
   steps: readonly RunStep[],

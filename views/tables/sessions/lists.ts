@@ -1,4 +1,7 @@
-/** Lists and records of sessions. A session that is gone shows its tombstone and its turns, and nothing that was said. */
+/**
+ * Lists and records of sessions. A deleted or expired session shows its tombstone and its turns,
+ * but nothing that was said.
+ */
 import { timestamp } from '../../../protocol/common.ts'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
@@ -34,7 +37,7 @@ type Found<T> = T | Refusal
 const found = (store: Store, project: number, { session_id }: Of): SessionRow | undefined =>
   sessionRow(store, project, session_id)
 
-/** Whether a session is closed to a viewer. A session that does not exist is open. */
+/** Whether a session is closed to a viewer. A session that does not exist counts as open. */
 export function sessionAccess(
   store: Store,
   project: number,
@@ -58,7 +61,10 @@ export function sessionAccess(
     ...(channel !== undefined && { channel }),
   }
 }
-/** The same of the session that an interaction was asked in; those that it asks may read it in any case. */
+/**
+ * The same for the session in which an interaction was asked; the principals that the interaction
+ * asks may read it in any case.
+ */
 function interactionAccess(
   store: Store,
   project: number,
@@ -79,7 +85,10 @@ function interactionAccess(
   }
 }
 
-/** One session; at how many tokens it compacts is for the edge to add. @param now Unix milliseconds. */
+/**
+ * One session. The gateway adds the number of tokens at which it compacts.
+ * @param now Unix milliseconds.
+ */
 export function sessionGet(
   store: Store,
   project: number,
@@ -107,7 +116,10 @@ type Many = string | readonly string[]
 const list = (value: Many | undefined): readonly string[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly string[]) : [value as string]
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
-/** Filters of the list; they all have to hold. `agent_id` has been found for a name; `since`: activity after, Unix milliseconds. */
+/**
+ * Filters of the list; all must match. `agent_id`: an id, to which the gateway has resolved a name;
+ * `since`: Unix milliseconds after which the session was active.
+ */
 export interface SessionFilters extends Paging {
   readonly agent_id?: string
   readonly session_key?: string
@@ -116,11 +128,14 @@ export interface SessionFilters extends Paging {
   readonly provider?: string
   readonly integration_id?: string
   readonly since?: number
-  /** Who asks; absent: the service itself. */
+  /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
 const listed = (row: SessionRow): Session => publicSession(recordOf(row))
-/** Sessions, the latest activity first. A key of an agent means one session: that which lives, else the newest of those that are gone. */
+/**
+ * Sessions, latest activity first. In the scope `agent`, an agent and a key identify one session:
+ * the one that is not deleted, otherwise the newest one.
+ */
 export function sessionList(store: Store, project: number, input: SessionFilters): Page<Session> {
   const { agent_id, session_key, status, scope, provider, integration_id, since, viewer } = input
   const statuses = list(status).length > 0 ? list(status) : ['active']
@@ -211,7 +226,7 @@ function messages(
     ...(first && last && { next_sequence: last.sequence, prev_sequence: first.sequence }),
   }
 }
-/** Messages of a session by number. */
+/** Messages of a session by sequence number. */
 export function messagesOfSession(
   store: Store,
   project: number,
@@ -220,7 +235,7 @@ export function messagesOfSession(
   const row = found(store, project, input)
   return row ? messages(store, 'session = ?', [row.n], input) : missingSession
 }
-/** Messages of a turn by number. */
+/** Messages of a turn by sequence number. */
 export function messagesOfTurn(
   store: Store,
   project: number,
@@ -244,7 +259,10 @@ interface TurnRow {
 }
 const turnRecord = ({ record, extra }: TurnRow): AgentTurn =>
   agentTurn(JSON.parse(record) as TurnUpsert, JSON.parse(extra) as TurnExtra)
-/** Turns of a session by creation; with `ids` exactly those. The order says at which end pages begin; each page is by creation. */
+/**
+ * Turns of a session by creation; with `ids`, exactly those. `order` selects the end at which pages
+ * begin; within a page, turns are always in order of creation.
+ */
 export function turnList(
   store: Store,
   project: number,
@@ -298,7 +316,7 @@ interface NudgeRow {
   readonly record: string
   readonly status: string | null
 }
-/** A nudge with its turn as it is now. */
+/** A nudge with the present status of its turn. */
 function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
   const nudge = JSON.parse(record) as SessionNudge
   return status === null

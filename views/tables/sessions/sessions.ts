@@ -1,6 +1,7 @@
 /**
- * Sessions, their turns and messages: the frames of the journal, folded row by row. Every row carries the revision of the
- * last frame that changed it, so whoever asks for what is new since a revision reads a range.
+ * Sessions, their turns and messages: the frames of the journal, folded row by row. Every row
+ * carries the revision of the last frame that changed it, so a query for the changes after a
+ * revision reads a range.
  */
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
@@ -25,7 +26,7 @@ import type {
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
 
-/** What of a compaction is shown: the pass under way, and the last summary. */
+/** The visible state of compaction: the pass under way, and the last summary. */
 export interface CompactionNote {
   readonly running?: {
     readonly at: number
@@ -52,7 +53,7 @@ export interface SessionRow {
   readonly compaction: string
 }
 
-/** A session of a project. */
+/** The row of a project's session. */
 export const sessionRow = (store: Store, project: number, id: string): SessionRow | undefined =>
   store.one<SessionRow>(
     'SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE id = ? AND project = ?',
@@ -62,7 +63,10 @@ export const sessionRow = (store: Store, project: number, id: string): SessionRo
 export const recordOf = ({ record }: { readonly record: string }): Session =>
   JSON.parse(record) as Session
 
-/** Apply an entry of a session. One whose beginning was trimmed away is not known here. */
+/**
+ * Applies an entry of a session. A session whose first entry was trimmed from the journal is
+ * unknown here.
+ */
 export function applySession(store: Store, place: Placed): void {
   const { entry } = place
   const project = store.numberOf(entry.project)
@@ -100,7 +104,10 @@ export function applySession(store: Store, place: Placed): void {
     on.n,
   )
 }
-/** Principals that made the session or spoke in it with these events. @param caller who sent the command. */
+/**
+ * Ids of the principals that created the session or spoke in it with these events.
+ * @param caller the principal that sent the command.
+ */
 const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =>
   events.flatMap((event) => {
     switch (event.type) {
@@ -350,7 +357,7 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
     JSON.stringify(nudge),
   )
 
-/** What was said is gone, outputs included; the session and its turns stay as a memory that they were. */
+/** Deletes what was said, outputs included; the session and its turns remain as a tombstone. */
 function prune(on: Applying): void {
   on.gone = 1
   for (const table of ['session_messages', 'session_interactions', 'session_nudges'])

@@ -1,4 +1,7 @@
-/** Pages of transcripts: what changed after a revision, or the newest part. Bounded by bytes as well as by number. */
+/**
+ * Pages of transcripts: the changes after a revision, or the newest part. A page is bounded in size
+ * as well as in number of records.
+ */
 import { settledStatuses, type Interaction } from '../../../protocol/interactions/schema.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
 import type {
@@ -13,7 +16,7 @@ import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/s
 import { sessionRow, type SessionRow } from './sessions.ts'
 import type { Store } from '../../store.ts'
 
-/** Characters of records on a page, after which the next one begins. */
+/** Maximum characters of the records on a page, except for its first record. */
 const SIZE = 512_000
 
 interface Row {
@@ -71,7 +74,7 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
     )
     .map(({ record }) => JSON.parse(record) as Interaction)
 
-/** The revision that a reader has who has every message up to a number. */
+/** The revision of a reader that has every message up to a sequence number. */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(
     'SELECT revision FROM session_messages WHERE session = ? AND sequence <= ? AND hidden = 0 ORDER BY sequence DESC LIMIT 1',
@@ -137,7 +140,7 @@ export function transcriptPage(
   }
 }
 
-/** The newest rows that fit a page, with their turns. */
+/** The newest rows that fit in a page, with their turns. */
 function newest(
   store: Store,
   { n, revision }: SessionRow,
@@ -183,7 +186,7 @@ function newest(
   }
 }
 
-/** The rows of a turn that stream. */
+/** The streaming rows of a turn. */
 export function liveRows(
   store: Store,
   project: number,

@@ -1,8 +1,14 @@
-/** Which sessions a viewer may read, as a condition of SQL. The rule is in protocol/sessions/visibility.ts. */
+/**
+ * SQL conditions for the records that a viewer may read. The rule is in
+ * protocol/sessions/visibility.ts.
+ */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { Value } from '../../store.ts'
 
-/** Holds for the rows of `sessions` that a viewer may read. @param alias of the table. */
+/**
+ * True for the rows of `sessions` that a viewer may read.
+ * @param alias of the table.
+ */
 export const visibleTo = (
   alias: string,
 ): string => `(CASE WHEN ${alias}.session_key GLOB 'channel:chan_*' THEN EXISTS (
@@ -11,8 +17,9 @@ export const visibleTo = (
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
- * Holds for the rows of `interactions` that a viewer may read: those of no session, of a session that the viewer may read,
- * and those that ask the viewer. @param alias of the table.
+ * True for the rows of `interactions` that a viewer may read: those of no session, those of a
+ * session that the viewer may read, and those that ask the viewer.
+ * @param alias of the table.
  */
 export const interactionVisibleTo = (
   alias: string,
@@ -22,14 +29,16 @@ export const interactionVisibleTo = (
   OR EXISTS (SELECT 1 FROM interaction_people a WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
- * Holds for rows that belong to no private session, or to one that a viewer may read.
- * @param alias of a table with the columns `project` and `session`, which is the id of a private session or null.
+ * True for rows that belong to no private session, or to one that a viewer may read.
+ * @param alias of a table with the columns `project` and `session`, which is the id of a private
+ * session or null.
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
- * Holds for rows whose record names no session, or none that is closed to a viewer.
- * @param alias of a table with the columns `project` and `record`, JSON that may have a `session_id`.
+ * True for rows whose record names no session, or one that is not closed to a viewer.
+ * @param alias of a table with the columns `project` and `record`, JSON that may have a
+ * `session_id`.
  */
 export const recordOpenTo = (
   alias: string,

@@ -14,7 +14,7 @@ import { Kept, type Store } from '../../store.ts'
 /** Milliseconds for which deliveries are listed. */
 const LISTED = 30 * 86_400_000
 
-/** Apply an entry of a project. */
+/** Applies an entry of a project. */
 export function applyWebhooks(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const event of entry.events as readonly WebhookEvent[]) {
@@ -87,7 +87,7 @@ export function webhookList(
 
 interface DeliveryRow {
   readonly project: number
-  /** The private session of its event. */
+  /** Id of the private session that its event belongs to. */
   readonly session: string | null
   readonly record: DeliveryRecord
   stored: boolean
@@ -129,7 +129,7 @@ const kept = (store: Store): Kept<DeliveryRow> =>
         },
       ),
   )
-/** Apply an entry of a delivery. Tests, and callbacks of interactions, are on no list. */
+/** Applies an entry of a delivery. Test deliveries and callbacks of interactions are not listed. */
 export function applyDelivery(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   const rows = kept(store)
@@ -153,7 +153,10 @@ export function applyDelivery(store: Store, { entry }: Placed): void {
       rows.set(event.id, { ...row, record: patch(row.record, event.delivery) })
   }
 }
-/** Deliveries of a webhook, newest first. @param now Unix milliseconds. */
+/**
+ * Deliveries of a webhook, newest first.
+ * @param now Unix milliseconds.
+ */
 export function deliveryList(
   store: Store,
   project: number,

@@ -1,4 +1,7 @@
-/** Worker instances as the registry's events tell: what they take, whether they are connected, what they hold. */
+/**
+ * Worker instances, from the events of the registry: the jobs that they take, whether they are
+ * connected, and the leases that they hold.
+ */
 import type { Api } from '../../../protocol/api.ts'
 import type { Action } from '../../../protocol/actions/rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -9,7 +12,7 @@ import { actionsOf } from '../actions/definitions.ts'
 import type { Store } from '../../store.ts'
 import type { Taking, Watch } from '../runs/waiting.ts'
 
-/** Apply an entry of a worker's registry record. */
+/** Applies an entry of a worker's registry record. */
 export function applyWorker(store: Store, { entry }: Placed): void {
   const { id } = entry
   const project = store.numberOf(entry.project)
@@ -71,7 +74,10 @@ interface WorkerRow {
   readonly leased: number
 }
 
-/** A worker that drained and then closed its connection without a lease has ended; any other that is gone was lost. */
+/**
+ * A worker that drained and then closed its connection without a lease has ended; any other
+ * disconnected worker was lost.
+ */
 const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['state'] =>
   gone_at === null
     ? draining
@@ -81,7 +87,11 @@ const stateOf = ({ gone_at, draining, connected, leased }: WorkerRow): Worker['s
       ? 'ended'
       : 'stale'
 
-/** Connected workers, and for a while those whose connection was lost. @param now and @param lasting in milliseconds: how long a lost worker is still shown as stale. */
+/**
+ * Connected workers and, for a while, those whose connection was lost.
+ * @param now Unix milliseconds.
+ * @param lasting milliseconds for which a lost worker is shown as stale.
+ */
 export function workerList(
   store: Store,
   project: number,
@@ -129,7 +139,10 @@ export function workerList(
   return { items: items.sort((a, b) => (a.worker_instance_id < b.worker_instance_id ? -1 : 1)) }
 }
 
-/** What the project's workers take that are connected and not draining, read at most once; and the time in Unix milliseconds. */
+/**
+ * The project's workers that are connected and not draining, read at most once, and the time in
+ * Unix milliseconds.
+ */
 export function watch(store: Store, project: number, now: number): Watch {
   let known: Taking[] | undefined
   const served = (action: string) =>
@@ -157,7 +170,10 @@ export function watch(store: Store, project: number, now: number): Watch {
   }
 }
 
-/** Models that workers offer which are connected and not draining, with how many of them do, by provider and model. */
+/**
+ * The models of workers that are connected and not draining, with the number of such workers, by
+ * provider and model.
+ */
 export function workerModels({ workers }: Watch): Reply<Api['catalog.worker_models']> {
   const counts = new Map<string, { provider: string; model: string; worker_count: number }>()
   for (const { models } of workers())

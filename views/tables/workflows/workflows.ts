@@ -8,7 +8,7 @@ import type { Spec } from '../../../protocol/workflows/spec.ts'
 import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
-/** Apply the workflow events of an entry of a project. */
+/** Applies the workflow events of an entry of a project. */
 export function applyWorkflows(store: Store, { entry }: Placed): void {
   const project = store.numberOf(entry.project)
   for (const any of entry.events as readonly Event[]) {
@@ -77,7 +77,7 @@ const addVersion = (store: Store, project: number, version: WorkflowVersion, spe
     JSON.stringify(spec),
   )
 
-/** The answer for a workflow that the project does not have. */
+/** The refusal for a workflow that the project does not have. */
 export const missingWorkflow: Refusal = refuse(
   'not_found',
   { resource: 'workflow' },
@@ -134,7 +134,7 @@ export function workflowGet(
   return { ...workflow, ...(latest && { spec: JSON.parse(latest.spec) as Spec }) }
 }
 
-/** Versions of a workflow, newest first; with their specs only when asked. */
+/** Versions of a workflow, newest first; with their specs only on request. */
 export function workflowVersions(
   store: Store,
   project: number,
