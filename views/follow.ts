@@ -47,7 +47,7 @@ export interface FollowerOptions {
 }
 /** Metrics and alarms of a follower. */
 export interface Hooks {
-  /** A batch was applied. `seconds`: how long it took. */
+  /** A batch was applied; `seconds` is the time that this took. */
   applied?(batch: {
     readonly sequence: number
     readonly messages: number
@@ -133,7 +133,7 @@ export class ViewFollower {
     for (const waiter of [...this.#waiters]) waiter.done(false)
     await this.#stop()
   }
-  /** The last applied sequence. */
+  /** The last stream sequence that was applied. */
   position(): number {
     return this.#view.position()
   }

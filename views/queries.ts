@@ -77,7 +77,7 @@ export interface QueryContext {
   readonly store: Store
   /** Number of the project, see `Store.findProject`. */
   readonly project: number
-  /** Unix milliseconds. */
+  /** The time of the query, in Unix milliseconds. */
   readonly now: number
   /** Milliseconds for which a lost worker is still listed. */
   readonly stale: number

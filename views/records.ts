@@ -7,7 +7,7 @@ import { Kept, type Store } from './store.ts'
 /** A cached record; without `record`, it is deleted. */
 export interface RecordRow<T> {
   readonly project: number
-  /** Unix milliseconds. */
+  /** When the record was created, in Unix milliseconds. */
   readonly created_at: number
   readonly record: T | undefined
   stored: boolean

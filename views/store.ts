@@ -103,7 +103,7 @@ export class Store {
   readonly #statements = new Map<string, Statement<Value[]>>()
   readonly #kept = new Map<string, Kept<never>>()
   readonly #appended = new Map<string, Appended>()
-  /** The newest frames of the feed. */
+  /** The newest frames of the feed, in memory. */
   readonly tail = new FeedTail()
   #projects = new Map<string, number>()
   #newProjects: string[] = []

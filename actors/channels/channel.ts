@@ -24,7 +24,7 @@ import { edit, send, type EditFacts, type SendFacts } from './messages.ts'
 import { open, remove, reopen, update, type Caller } from './settings.ts'
 import { countStreak, endTalks, memberOf, talked, unopened, type ChannelState } from './state.ts'
 
-/** What the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows. */
 type Extra = {
   'channel.update': Caller
   'channel.delete': Caller

@@ -23,7 +23,10 @@ import {
   type OpenChannel,
 } from './state.ts'
 
-/** What the gateway adds to a new member: its principal; absent when there is no such principal. */
+/**
+ * Data that the gateway adds to a new member: its principal; absent when there is no such
+ * principal.
+ */
 export interface Found {
   readonly person?: Person
 }
@@ -44,7 +47,7 @@ const removed = (member: ChannelMember): ChannelEvent => ({
 })
 
 /**
- * Add a member; a caller that is no administrator can only add itself to a public channel, as a
+ * Add a member. A caller that is no administrator can only add itself to a public channel, as a
  * plain member.
  */
 export function add(
@@ -98,7 +101,7 @@ export function add(
   }
 }
 
-/** Remove a member, or leave. */
+/** Remove a member; every member may remove itself. */
 export function leave(
   state: ChannelState,
   { user_id }: Input<Api['channel.remove_member']>,

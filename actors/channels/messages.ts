@@ -24,20 +24,20 @@ import { post, type Calls } from './exchanges.ts'
 import { isOpen, isReadable, memberOf, type ChannelState, type OpenChannel } from './state.ts'
 
 /**
- * What the gateway adds to a message, besides `Calls`: the message it replies to, and the agent
- * that it is attributed to; each absent when there is none.
+ * Data that the gateway adds to a message, besides `Calls`: the message it replies to, and the
+ * agent that it is attributed to; each absent when there is none.
  */
 export interface SendFacts {
   readonly target?: MessageFacts
   readonly agent?: Person
   /** The agent of the session that the message is from, if that session exists. */
   readonly session_agent?: string
-  /** The caller may act for agents. */
+  /** Whether the caller may act for agents. */
   readonly may_invoke: boolean
 }
 /**
- * What the gateway adds to an edit: the message; absent when the channel has no message with this
- * id.
+ * Data that the gateway adds to an edit: the message; absent when the channel has no message with
+ * this id.
  */
 export interface EditFacts {
   readonly target?: MessageFacts

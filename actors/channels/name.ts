@@ -24,11 +24,12 @@ import type { Actor, Cause, Decision } from '../actor.ts'
 import { bornMember } from './state.ts'
 
 interface ChannelNameState {
-  /** The channel that has the name. */
+  /** Id of the channel that has the name. */
   channel?: string
 }
 /**
- * What the gateway adds to a creation: the name, and the members other than the creator, each once.
+ * Data that the gateway adds to a creation: the name, and the members other than the creator, each
+ * once.
  */
 interface Creation {
   readonly creation: { readonly name: string; readonly people: readonly Person[] }
@@ -124,7 +125,7 @@ function create(
   }
 }
 
-/** The actor of a channel's name. */
+/** The actor of a channel name. */
 export const channelName: Actor<
   ChannelNameState,
   ChannelNameEvent,

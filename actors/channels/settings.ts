@@ -23,7 +23,7 @@ import {
   type OpenChannel,
 } from './state.ts'
 
-/** What the gateway adds: whether the caller may administer the project. */
+/** Added by the gateway: whether the caller may administer the project. */
 export interface Caller {
   readonly project_admin: boolean
 }

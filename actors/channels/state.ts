@@ -54,7 +54,7 @@ export interface ChannelState {
 export type OpenChannel = ChannelState & { readonly settings: ChannelSettings }
 export const isOpen = (state: ChannelState): state is OpenChannel => state.settings !== undefined
 
-/** A channel before it is opened. */
+/** The state of a channel before it is opened. */
 export const unopened = (): ChannelState => ({
   holder: '',
   members: {},
@@ -66,7 +66,7 @@ export const unopened = (): ChannelState => ({
   streaks: {},
 })
 
-/** The record of the channel as clients see it. */
+/** The API record of the channel. */
 export const recordOf = ({
   settings,
   members,
@@ -79,7 +79,7 @@ export const recordOf = ({
   ...(last_message_at !== undefined && { last_message_at }),
 })
 
-/** The record of a new member, who has read nothing. */
+/** The record of a new member, without any read messages. */
 export const bornMember = (
   channel_id: string,
   { id, kind }: Person,

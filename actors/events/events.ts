@@ -216,7 +216,7 @@ export const eventsActor = (
     }),
     /** The id of the event that was published under a key, as far as the key is remembered. */
     published: (state, { key }: { key: string }): string | null => publishedBy(state, key) ?? null,
-    /** Conditions of the triggers of a loop that could not be evaluated, by trigger. */
+    /** Faults of the conditions of a loop's triggers, by trigger. */
     faults: (
       { loops, faults },
       { loop_id }: { loop_id: string },

@@ -33,7 +33,7 @@ type Document = { readonly event: JsonObject; readonly meta: JsonObject }
 interface Listener {
   readonly key: string
   readonly id: string
-  /** The loop of a trigger, or the run of a wait. */
+  /** Id of the loop of a trigger, or of the run of a wait. */
   readonly owner: string
   readonly of: 'trigger' | 'wait'
   readonly source_id?: string | undefined
@@ -47,7 +47,7 @@ export interface Matched {
   compared: number
   readonly fires: Record<string, string[]>
   readonly wakes: Record<string, string[]>
-  /** Why conditions could not be evaluated, by the ids of their listeners. */
+  /** Messages about conditions that could not be evaluated, by the ids of their listeners. */
   readonly faulty: Record<string, string>
 }
 

@@ -94,7 +94,7 @@ export const interactionActor = ({
     'interaction.resolved': publish,
   },
   ask: {
-    /** The record, or null. */
+    /** The record of the interaction; null if it does not exist or was deleted. */
     get: (state) => (state && !state.deleted ? state.record : null),
   },
   replayReply: (state) => state?.record,

@@ -60,7 +60,7 @@ export const opened = (
     ...(approval && { approval }),
   }
 }
-/** Apply a change of the record. */
+/** Applies a change to the record. */
 export function apply(
   state: InteractionState | null,
   event: Change & { readonly invalid?: true },

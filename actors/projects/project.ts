@@ -90,7 +90,7 @@ type ProjectEvent =
   | SecretEvent
   | LoopsEvent
   | PartingEvent
-/** What the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows. */
 type Extra = {
   readonly [N in
     | 'principal.create'

@@ -34,7 +34,7 @@ export interface ProjectState extends KeyHolder {
   roles: Record<string, KeptRole>
   /** Assignments of roles to principals; no other record stores them. */
   assignments: Record<string, RoleAssignment>
-  /** The organization that holds the claim on a workflow's handle, by workflow id. */
+  /** Ids of the organizations that hold the claims on workflow handles, by workflow id. */
   claims: Record<string, string>
   /** Actions by id. */
   actions: Record<string, KeptAction>
@@ -70,7 +70,7 @@ export interface ProjectOptions extends AccessLimits {
   readonly brand: string
 }
 
-/** A project without any configuration. */
+/** The state of a project without any configuration. */
 export const bare = (): ProjectState => ({
   workflows: {},
   keys: {},
@@ -139,7 +139,7 @@ export function directoryOf(
   }
 }
 
-/** The latest version of a workflow, or undefined. */
+/** The latest version of a workflow; undefined if it does not exist. */
 export function definitionOf(
   { workflows }: ProjectState,
   { id }: { readonly id: string },

@@ -168,7 +168,7 @@ export function deleteWebhook(
     : refuse('not_found')
 }
 
-/** Replace the secret. */
+/** Replace the secret of a webhook. */
 export function rotateWebhookSecret(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -264,7 +264,7 @@ export const evolveWebhooks = {
   },
 }
 
-/** A webhook with its secret, or null. */
+/** A webhook with its sealed secret; null if it does not exist. */
 export const webhookOf = (
   { webhooks: all }: ProjectState,
   { webhook_id }: { readonly webhook_id: string },

@@ -111,7 +111,7 @@ export function attach(
     ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
     : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
 }
-/** Erase a file. */
+/** Delete a file; its bytes are erased by an effect. */
 export function detach(
   state: SessionState,
   { artifact_id }: Input<Api['session.detach']>,

@@ -50,7 +50,7 @@ export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   change: {},
 })
 
-/** Add an event and apply it. */
+/** Add an event to the decision and apply it. */
 export function emit(on: Draft, event: SessionEvent): void {
   on.events.push(event)
   on.state = (

@@ -22,7 +22,7 @@ import type { Effect } from '../actor.ts'
 import { isLive, type SessionState } from './state.ts'
 
 type Files = NonNullable<SessionState['attachments']>
-/** Files by id. */
+/** The files of a session by id. */
 export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
 /** Unix milliseconds when the next upload is given up; Infinity when none is awaited. */
 export const awaited = (state: SessionState): number =>

@@ -134,7 +134,7 @@ export function expiry({ record, gone, turns }: SessionState): number | undefine
 export const isLive = (state: SessionState, at: number): state is Live =>
   state.record !== undefined && !state.gone && (expiry(state) ?? Infinity) > at
 
-/** Turns in the order they were admitted. */
+/** Turns in the order in which they were admitted. */
 export const turnsOf = ({ turns }: SessionState): Turn[] =>
   Object.values(turns).sort((a, b) => (a.record.seq ?? 0) - (b.record.seq ?? 0))
 /** The running turn; at most one runs. */

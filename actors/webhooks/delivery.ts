@@ -30,9 +30,9 @@ import type { Actor, AnyActor, Cause, Decided, Tell } from '../actor.ts'
 interface DeliveryState {
   readonly opening: DeliveryOpening
   readonly record: DeliveryRecord
-  /** Unix milliseconds. */
+  /** When the delivery was opened, in Unix milliseconds. */
   readonly opened_at: number
-  /** The job of the attempt that is under way. */
+  /** Id of the job of the attempt under way. */
   readonly job_id?: string
   readonly next?: number
   readonly latency_ms?: number
@@ -249,5 +249,5 @@ const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
   ended: (state) => state !== null && over(state),
 }
 
-/** The actor of a delivery. */
+/** The delivery actor. */
 export const deliveryActor = actor as unknown as AnyActor

@@ -7,11 +7,11 @@
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-/** Bytes of a log from which on it is worth moving. */
+/** Size in bytes from which on a log is worth moving. */
 const WORTH = 4 * 2 ** 20
 
 export interface Logs {
-  /** A transaction of this file was committed. */
+  /** To be called after each commit to this file. */
   saved(file: string): void
   /** Closes the files, which their views have closed by then, and ends the thread. */
   stop(): Promise<void>

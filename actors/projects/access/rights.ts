@@ -21,7 +21,7 @@ export const assignmentsOf = (
   principal_id: string,
 ): RoleAssignment[] =>
   Object.values(assignments).filter((assignment) => assignment.principal_id === principal_id)
-/** The roles of a principal. */
+/** The role ids of a principal. */
 export const rolesOf = (state: Pick<Known, 'assignments'>, principal_id: string): string[] =>
   assignmentsOf(state, principal_id).map(({ role_id }) => role_id)
 
@@ -31,7 +31,7 @@ export const principalRecord = (
   role_ids: readonly string[],
 ): PrincipalRecord => ({ ...principal, ...(role_ids.length > 0 && { role_ids: [...role_ids] }) })
 
-/** The name of a role. */
+/** The name of a role, of the system or of the project. */
 const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 

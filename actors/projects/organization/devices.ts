@@ -165,8 +165,8 @@ export function answerDevice(
   }
 }
 /**
- * What the gateway adds to an answer: the project and the permissions of the caller. No project:
- * the caller uses an organization key.
+ * Data that the gateway adds to an answer: the project and the permissions of the caller. No
+ * project: the caller uses an organization key.
  */
 export interface DeviceAnswerer {
   readonly project?: string

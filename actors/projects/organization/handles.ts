@@ -25,7 +25,7 @@ export function reserve(
     : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
 }
 
-/** End a claim. */
+/** Release a claim. */
 export const release = ({ claims }: OrganizationState, { id }: In<'handle.release'>): Decided =>
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 

@@ -62,7 +62,7 @@ type OrganizationEvent =
   | SkillHoldEvent
   | OrganizationActionEvent
   | DeviceEvent
-/** What the gateway adds to the input of rows. */
+/** Data that the gateway adds to the input of rows. */
 type Extra = {
   'key.create_organization': KeyMaterial
   'skill.import_organization': { readonly skill: SkillBody }

@@ -124,7 +124,7 @@ const liveProject = (state: OrganizationState, id: string): Project | Refusal =>
   return project && !project.deleted ? project : refuse('not_found')
 }
 
-/** Change a project. The external reference can be set once. */
+/** Change a project. Its external reference can be set only once. */
 export function updateProject(
   { brand }: OrganizationOptions,
   state: OrganizationState,
@@ -186,7 +186,7 @@ export function updateProject(
   }
 }
 
-/** Delete a project permanently; its record is kept but hidden. */
+/** Delete a project permanently; its record is retained but hidden. */
 export function deleteProject(
   state: OrganizationState,
   input: Input<Rows['project.delete']>,

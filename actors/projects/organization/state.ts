@@ -50,7 +50,7 @@ export interface OrganizationOptions extends AccessLimits {
  */
 export const QUESTION_AFTER = 60_000
 
-/** The organization before its first start. */
+/** The state of the organization before its first start. */
 export const nobody = (): OrganizationState => ({
   id: '',
   name: '',

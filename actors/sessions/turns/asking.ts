@@ -1,5 +1,5 @@
 /**
- * Questions to people from within a turn, asked by the ask tool or because an action is
+ * Questions to people from within a turn, through the ask tool or because an action is
  * destructive. A question lives in the session's shard; the question and its waiting turn change in
  * the same commits. After every change of a question the session receives its record, which the
  * transcript shows.
@@ -34,7 +34,7 @@ import { callOf, settle, waitOf } from './segment.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
 import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
 
-/** Seconds until a question without its own expiry expires, so that no turn waits for ever. */
+/** Seconds until a question without its own expiry expires, so that no turn waits forever. */
 const QUESTION_TIMEOUT_S = 7 * 86_400
 type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolution_policy'> &
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>

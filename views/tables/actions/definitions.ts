@@ -102,7 +102,7 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
   idsByName(store).set(`${project}:${record.name}`, id)
 }
 
-/** Definitions, newest first. */
+/** Definitions of a project's actions, newest first. */
 export function actionList(store: Store, project: number, input: Paging): Page<Definition> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
@@ -118,7 +118,7 @@ export function actionList(store: Store, project: number, input: Paging): Page<D
     (row) => [row.created_at, row.id],
   )
 }
-/** One definition. */
+/** One definition of an action, by id or by name. */
 export function actionGet(
   store: Store,
   project: number,

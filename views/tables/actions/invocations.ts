@@ -129,7 +129,10 @@ const columns = {
   status: 'status',
 } as const satisfies Partial<Record<keyof InvocationFilters, string>>
 
-/** Records, newest first, each with the loop of its run and with the parameters of the call. */
+/**
+ * Records of action calls, newest first, each with the loop of its run and the parameters of the
+ * call.
+ */
 export function invocationList(
   store: Store,
   project: number,

@@ -45,7 +45,7 @@ const find = (store: Store, project: number, id: string): Agent | undefined => {
   return row && (JSON.parse(row.record) as Agent)
 }
 
-/** Whether a project has an agent. */
+/** Whether a project has an agent with this id. */
 export const hasAgent = (store: Store, project: number, id: string): boolean =>
   store.one('SELECT 1 FROM agents WHERE id = ? AND project = ?', id, project) !== undefined
 /** The project that an agent belongs to; the agent may be of any project. */
@@ -56,7 +56,7 @@ export function agentHome(store: Store, id: string): { project?: string } {
   )
   return row ? { project: row.project } : {}
 }
-/** One agent. */
+/** One agent of a project. */
 export const agentGet = (
   store: Store,
   project: number,
@@ -69,7 +69,7 @@ export interface AgentFilters extends Paging {
   readonly principal_id?: string
   readonly status?: string
 }
-/** Agents, newest first. */
+/** Agents of a project, newest first. */
 export function agentList(store: Store, project: number, input: AgentFilters): Page<Agent> {
   const conditions: string[] = []
   const values: Value[] = []

@@ -114,7 +114,7 @@ export const definitionGet = (
 ): Kept | Refusal =>
   find(store, project, type, id) ??
   refuse('not_found', { resource: type }, `There is no such ${type} here.`)
-/** Projects of this partition whose agents have a skill. */
+/** Projects of this partition whose agents have a skill, with the number of these agents. */
 export const skillUsage = (
   store: Store,
   { id }: { readonly id: string },

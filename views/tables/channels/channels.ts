@@ -61,7 +61,7 @@ export const missingChannel: Refusal = refuse(
   { resource: 'channel' },
   'There is no such channel in this project.',
 )
-/** A channel of the project. */
+/** The row of a project's channel. */
 export const channelRow = (store: Store, project: number, id: string): ChannelRow | undefined =>
   store.one<ChannelRow>(
     `SELECT ${COLUMNS} FROM channels c WHERE c.id = ? AND c.project = ?`,
@@ -98,7 +98,7 @@ export function access(
     : missingChannel
 }
 
-/** One channel. */
+/** The record of one channel. */
 export function channelGet(
   store: Store,
   project: number,
@@ -170,7 +170,7 @@ const memberRecord = ({ record, last_read }: MemberRow): ChannelMember => ({
   last_read_seq: last_read,
 })
 
-/** Members of a channel, in the order they joined. */
+/** Members of a channel, in the order in which they joined. */
 export function memberList(
   store: Store,
   project: number,
@@ -213,7 +213,7 @@ export const channelsOf = (store: Store, project: number, member: string): { ite
     .map(({ channel_id }) => channel_id),
 })
 
-/** The payload of an event about a channel. */
+/** The payload of an event about a channel: the channel's record. */
 export const aboutChannel = (store: Store, project: number, id: string): JsonObject => {
   const row = channelRow(store, project, id)
   return { channel: row ? channelRecord(row) : { id } }

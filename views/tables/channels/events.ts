@@ -258,7 +258,7 @@ export function channelEvents(
   return { items, last: channel.last, oldest, exists: true, more }
 }
 
-/** The events of a channel as a page of JSON. */
+/** A page of a channel's events. */
 export function channelEventPage(
   store: Store,
   project: number,

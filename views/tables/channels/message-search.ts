@@ -18,15 +18,15 @@ const PHRASES = 16
 
 const wordsOf = (q: string): string[] => q.split(/\s+/).filter((part) => /[\p{L}\p{N}]/u.test(part))
 /**
- * The scope of a search: messages in any of the places `within`, and in none of the places
- * `without`.
+ * The scope of a search, as tokens of the index column `place`: messages with any of `within` and
+ * none of `without`.
  */
 export interface Places {
   readonly within: readonly string[]
   readonly without: readonly string[]
 }
 /**
- * The places that hold exactly the messages that a principal may read. The index tells whether a
+ * The scope of exactly the messages that a principal may read. The index records whether a
  * message's channel was public when the message was indexed; channels that have been both public
  * and private (`mixed`) are therefore listed one by one.
  */
@@ -46,7 +46,7 @@ function placesFor(store: Store, project: number, viewer: string): Places {
 }
 /**
  * A query in the syntax of FTS5 (https://www.sqlite.org/fts5.html#full_text_query_syntax): all
- * phrases, within the places; undefined when the text has no word.
+ * phrases, within the scope; undefined when the text has no word.
  */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
   const phrases = wordsOf(q)

@@ -1,7 +1,7 @@
 /**
  * Messages of channels. The key of a row is the cursor of its event, which orders all messages of a
  * partition by commit; within a channel, that is the order of `seq`. The full-text index stores the
- * words and places of each message under the same key, but no text.
+ * words and the `placesOf` each message under the same key, but no text.
  */
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
@@ -16,13 +16,13 @@ export interface MessageRow {
   readonly replies: number
   readonly record: string
 }
-/** The record of a message. */
+/** The API record of a message. */
 export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   const message = JSON.parse(record) as ChannelMessage
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * The places of a message in the full-text index: its channel and, if that is public now, the
+ * The tokens of a message in the index column `place`: its channel and, if that is public now, the
  * public channels of its project.
  */
 export const placesOf = ({
@@ -166,7 +166,7 @@ export function messageFacts(
   }
 }
 
-/** One message. */
+/** One message of a channel. */
 export function messageGet(
   store: Store,
   project: number,

@@ -71,7 +71,7 @@ export interface EventFilters extends Paging {
   /** The principal on whose behalf the query is made; absent: the service itself. */
   readonly viewer?: Viewer
 }
-/** Published events, newest first. */
+/** Published source events, newest first. */
 export function eventList(
   store: Store,
   project: number,
@@ -133,7 +133,7 @@ export function publishedKeys(
     }),
   }
 }
-/** One published event. */
+/** One published source event. */
 export function eventGet(
   store: Store,
   project: number,

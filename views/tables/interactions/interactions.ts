@@ -88,7 +88,7 @@ function find(store: Store, project: number, id: string): Interaction | undefine
   return row && (JSON.parse(row.record) as Interaction)
 }
 
-/** One interaction. */
+/** One interaction of a project. */
 export const interactionGet = (
   store: Store,
   project: number,

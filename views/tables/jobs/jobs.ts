@@ -21,7 +21,7 @@ import { waitingOfJob, type KeptJob, type Watch } from '../runs/waiting.ts'
 interface JobRow {
   readonly project: number
   readonly record: KeptJob
-  /** Worker session that holds the lease. */
+  /** Id of the worker session that holds the lease. */
   readonly session: string | null
   stored: boolean
 }

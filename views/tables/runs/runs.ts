@@ -21,7 +21,7 @@ import { waitingOfRun, type Watch } from './waiting.ts'
 
 /** A stored run. `last`: cursor of its newest applied event. */
 export interface RunRow {
-  /** Its number in this file. */
+  /** The number of the run in this file. */
   readonly n: number
   readonly project: number
   readonly created_at: number
@@ -209,7 +209,7 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   }
 }
 
-/** A run of the project. */
+/** The row of a project's run. */
 export function runRow(store: Store, project: number, id: string): RunRow | undefined {
   const row = keptRuns(store).peek(id) ?? load(store, id)
   return row?.project === project ? row : undefined

@@ -7,7 +7,7 @@ import { Kept, type Store } from '../../store.ts'
 
 interface StepRow {
   readonly project: number
-  /** Number of the run. */
+  /** Number of the run in this file. */
   readonly run: number
   readonly record: RunStep
   stored: boolean
@@ -74,7 +74,7 @@ export function applyStep(store: Store, run: RunRow, event: RunEvent): void {
   })
 }
 
-/** The steps of a run in their order. */
+/** The steps of a run, ordered by `seq`. */
 export const stepsOf = (store: Store, { n, project }: RunRow): RunStep[] =>
   store
     .all<{ record: string }>(

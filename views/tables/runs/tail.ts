@@ -5,9 +5,9 @@
  */
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 
-/** A frame of the feed. */
+/** A frame of a project's feed. */
 export interface Frame {
-  /** Cursor of the event. */
+  /** Cursor of the event that caused the frame. */
   readonly cursor: number
   readonly kind: ProjectRunEvent['type']
   /** The frame as clients receive it. */

@@ -111,7 +111,7 @@ const after = (
   return { items: items.slice(0, limit), more: items.length > limit }
 }
 
-/** The event of a run with this cursor. */
+/** The event of a run at this cursor. */
 export const eventAt = (store: Store, run: number, cursor: number): Shown | undefined =>
   store
     .all<TimelineRow>(
@@ -146,7 +146,7 @@ export function timeline(
   }
 }
 
-/** The timeline as a page of JSON. */
+/** A page of a run's timeline. */
 export function eventPage(
   store: Store,
   project: number,

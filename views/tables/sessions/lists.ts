@@ -1,6 +1,6 @@
 /**
  * Lists and records of sessions. A deleted or expired session shows its tombstone and its turns,
- * but nothing that was said.
+ * but no content.
  */
 import { timestamp } from '../../../protocol/common.ts'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
@@ -62,8 +62,8 @@ export function sessionAccess(
   }
 }
 /**
- * The same for the session in which an interaction was asked; the principals that the interaction
- * asks may read it in any case.
+ * The same for the session that an interaction belongs to; targets and reviewers of the interaction
+ * may read it in any case.
  */
 function interactionAccess(
   store: Store,

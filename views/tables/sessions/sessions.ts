@@ -46,7 +46,7 @@ export interface SessionRow {
   readonly id: string
   readonly revision: number
   readonly gone: number
-  /** Journal cursor of its newest event. */
+  /** Journal cursor of the session's newest event. */
   readonly last: number
   readonly active_at: number
   readonly record: string
@@ -357,7 +357,7 @@ const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
     JSON.stringify(nudge),
   )
 
-/** Deletes what was said, outputs included; the session and its turns remain as a tombstone. */
+/** Deletes all content, outputs included; the session and its turns remain as a tombstone. */
 function prune(on: Applying): void {
   on.gone = 1
   for (const table of ['session_messages', 'session_interactions', 'session_nudges'])

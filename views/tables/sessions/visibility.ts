@@ -44,5 +44,8 @@ export const recordOpenTo = (
   alias: string,
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
   AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
-/** The values of the parameters of `visibleTo`, `openTo` and `recordOpenTo`. */
+/**
+ * The values of the parameters of `visibleTo`, in order; the other conditions begin with the same
+ * ones.
+ */
 export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]

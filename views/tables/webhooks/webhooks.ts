@@ -11,7 +11,7 @@ import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
 import { openTo, viewerValues } from '../sessions/visibility.ts'
 import { Kept, type Store } from '../../store.ts'
 
-/** Milliseconds for which deliveries are listed. */
+/** Milliseconds for which a delivery stays in lists. */
 const LISTED = 30 * 86_400_000
 
 /** Applies an entry of a project. */
@@ -56,13 +56,13 @@ const missing: Refusal = refuse(
   'There is no such webhook in this project.',
 )
 
-/** One webhook. */
+/** One webhook of a project. */
 export const webhookGet = (
   store: Store,
   project: number,
   { webhook_id }: { readonly webhook_id: string },
 ): Webhook | Refusal => find(store, project, webhook_id) ?? missing
-/** Webhooks, newest first. */
+/** Webhooks of a project, newest first. */
 export function webhookList(
   store: Store,
   project: number,

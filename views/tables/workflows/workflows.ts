@@ -1,4 +1,4 @@
-/** Workflow definitions and their versions with specs. */
+/** Workflow definitions, and their versions with specs. */
 import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
@@ -100,7 +100,7 @@ export function findWorkflow(store: Store, project: number, name: string): Workf
   return row && (JSON.parse(row.record) as Workflow)
 }
 
-/** Workflows, newest first, without their specs. */
+/** Workflows of a project, newest first, without their specs. */
 export function workflowList(store: Store, project: number, input: Paging): Page<Workflow> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
