@@ -101,7 +101,7 @@ export function add(
   }
 }
 
-/** Remove a member; every member may remove itself. */
+/** Remove a member, or leave the channel. */
 export function leave(
   state: ChannelState,
   { user_id }: Input<Api['channel.remove_member']>,
