@@ -64,7 +64,11 @@ export interface Call {
 export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
 /** The operation name that actors and views use for this row. */
-export const operationOf = ({ name, row }: Call): string => row.shape.as ?? name
+export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
+  row.shape.as ?? name
+/** The facts of that operation. */
+export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
+  (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
 /** The answer of a row, reduced to the additions that the call requests. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
@@ -112,12 +116,12 @@ function decodeSlots(
  */
 function placeOf(
   edge: Edge,
-  { name, row }: Routed,
+  { row }: Pick<Routed, 'row'>,
   slots: Readonly<Record<string, string>>,
   caller: Caller,
 ): MaybePromise<Project | undefined | Refusal> {
   if (row.shape.ofCaller) return projectOfCaller(edge, caller)
-  const ofRun = row.verb !== 'command' && slots['id'] !== undefined && name.startsWith('run.')
+  const ofRun = factsOf({ row }).locateBy === 'run'
   if (slots['project'] === undefined && !ofRun) return undefined
   return andThen(edge.directory.organization(), (known) => {
     if (isRefusal(known)) return known
@@ -221,7 +225,7 @@ function accept(
     caller,
     slots['action_name'],
   )
-  const own = refused !== undefined && isSelfAccess(row.shape.as ?? name, caller)
+  const own = refused !== undefined && isSelfAccess(factsOf({ row }), caller)
   if (refused && !own) return refused
   const query = readQuery(row, incoming.query)
   if (isRefusal(query)) return query
@@ -254,7 +258,7 @@ const reload = (edge: Edge, call: Call): Promise<Call | Refusal> =>
   admitted(edge, call).then((refused) => refused ?? call)
 /** The call, unless it refers to a session that its caller may not see. */
 function seen(edge: Edge, call: Call): MaybePromise<Call | Refusal> {
-  const of = call.project && sessionReferenceOf(call.slots, call.row.shape.as ?? call.name)
+  const of = call.project && sessionReferenceOf(call.slots, factsOf(call))
   return of && call.project
     ? edge.sight.check(call.project.id, of, call.caller).then((refused) => refused ?? call)
     : call

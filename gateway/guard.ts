@@ -4,7 +4,7 @@
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './auth/authorize.ts'
-import { operationOf, type Call, type Edge } from './call.ts'
+import { factsOf, type Call, type Edge } from './call.ts'
 import { ownAgent, isSelfAccess } from './sessions/self-access.ts'
 import { sessionReferenceOf } from './sessions/visibility.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
@@ -33,10 +33,10 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
   )
   if (
     refused &&
-    !(isSelfAccess(operationOf(call), caller) && (await ownAgent(edge, { ...call, caller })))
+    !(isSelfAccess(factsOf(call), caller) && (await ownAgent(edge, { ...call, caller })))
   )
     return refused
-  const of = project && sessionReferenceOf(slots, operationOf(call))
+  const of = project && sessionReferenceOf(slots, factsOf(call))
   return of && sight.check(project.id, of, caller)
 }
 

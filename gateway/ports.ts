@@ -6,6 +6,7 @@ import type { Prefix } from '../protocol/ids.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
+import type { ViewQueries, ViewQueryName } from '../protocol/view-queries.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */
@@ -64,16 +65,22 @@ export interface World {
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
    * applied before it answers; by default, everything committed before the query. `within` bounds
    * that wait in milliseconds; after it the view answers from what it has and marks the answer as
-   * `late`. `everywhere` returns one answer per partition.
+   * `late`.
    */
-  view(
+  view<N extends ViewQueryName>(
     project: string,
-    name: string,
-    input: unknown,
+    name: N,
+    input: ViewQueries[N]['input'],
     fresh?: number,
     within?: number,
-  ): Promise<unknown>
-  everywhere(name: string, input: unknown): Promise<unknown[]>
+  ): Promise<ViewQueries[N]['reply'] | Refusal>
+  /** The same for a row whose name and input come from a validated request. */
+  viewRow(project: string, name: string, input: Readonly<Record<string, unknown>>): Promise<unknown>
+  /** Queries the views of all partitions; one answer for each. */
+  everywhere<N extends ViewQueryName>(
+    name: N,
+    input: ViewQueries[N]['input'],
+  ): Promise<readonly (ViewQueries[N]['reply'] | Refusal)[]>
   /**
    * Calls `on` with the committed entries of one actor as they happen. Best effort: the follower
    * must detect gaps.

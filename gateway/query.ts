@@ -3,13 +3,21 @@
  * partition.
  */
 import type { RunListNames } from './ports.ts'
-import type { Job } from '../protocol/jobs/rows.ts'
 import type { AuditEntry } from '../protocol/projects/rows.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import type { RowQuestion, ViewRowName } from '../protocol/view-queries.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import { listUsage } from './queries/usage.ts'
-import { additionsOf, scopeId, operationOf, queryOf, type Call, type Edge } from './call.ts'
+import {
+  additionsOf,
+  factsOf,
+  scopeId,
+  operationOf,
+  queryOf,
+  type Call,
+  type Edge,
+} from './call.ts'
 import { viewerOf } from './commands/channels.ts'
 import { openCursor, sealCursor } from './http/cursor.ts'
 import { localQueries } from './queries/local.ts'
@@ -30,25 +38,46 @@ interface Listed {
   /** Further members of the answer, next to the page. */
   readonly beside?: Readonly<Record<string, unknown>>
 }
-type Ask = (input: Readonly<Record<string, unknown>>) => Promise<unknown>
+type Question = Readonly<Record<string, unknown>>
+type Ask = (question: Question) => Promise<unknown>
+/** Rows whose pages the gateway requests in its own way, for example from all partitions. */
+const pages: {
+  readonly [N in ViewRowName]?: (
+    edge: Edge,
+    call: Call,
+    question: RowQuestion<N>,
+  ) => Promise<unknown>
+} = {
+  'audit.list': audit,
+  'usage.list': listUsage,
+  'interaction.list': listInteractions,
+  'session.list': listSessions,
+  'run.jobs': async (edge, call, question) => {
+    const project = scopeId(edge, call)
+    const found = await edge.world.view(project, 'run.jobs', {
+      ...question,
+      viewer: viewerOf(call.caller),
+    })
+    if (isRefusal(found)) return found
+    return { ...found, items: await withLeases(edge.world, project, found.items) }
+  },
+}
+/** Rows whose answers the gateway assembles. */
+const records: {
+  readonly [N in ViewRowName]?: (edge: Edge, call: Call) => Promise<unknown>
+} = {
+  'session.get': readSession,
+  'session.transcript': snapshot,
+  'session.turn_live': liveTurn,
+}
 
 /** Answers the query of a call. */
 export const runQuery = (edge: Edge, call: Call): MaybePromise<Answer | Refusal> =>
-  andThen(completed(edge, call), (reply) =>
+  andThen(read(edge, call), (reply) =>
     isRefusal(reply)
       ? reply
       : { status: call.row.shape.status ?? 200, body: additionsOf(call, cut(call, reply)) },
   )
-/** The reply of the view, completed with data that only the owners of job queues have. */
-function completed(edge: Edge, call: Call): MaybePromise<unknown> {
-  const found = read(edge, call)
-  if (operationOf(call) !== 'run.jobs') return found
-  return andThen(found, async (reply) => {
-    if (isRefusal(reply)) return reply
-    const { items, ...page } = reply as Listed & { readonly items: readonly Job[] }
-    return { items: await withLeases(edge.world, scopeId(edge, call), items), ...page }
-  })
-}
 /**
  * Truncates an unpaged list to the number of items that the caller requested. Pages already have
  * the right length.
@@ -60,8 +89,6 @@ function cut({ query: { limit } }: Call, reply: unknown): unknown {
     : reply
 }
 
-/** Rows whose answer depends on what the caller may read. */
-const VIEWED = /^(channel\.|invocation\.list$|run\.jobs$|event\.(list|get)$|webhook\.deliveries$)/
 function read(edge: Edge, call: Call): MaybePromise<unknown> {
   const { world, directory } = edge
   const { caller, project } = call
@@ -75,18 +102,16 @@ function read(edge: Edge, call: Call): MaybePromise<unknown> {
       input: { ...call.query, ...call.slots },
       ...(project && { project: project.id }),
     })
-  if (name === 'audit.list') return paged(edge, call, (question) => audit(edge, call, question))
-  if (name === 'usage.list') return paged(edge, call, (question) => listUsage(edge, call, question))
-  if (name === 'interaction.list' && project)
-    return paged(edge, call, (question) => listInteractions(edge, call, project.id, question))
-  if (name === 'session.list')
-    return paged(edge, call, (question) => listSessions(edge, call, question))
-  if (name === 'session.get') return readSession(edge, call)
-  if (name === 'session.transcript') return snapshot(edge, call)
-  if (name === 'session.turn_live') return liveTurn(edge, call)
-  const asking = VIEWED.test(name) ? { viewer: viewerOf(caller) } : undefined
+  const record = getOwn(records, name)
+  if (record) return record(edge, call)
+  // The schemas of the row have validated the question.
+  const list = getOwn(pages, name) as
+    | ((edge: Edge, call: Call, question: Question) => Promise<unknown>)
+    | undefined
+  if (list) return paged(edge, call, (question) => list(edge, call, question))
+  const asking = factsOf(call).viewer ? { viewer: viewerOf(caller) } : undefined
   return paged(edge, call, (question) =>
-    world.view(scopeId(edge, call), name, asking ? { ...question, ...asking } : question),
+    world.viewRow(scopeId(edge, call), name, asking ? { ...question, ...asking } : question),
   )
 }
 
@@ -142,16 +167,17 @@ const namesOfList = (names: RunListNames, items: unknown): Record<string, unknow
  */
 async function listInteractions(
   edge: Edge,
-  { caller }: Call,
-  project: string,
-  question: Readonly<Record<string, unknown>>,
+  call: Call,
+  question: RowQuestion<'interaction.list'>,
 ): Promise<unknown> {
+  const { caller } = call
+  const project = scopeId(edge, call)
   const names = await namesOf(edge, project, caller)
   return isRefusal(names)
     ? names
     : edge.world.view(project, 'interaction.list', {
         ...question,
-        ...(question['inbox'] === true && { caller: names }),
+        ...(question.inbox === true && { caller: names }),
         viewer: { ...viewerOf(caller), names },
       })
 }
@@ -163,12 +189,12 @@ async function listInteractions(
 async function audit(
   { world }: Edge,
   { caller, query, project }: Call,
-  question: Readonly<Record<string, unknown>>,
+  question: RowQuestion<'audit.list'>,
 ): Promise<Listed | Refusal> {
   const { scope } = caller
   const own_project = scope.kind === 'project' ? scope.project_id : undefined
   const only = project?.id ?? own_project
-  const project_id = query['project_id'] ?? only
+  const project_id = question.project_id ?? only
   if (only !== undefined && project_id !== only)
     return own_project === undefined
       ? { items: [] }

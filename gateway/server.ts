@@ -29,7 +29,7 @@ import { openDocs } from './pages/docs.ts'
 import { openFollowers } from './streams/followers.ts'
 import { openLeaseGate } from './lease-gate.ts'
 import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
-import { isMcp, openMcp } from './mcp/mcp.ts'
+import { openMcp } from './mcp/mcp.ts'
 import type { World } from './ports.ts'
 import { runQuery } from './query.ts'
 import { createLimits } from './auth/rate.ts'
@@ -133,14 +133,14 @@ export function createGateway(
     handle({ operation: 'other', purpose: 'other', method: undefined, slots: 0, limit: 0, handler })
 
   const ofRow = (routed: Routed): Handler => {
-    const { verb } = routed.row
+    const { verb, shape } = routed.row
+    const mcpRow = shape.mcp === true
     const run = (call: Call, exchange: Exchange) => {
-      const opens = verb === 'stream' ? !wantsPage(call) : !isMcp(call.name) && wantsStream(call)
+      const opens = verb === 'stream' ? !wantsPage(call) : !mcpRow && wantsStream(call)
       // A new stream would soon be ended. A command is refused before it is sent, so another
       // gateway can accept it.
       if (opens && service.leaving) return refuse('service_unavailable')
-      if (isMcp(call.name))
-        return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
+      if (mcpRow) return service.stopping ? refuse('service_unavailable') : mcp.run(call, exchange)
       if (verb === 'stream') {
         const name = operationOf(call)
         return isSessionStream(name)

@@ -12,8 +12,9 @@ import type {
   World,
 } from '../gateway/ports.ts'
 import type { Address, Command, Placed } from '../protocol/entry.ts'
-import { refuse } from '../protocol/errors.ts'
+import { refuse, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
+import type { ViewQueries, ViewQueryName } from '../protocol/view-queries.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
@@ -169,20 +170,28 @@ export function createWorld(parts: WorldParts): World {
       // The JSON of an answer from another process omits a reply of undefined.
       return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
     },
-    view: (project, name, input, fresh, within) =>
+    view: <N extends ViewQueryName>(
+      project: string,
+      name: N,
+      input: ViewQueries[N]['input'],
+      fresh?: number,
+      within?: number,
+    ) =>
       view(partitionOf(project, partitions), {
         name,
         project,
         input,
         ...(fresh !== undefined && { fresh }),
         ...(within !== undefined && { within }),
-      }),
-    everywhere: (name, input) =>
+      }) as Promise<ViewQueries[N]['reply'] | Refusal>,
+    viewRow: (project, name, input) =>
+      view(partitionOf(project, partitions), { name, project, input }),
+    everywhere: <N extends ViewQueryName>(name: N, input: ViewQueries[N]['input']) =>
       Promise.all(
         Array.from({ length: partitions }, (_, partition) =>
           view(partition, { name, project: parts.organization, input }),
         ),
-      ),
+      ) as Promise<(ViewQueries[N]['reply'] | Refusal)[]>,
     live: (project, kind, id, on) =>
       bus.subscribe(subjects.live(project, kind, id), (message) => {
         on(message as Placed)

@@ -100,6 +100,29 @@ export interface Shape {
   /** The row whose handler or query answers this one; the two differ only in path or status. */
   readonly as?: string
   /**
+   * The source of the answer of a query: the gateway's directories, or the view of the partition,
+   * which is the default for queries. A stream with `view` also answers a page as JSON.
+   */
+  readonly answeredBy?: 'gateway' | 'view'
+  /** The answer depends on what the caller may read; the view receives the caller as `viewer`. */
+  readonly viewer?: true
+  /**
+   * The record that the slot `id` names, when the record determines the project or the session: of
+   * a run, or of an interaction.
+   */
+  readonly locateBy?: 'run' | 'interaction'
+  /** An agent may do this to itself without the permission. */
+  readonly selfAccess?: true
+  /** The principal of the slot `id` leaves its channels: always, or when it is disabled. */
+  readonly leavesChannels?: 'always' | 'when_disabled'
+  /**
+   * What an idempotency key identifies, if it is not a request of the caller: a run of the project
+   * (for as long as the run exists), or what the actor stores it for.
+   */
+  readonly keyScope?: 'run' | 'actor'
+  /** The row is an endpoint of the Model Context Protocol. */
+  readonly mcp?: true
+  /**
    * Streams: `sse` always, `accept` when the client requests `text/event-stream` (otherwise the
    * reply is JSON), `socket` after a WebSocket upgrade.
    */

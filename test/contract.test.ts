@@ -179,11 +179,17 @@ t.test('requests are closed, lists are paged alike, and every schema compiles', 
   }
 })
 
+/** A row without the facts that only the service itself uses. */
+function published({ shape, ...row }: Row): object {
+  const { answeredBy, viewer, locateBy, selfAccess, leavesChannels, keyScope, mcp, ...known } =
+    shape
+  return { ...row, shape: known }
+}
 t.test('the contract is the one that was agreed on', async (t) => {
   const lock = join(import.meta.dirname, 'contract.lock.json')
   const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex')
   const now: Record<string, string> = Object.fromEntries([
-    ...rows.map(([name, row]) => [`row ${name}`, hash(row)] as const),
+    ...rows.map(([name, row]) => [`row ${name}`, hash(published(row))] as const),
     ...Object.entries(up).map(([type, schema]) => [`frame ${type}`, hash(schema)] as const),
     ...Object.entries(down).map(([type, schema]) => [`frame down ${type}`, hash(schema)] as const),
     ...Object.entries(errors).map(([code, meaning]) => [`error ${code}`, hash(meaning)] as const),

@@ -23,7 +23,7 @@ import {
   type Placed,
 } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import type { ViewQuestions } from '../protocol/view-questions.ts'
+import type { ViewQueries } from '../protocol/view-queries.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
 import { applyAgents } from './tables/agents/agents.ts'
 import { applyActions } from './tables/actions/definitions.ts'
@@ -315,10 +315,7 @@ export class View {
         { question: name },
         'This view does not know the question; another release may.',
       )
-    if (
-      name !== 'feed' ||
-      !this.#store.tail.reaches((input as ViewQuestions['feed']['input']).after)
-    )
+    if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQueries['feed']['input']).after))
       this.#settle()
     const { now = Date.now, stale = defaultTiming.stale * 1000 } = this.#options
     const { oldest } = this.#position

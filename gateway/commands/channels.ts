@@ -16,7 +16,6 @@ import {
 } from '../../protocol/access/directory.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Caller } from '../auth/authenticate.ts'
@@ -212,10 +211,10 @@ async function factsOf(
   message_id: unknown,
 ): Promise<{ target?: MessageFacts; thread?: readonly string[] } | Refusal> {
   if (message_id === undefined) return {}
-  const answer = (await edge.world.view(scopeId(edge, call), 'channel_facts', {
+  const answer = await edge.world.view(scopeId(edge, call), 'channel_facts', {
     id: call.slots['id'] ?? '',
     message_id: String(message_id),
-  })) as ViewQuestions['channel_facts']['reply'] | Refusal
+  })
   if (isRefusal(answer)) return answer
   return answer.facts
     ? { target: answer.facts, ...(answer.thread && { thread: answer.thread }) }
@@ -236,9 +235,9 @@ async function mentionedIn(
   names: Readonly<Record<string, string>>,
 ): Promise<readonly string[] | Refusal> {
   if (!isAmbiguous(text, names)) return mentionsOf(text, names)
-  const found = (await edge.world.view(scopeId(edge, call), 'channel_agents', {
+  const found = await edge.world.view(scopeId(edge, call), 'channel_agents', {
     id: call.slots['id'] ?? '',
-  })) as ViewQuestions['channel_agents']['reply'] | Refusal
+  })
   return isRefusal(found)
     ? found
     : mentionsOf(
@@ -313,8 +312,6 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
   'channel.edit': edit,
 }
 
-const LEAVING: ReadonlySet<string> = new Set(['principal.delete', 'user.delete', 'agent.delete'])
-const CHANGING: ReadonlySet<string> = new Set(['principal.update', 'user.update'])
 /**
  * Before the request is answered, removes a principal that was disabled or archived from its
  * channels; a disabled principal stays in direct messages. A repeated request repeats this.
@@ -324,16 +321,15 @@ export async function leaveChannels(
   call: Call,
   origin: Origin,
 ): Promise<Refusal | undefined> {
-  if (!LEAVING.has(call.name) && !(CHANGING.has(call.name) && call.body['state'] === 'disabled'))
+  const { leavesChannels } = call.row.shape
+  if (!leavesChannels || (leavesChannels === 'when_disabled' && call.body['state'] !== 'disabled'))
     return undefined
   const { world } = edge
   const project = scopeId(edge, call)
   const member_id = call.slots['id'] ?? ''
   const known = await directories(edge, call)
   if (isRefusal(known) || personOf(known, member_id)) return isRefusal(known) ? known : undefined
-  const answer = (await world.view(project, 'channels_of', { member_id })) as
-    | ViewQuestions['channels_of']['reply']
-    | Refusal
+  const answer = await world.view(project, 'channels_of', { member_id })
   if (isRefusal(answer)) return answer
   const outcomes = await Promise.all(
     answer.items.map((id) => expel(edge, project, known, id, member_id, origin)),

@@ -2,10 +2,10 @@
  * Preparations and queries for the toolkits, skills, bindings and addresses of agents, including
  * lists that are merged from several sources.
  */
-import type { Api, RowName } from '../../protocol/api.ts'
+import type { Api } from '../../protocol/api.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../protocol/view-queries.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
@@ -19,11 +19,10 @@ import {
 import { readSkill } from '../files/front-matter.ts'
 import { hexOf } from '../http/hex.ts'
 import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
-import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { findAgent } from '../sessions/definition.ts'
 
-type Usage = ViewQuestions['skill_usage']['reply']['items']
+type Usage = ViewQueries['skill_usage']['reply']['items']
 
 const imported: Prepare = (_, { body }) => {
   const skill = readSkill(String(body['content']), body['name'] as string | undefined)
@@ -93,7 +92,7 @@ async function usageOf(
   if (isRefusal(known)) return known
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  return (answers as ViewQuestions['skill_usage']['reply'][])
+  return (answers as ViewQueries['skill_usage']['reply'][])
     .flatMap(({ items }) => items)
     .filter(({ project_id }) => getOwn(known.projects, project_id)?.deleted === undefined)
 }
@@ -139,21 +138,6 @@ export const definitionPreparations: Readonly<Record<string, Prepare>> = {
 
 const listed = <T>(items: readonly T[] | Refusal) =>
   isRefusal(items) ? items : { items: [...items] }
-/** A record of the project, else of `home`; `not_found` only when both lack it. */
-async function either<N extends RowName>(
-  world: World,
-  project: string,
-  id: string,
-  mine: string,
-  home: string,
-  theirs: string,
-): Promise<Reply<Api[N]> | Refusal> {
-  const found = (await world.view(project, mine, { id })) as Reply<Api[N]> | Refusal
-  return isRefusal(found) && found.refused === 'not_found'
-    ? ((await world.view(home, theirs, { id })) as Reply<Api[N]> | Refusal)
-    : found
-}
-
 /** Query handlers, by API row name. */
 export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
@@ -165,22 +149,18 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
     if (isRefusal(system)) return system
     return (
       system.find((toolkit) => toolkit.id === id) ??
-      ((await world.view(project, 'toolkit.get', { id })) as Reply<Api['toolkit.get']> | Refusal)
+      (await world.view(project, 'toolkit.get', { id }))
     )
   }),
   'skill.list': answer<'skill.list'>(async (context) =>
     listed(await allSkills(context, context.project ?? '')),
   ),
-  'skill.get': answer<'skill.get'>(({ world, project = '' }, { id }) =>
-    either<'skill.get'>(
-      world,
-      project,
-      id,
-      'skill.get',
-      world.organization(),
-      'skill.get_organization',
-    ),
-  ),
+  'skill.get': answer<'skill.get'>(async ({ world, project = '' }, { id }) => {
+    const found = await world.view(project, 'skill.get', { id })
+    return isRefusal(found) && found.refused === 'not_found'
+      ? world.view(world.organization(), 'skill.get_organization', { id })
+      : found
+  }),
   'skill.usage': answer<'skill.usage'>(async (context, { id }) => {
     const known = await context.directory.organization()
     if (isRefusal(known)) return known

@@ -7,7 +7,6 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
@@ -35,9 +34,7 @@ export async function loopNamed(
   name: string,
 ): Promise<string | Refusal> {
   if (isId(name, 'loop')) return name
-  const found = (await world.view(project, 'loop_named', { name })) as
-    | { readonly id?: string }
-    | Refusal
+  const found = await world.view(project, 'loop_named', { name })
   if (isRefusal(found)) return found
   return (
     found.id ?? refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
@@ -247,9 +244,7 @@ async function runElsewhere(
   project: string,
   run_id: string,
 ): Promise<string | undefined | Refusal> {
-  const found = (await world.view(project, 'run_of_key', { stem: stemOf(run_id) })) as
-    | ViewQuestions['run_of_key']['reply']
-    | Refusal
+  const found = await world.view(project, 'run_of_key', { stem: stemOf(run_id) })
   return isRefusal(found) ? found : found.id
 }
 

@@ -5,7 +5,6 @@
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
@@ -51,11 +50,11 @@ export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
       const opened = after === undefined ? undefined : openCursor(world, binding, after)
       if (opened && isRefusal(opened))
         return refuseFields({ field: 'after', message: 'is not a cursor of this feed' })
-      const found = (await world.view(project, 'memory_changes', {
+      const found = await world.view(project, 'memory_changes', {
         id,
         limit,
-        ...(opened && { after: opened.position }),
-      })) as ViewQuestions['memory_changes']['reply']
+        ...(typeof opened?.position === 'number' && { after: opened.position }),
+      })
       if (isRefusal(found)) return found
       return {
         items: [...found.items],

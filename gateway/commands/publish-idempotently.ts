@@ -3,7 +3,6 @@
  * has it (K1, K2 of protocol/events/sources.ts).
  */
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Published, Recalled } from '../../protocol/events/sources.ts'
 import type { Outcome, World } from '../ports.ts'
 
@@ -20,10 +19,7 @@ const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
   keys: readonly string[],
-) =>
-  world.view(project, 'published_keys', { keys, since: world.now() - DAY }) as Promise<
-    ViewQuestions['published_keys']['reply'] | Refusal
-  >
+) => world.view(project, 'published_keys', { keys, since: world.now() - DAY })
 
 /**
  * Publishes until the matcher knows whether the events are duplicates.

@@ -4,7 +4,7 @@
  * answer.
  */
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { scopeId, operationOf, queryOf, type Call, type Edge } from '../call.ts'
+import { scopeId, factsOf, queryOf, type Call, type Edge } from '../call.ts'
 import { hexOf } from './hex.ts'
 
 /** The ids under which a call is performed. */
@@ -16,12 +16,6 @@ export interface Identity {
   readonly fingerprint?: string
 }
 
-/**
- * Rows whose key identifies the run itself, in the whole project and for as long as the run exists.
- */
-const starts: ReadonlySet<string> = new Set(['run.start', 'workflow.run', 'loop.start'])
-/** Rows whose actor stores the idempotency key itself. */
-const byActor: ReadonlySet<string> = new Set(['session.attach'])
 const MAX_KEY_LENGTH = 255
 
 /**
@@ -57,10 +51,11 @@ export function identify(edge: Edge, call: Call): Identity | Refusal {
   if (isRefusal(header)) return header
   const inBody = row.shape.key as ((body: Call['body']) => string | undefined) | undefined
   const key = inBody?.(body)
-  if (key !== undefined && starts.has(operationOf(call)))
+  const { keyScope } = factsOf(call)
+  if (key !== undefined && keyScope === 'run')
     return { ...fresh, seed: JSON.stringify(['run', scopeId(edge, call), key]) }
   const repeatedByBody = key !== undefined && call.key === undefined
-  if (header === undefined || repeatedByBody || byActor.has(operationOf(call))) return fresh
+  if (header === undefined || repeatedByBody || keyScope === 'actor') return fresh
   const { method, path } = incoming
   const seed = JSON.stringify([
     'request',

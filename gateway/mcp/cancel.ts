@@ -4,7 +4,6 @@
  * run by it, and gateways store nothing.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { Run } from '../../protocol/runs/schema.ts'
 import type { RpcId } from '../../protocol/mcp/messages.ts'
 import { authorize } from '../auth/authorize.ts'
 import { scopeId, rows, type Call, type Edge } from '../call.ts'
@@ -49,9 +48,7 @@ export async function cancelCall(
     return undefined
   for (const pause of LOOKS) {
     if (pause > 0) await new Promise<void>((look) => world.later(pause, look))
-    const found = (await world.view(scopeId(edge, call), 'run.list', { external_id, limit: 10 })) as
-      | { items: readonly Run[] }
-      | Refusal
+    const found = await world.view(scopeId(edge, call), 'run.list', { external_id, limit: 10 })
     if (isRefusal(found)) return found
     for (const { id: run_id } of found.items) {
       const done = await runCommand(edge, {

@@ -44,9 +44,6 @@ interface Mcp {
   stop(): void
 }
 
-/** Whether an operation is an MCP endpoint. */
-export const isMcp = (name: string): boolean => name === 'mcp.send' || name === 'mcp.listen'
-
 /** Returns the MCP handler of a gateway. */
 export function openMcp(edge: Edge): Mcp {
   const open = new Set<Sink>()

@@ -94,7 +94,7 @@ async function readResult(
   { row, outputSchema }: Promised,
   run_id: string,
 ): Promise<McpResult | undefined | Refusal> {
-  const run = (await world.view(project, 'run.get', { id: run_id })) as Ran | Refusal
+  const run = await world.view(project, 'run.get', { id: run_id })
   if (isRefusal(run)) return run
   if (!terminal.has(run.status)) return undefined
   const brand = world.settings.brand.toLowerCase()

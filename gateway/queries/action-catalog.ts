@@ -8,12 +8,12 @@ import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../protocol/view-queries.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings'>
-type Here = ViewQuestions['callable']['reply']
+type Here = ViewQueries['callable']['reply']
 
 const flags = (annotations: JsonObject = {}): CatalogEntry['annotations'] => ({
   idempotent: annotations['idempotent'] === true,
@@ -164,7 +164,7 @@ export async function entriesOf(
   const [here, shared] = (await Promise.all([
     world.view(project, 'callable', wanted),
     world.view(world.organization(), 'shared_actions', wanted),
-  ])) as [Here | Refusal, ViewQuestions['shared_actions']['reply'] | Refusal]
+  ])) as [Here | Refusal, ViewQueries['shared_actions']['reply'] | Refusal]
   if (isRefusal(here)) return here
   if (isRefusal(shared)) return shared
   const entries = new Map<string, CatalogEntry>()

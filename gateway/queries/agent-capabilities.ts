@@ -166,7 +166,7 @@ export async function allToolkits(
 ): Promise<readonly Toolkit[] | Refusal> {
   const [system, mine] = await Promise.all([
     include_system ? serviceToolkits(asking, project) : [],
-    asking.world.view(project, 'toolkit.list', {}) as Promise<{ items: Toolkit[] } | Refusal>,
+    asking.world.view(project, 'toolkit.list', {}),
   ])
   if (isRefusal(system)) return system
   return isRefusal(mine) ? mine : [...system, ...mine.items]
@@ -179,11 +179,9 @@ export async function allSkills(
   { world }: CapabilityReader,
   project: string,
 ): Promise<readonly Skill[] | Refusal> {
-  const list = (home: string, name: string) =>
-    world.view(home, name, {}) as Promise<{ items: Skill[] } | Refusal>
   const [mine, shared] = await Promise.all([
-    list(project, 'skill.list'),
-    list(world.organization(), 'skill.list_organization'),
+    world.view(project, 'skill.list', {}),
+    world.view(world.organization(), 'skill.list_organization', {}),
   ])
   if (isRefusal(mine)) return mine
   return isRefusal(shared) ? shared : [...mine.items, ...shared.items]

@@ -1,4 +1,5 @@
 /** The usage events of all partitions as one list. A project key sees only those of its project. */
+import type { RowQuestion } from '../../protocol/view-queries.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
@@ -22,7 +23,7 @@ interface UsagePage {
 export async function listUsage(
   { world }: Edge,
   { caller: { scope }, query }: Call,
-  question: Readonly<Record<string, unknown>>,
+  question: RowQuestion<'usage.list'>,
 ): Promise<UsagePage | Refusal> {
   const asked = query['project_id'] as readonly string[] | undefined
   if (scope.kind === 'project' && asked?.some((id) => id !== scope.project_id))

@@ -2,6 +2,7 @@
  * Session queries. They add what views do not know: the meaning of the list's filters, and the
  * token threshold at which a session compacts.
  */
+import type { RowQuestion } from '../../protocol/view-queries.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'
@@ -9,15 +10,14 @@ import { viewerOf } from '../commands/channels.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
-type Question = Readonly<Record<string, unknown>>
 /** Queries a page of sessions. */
 export async function listSessions(
   edge: Edge,
   call: Call,
-  { agent_name, scope_name, since, ...question }: Question,
+  { agent_name, scope_name, since, ...question }: RowQuestion<'session.list'>,
 ): Promise<unknown | Refusal> {
   const { agent_id } = question
-  const given = question['session_key'] ?? scope_name
+  const given = question.session_key ?? scope_name
   const session_key = typeof given === 'string' ? given.trim() : undefined
   if (agent_id !== undefined && agent_name !== undefined)
     return refuse('session_agent_ref_conflict')
@@ -35,7 +35,7 @@ export async function listSessions(
   if (known && id === undefined) return { items: [] }
   // A key refers to the agent's own session. Sessions that runs created under the same key need an
   // explicit `scope`.
-  const scope = question['scope'] ?? (session_key === undefined ? undefined : 'agent')
+  const scope = question.scope ?? (session_key === undefined ? undefined : 'agent')
   return edge.world.view(scopeId(edge, call), 'session.list', {
     ...question,
     ...(scope !== undefined && { scope }),
@@ -51,9 +51,9 @@ export async function listSessions(
  * without a valid definition has none.
  */
 export async function readSession(edge: Edge, call: Call): Promise<SessionDetail | Refusal> {
-  const session = (await edge.world.view(scopeId(edge, call), 'session.get', call.slots)) as
-    | SessionDetail
-    | Refusal
+  const session = await edge.world.view(scopeId(edge, call), 'session.get', {
+    session_id: call.slots['session_id'] ?? '',
+  })
   if (isRefusal(session)) return session
   const found = await compactionOf(edge, scopeId(edge, call), session)
   return isRefusal(found) || found.strategy !== 'auto'

@@ -45,9 +45,7 @@ const turnNow = (
   session_id: string,
   turn_id: string,
 ): Promise<AgentTurn | Refusal> =>
-  edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id }) as Promise<
-    AgentTurn | Refusal
-  >
+  edge.world.view(scopeId(edge, call), 'session.turn', { session_id, turn_id })
 
 /**
  * Completes the acknowledgement of a turn: it seals the resume cursor, repeats the content of the
@@ -273,10 +271,10 @@ async function nudged(edge: Edge, call: Call, reply: unknown): Promise<NudgeAck 
 /** Returns a cancelled nudge, or refuses because the nudge was delivered already. */
 async function takenBack(edge: Edge, call: Call): Promise<SessionNudge | Refusal> {
   const { session_id = '', nudge_id = '' } = call.slots
-  const nudge = (await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
+  const nudge = await edge.world.view(scopeId(edge, call), 'session.get_nudge', {
     session_id,
     nudge_id,
-  })) as SessionNudge | Refusal
+  })
   return isRefusal(nudge) || nudge.status !== 'delivered'
     ? nudge
     : refuse('nudge_already_delivered', { nudge })

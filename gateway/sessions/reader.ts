@@ -11,7 +11,6 @@ import {
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { grantedBy } from '../../protocol/access/roles.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
@@ -40,9 +39,9 @@ export async function mayRead(
   if (isRefusal(home)) return home
   if (isRefusal(organization)) return organization
   if (!activePrincipal(home, organization, principal_id)) return false
-  const found = (await world.view(project, 'session_access', {
+  const found = await world.view(project, 'session_access', {
     of: { session_id },
     viewer: { id: principal_id, admin: isAdmin(home, organization, principal_id) },
-  })) as ViewQuestions['session_access']['reply']
+  })
   return isRefusal(found) ? found : found.known && !found.closed
 }

@@ -2,6 +2,7 @@
  * Self-access: an agent that uses its own key may send input to itself and cancel its own work
  * without the permission to invoke agents.
  */
+import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Caller } from '../auth/authenticate.ts'
@@ -9,16 +10,11 @@ import { scopeId, type Call, type Edge } from '../call.ts'
 import { isId } from '../../protocol/ids.ts'
 import { standingOf } from './session-id.ts'
 
-const rows: ReadonlySet<string> = new Set([
-  'agent.invoke',
-  'session.start_turn',
-  'session.nudge',
-  'session.cancel_turn',
-  'session.cancel',
-])
-/** Whether an operation of this caller may be self-access. @param name the operation's name. */
-export const isSelfAccess = (name: string, { principal }: Caller): boolean =>
-  principal.type === 'agent' && rows.has(name)
+/** Whether an operation of this caller may be self-access. @param facts of the operation. */
+export const isSelfAccess = (
+  { selfAccess }: Pick<Shape, 'selfAccess'>,
+  { principal }: Caller,
+): boolean => principal.type === 'agent' && selfAccess === true
 /** Whether a call targets the agent that makes it; false if that cannot be determined. */
 export async function ownAgent(edge: Edge, call: Call): Promise<boolean> {
   const { id } = call.caller.principal

@@ -2,11 +2,11 @@
  * The tools and the memory of a turn: the tools that its toolkits select from the current catalog,
  * and the entries of its agent's memory. Only toolkits grant tools.
  */
+import type { SortKey } from '../../protocol/view-queries.ts'
 import { resolveSelectors } from '../../protocol/agents/selectors.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { MemoryContext } from '../../protocol/agents/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { MemoryEntry } from '../../protocol/memory/schema.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
 import type { Selector } from '../../protocol/toolkits/schema.ts'
 import { entriesOf } from '../queries/action-catalog.ts'
@@ -95,13 +95,13 @@ export async function remembered(
   if (mode === 'off') return {}
   const lines: string[] = []
   let bytes = 0
-  let after: unknown
+  let after: readonly SortKey[] | undefined
   do {
-    const page = (await world.view(project, 'memory.entries', {
+    const page = await world.view(project, 'memory.entries', {
       id: agent,
       limit: PAGE,
       ...(after !== undefined && { after }),
-    })) as { items: readonly MemoryEntry[]; position?: unknown } | Refusal
+    })
     if (isRefusal(page)) return page
     for (const entry of page.items) {
       const line =

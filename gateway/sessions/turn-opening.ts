@@ -9,7 +9,6 @@ import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 import { agentOf, define } from './definition.ts'
 import { locate } from './session-id.ts'
@@ -83,10 +82,10 @@ export async function turnFor(
   )
   if (isRefusal(located)) return located
   if (scope === 'agent' && located.session && isPrivate(located.session)) {
-    const access = (await asking.world.view(project, 'session_access', {
+    const access = await asking.world.view(project, 'session_access', {
       of: { session_id: located.session.id },
       viewer: { id: asker, admin: false },
-    })) as ViewQuestions['session_access']['reply']
+    })
     if (isRefusal(access)) return access
     if (access.closed)
       return refuse(

@@ -3,8 +3,8 @@
  * is readable as described in protocol/sessions/visibility.ts; any other session is open to the
  * project. For other callers the session does not exist.
  */
+import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
 import { viewerOf } from '../commands/channels.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
@@ -18,15 +18,15 @@ export type SessionReference =
   | { readonly interaction_id: string }
 /**
  * The session that a path refers to, by its id, by one of its turns, or by a question asked in it.
- * @param row the operation's name.
+ * @param facts of the operation.
  */
 export const sessionReferenceOf = (
   { session_id, turn_id, id }: Readonly<Record<string, string>>,
-  row: string,
+  { locateBy }: Pick<Shape, 'locateBy'>,
 ): SessionReference | undefined => {
   if (session_id !== undefined) return { session_id }
   if (turn_id !== undefined) return { turn_id }
-  return id !== undefined && row.startsWith('interaction.') ? { interaction_id: id } : undefined
+  return id !== undefined && locateBy === 'interaction' ? { interaction_id: id } : undefined
 }
 
 /**
@@ -65,10 +65,10 @@ export function openSessionVisibility({
   const ask = async (project: string, of: SessionReference, caller: Caller) => {
     const names = 'interaction_id' in of ? await namesOf({ directory }, project, caller) : []
     if (isRefusal(names)) return names
-    return (await world.view(project, 'session_access', {
+    return await world.view(project, 'session_access', {
       of: 'interaction_id' in of ? { ...of, names } : of,
       viewer: viewerOf(caller),
-    })) as ViewQuestions['session_access']['reply']
+    })
   }
   return {
     check: async (project, of, caller) => {

@@ -16,7 +16,7 @@ import {
 import { timestamp } from '../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../protocol/view-queries.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { viewerOf } from '../commands/channels.ts'
 import { WITHIN, type Follower } from './follow.ts'
@@ -70,13 +70,13 @@ function itemsOf({ cursor, entry }: Placed): Item[] {
  */
 export function channelSource(world: World, project: string, id: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) => {
-    const page = (await world.view(
+    const page = await world.view(
       project,
       'channel_events',
       { channel_id: id, after, limit },
       fresh,
       within,
-    )) as ViewQuestions['channel_events']['reply'] | Refusal
+    )
     if (isRefusal(page)) return page
     if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
     return {
@@ -112,13 +112,13 @@ export function channelSource(world: World, project: string, id: string): Source
   }
 }
 
-type Access = Exclude<ViewQuestions['channel_access']['reply'], Refusal>
+type Access = Exclude<ViewQueries['channel_access']['reply'], Refusal>
 /** The caller's current access to the channel of the path, or a refusal. */
 export const accessTo = async (edge: Edge, call: Call): Promise<Access | Refusal> =>
-  (await edge.world.view(scopeId(edge, call), 'channel_access', {
+  await edge.world.view(scopeId(edge, call), 'channel_access', {
     id: call.slots['id'] ?? '',
     viewer: viewerOf(call.caller),
-  })) as ViewQuestions['channel_access']['reply']
+  })
 
 const EVENT = /^id: (\d+)\nevent: (member\.added|member\.removed|channel\.updated)\ndata: (.*)\n\n$/
 

@@ -3,8 +3,8 @@
  * project only signal that there is something new. The frames come from the view, which determines
  * their order.
  */
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { isRefusal } from '../../protocol/errors.ts'
+import type { ViewQueries } from '../../protocol/view-queries.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './chunk.ts'
 import type { World } from '../ports.ts'
@@ -15,7 +15,7 @@ import type { Source } from './followers.ts'
 const PAGE = { usual: 200, long: 2000 } as const
 
 /** The frames of one event share its cursor and form one item, so that they are never split. */
-function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
+function itemsOf(events: ViewQueries['feed']['reply']['items']): Item[] {
   const items: Item[] = []
   for (const { seq, type, json } of events) {
     const before = items.at(-1)?.cursor === seq ? (items.pop()?.frame ?? '') : ''
@@ -27,9 +27,7 @@ function itemsOf(events: ViewQuestions['feed']['reply']['items']): Item[] {
 /** The feed of a project. */
 export function feedSource(world: World, project: string): Source {
   const ask = async (after: number, limit: number, fresh?: number, within?: number) =>
-    (await world.view(project, 'feed', { after, limit }, fresh, within)) as
-      | ViewQuestions['feed']['reply']
-      | Refusal
+    await world.view(project, 'feed', { after, limit }, fresh, within)
   return {
     key: `feed ${project}`,
     comment: ':keepalive',

@@ -6,8 +6,7 @@ import { timelineRecord, timelineTypes, type RunEvent } from '../../protocol/run
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQuestions } from '../../protocol/view-questions.ts'
+import { isRefusal, refuse } from '../../protocol/errors.ts'
 import type { Preview } from '../../protocol/sessions/transcript/previews.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './chunk.ts'
@@ -90,13 +89,13 @@ export function timelineSource(
     ask: async (after, fresh) => {
       // The client may have been shown the opening of a turn before it reconnected.
       if (after > 0) listen()
-      const page = (await world.view(
+      const page = await world.view(
         project,
         'timeline',
         { run_id: run, after, limit: PAGE },
         fresh,
         WITHIN,
-      )) as ViewQuestions['timeline']['reply'] | Refusal
+      )
       if (isRefusal(page)) return page
       if (!page.exists) return refuse(page.late ? 'service_unavailable' : 'not_found')
       const items = (page.items as readonly RunEventRecord[]).map(itemOf)

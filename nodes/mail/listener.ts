@@ -140,7 +140,7 @@ async function recipientOf(
     .map((one) => (isRefusal(one) ? undefined : (one as { project?: string }).project))
     .find((one) => one !== undefined)
   if (project === undefined) return answers.some(isRefusal) ? later() : unknown
-  const agent = (await world.view(project, 'agent.get', { id })) as Agent | { refused: string }
+  const agent = await world.view(project, 'agent.get', { id })
   if (isRefusal(agent)) return agent.refused === 'not_found' ? unknown : later()
   return 'email_address' in agent && agent.status === 'active' ? { project, agent } : unknown
 }

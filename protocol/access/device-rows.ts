@@ -47,6 +47,7 @@ export const devices = {
   }),
   'cli_credential.list': query('GET /auth/cli-credentials', {
     summary: 'Credentials of the person who asks, newest first',
+    answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     ofCaller: true,

@@ -95,6 +95,7 @@ const mine = { kind: 'project' } as const
 export const roles = {
   'role.list': query(`GET ${P}/roles`, {
     summary: "Roles, the system's first",
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed(paging),
@@ -112,6 +113,7 @@ export const roles = {
   }),
   'role.get': query(`GET ${P}/roles/:id`, {
     summary: 'One role',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     reply: Role,
@@ -136,6 +138,7 @@ export const roles = {
   }),
   'assignment.list': query(`GET ${P}/role-assignments`, {
     summary: 'Who has which role',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed({ principal_id: Type.Optional(Id), role_id: Type.Optional(Id), ...cutting }),
@@ -162,6 +165,7 @@ export const roles = {
   }),
   'permission.list': query(`GET ${P}/permissions`, {
     summary: 'Permissions and what the system roles grant',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed(cutting),

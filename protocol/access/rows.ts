@@ -96,6 +96,7 @@ export const access = {
   }),
   'key.list_organization': query('GET /api-keys', {
     summary: 'Organization keys that are not revoked',
+    answeredBy: 'gateway',
     tag: keys,
     permission: 'organization.admin',
     query: Closed(paging),
@@ -103,6 +104,7 @@ export const access = {
   }),
   'key.get_organization': query('GET /api-keys/:id', {
     summary: 'One organization key',
+    answeredBy: 'gateway',
     tag: keys,
     permission: 'organization.admin',
     reply: ApiKey,
@@ -128,6 +130,7 @@ export const access = {
   }),
   'key.list': query(`GET ${P}/api-keys`, {
     summary: 'Project keys that are not revoked',
+    answeredBy: 'gateway',
     tag: keys,
     permission: 'access.manage',
     query: Closed(paging),
@@ -135,6 +138,7 @@ export const access = {
   }),
   'key.get': query(`GET ${P}/api-keys/:id`, {
     summary: 'One project key',
+    answeredBy: 'gateway',
     tag: keys,
     permission: 'access.manage',
     reply: ApiKey,
@@ -151,6 +155,7 @@ export const access = {
 
   'principal.list': query(`GET ${P}/principals`, {
     summary: 'Principals of the project',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed({
@@ -172,6 +177,7 @@ export const access = {
   }),
   'principal.get': query(`GET ${P}/principals/:id`, {
     summary: 'One principal',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     reply: PrincipalRecord,
@@ -179,6 +185,7 @@ export const access = {
   }),
   'principal.update': command(`PATCH ${P}/principals/:id`, {
     summary: 'Change a principal, its state or its roles',
+    leavesChannels: 'when_disabled',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -188,6 +195,7 @@ export const access = {
   }),
   'principal.delete': command(`DELETE ${P}/principals/:id`, {
     summary: 'Archive a principal',
+    leavesChannels: 'always',
     tag,
     permission: 'project.admin',
     to: mine,

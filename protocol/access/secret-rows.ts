@@ -48,6 +48,7 @@ export const secrets = {
   'secret.list': query(`GET ${P}`, {
     ...shared,
     summary: 'Names and versions of all secrets',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: listOf(Secret),
   }),

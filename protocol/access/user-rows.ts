@@ -61,6 +61,7 @@ const mine = { kind: 'project' } as const
 export const users = {
   'user.list': query(`GET ${P}/users`, {
     summary: 'People of the project, newest first',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed({ include_disabled: Type.Optional(Type.Boolean()), ...paging }),
@@ -78,6 +79,7 @@ export const users = {
   }),
   'user.get': query(`GET ${P}/users/:id`, {
     summary: 'One person',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     reply: PrincipalRecord,
@@ -85,6 +87,7 @@ export const users = {
   }),
   'user.update': command(`PATCH ${P}/users/:id`, {
     summary: 'Change a person, their state or their roles',
+    leavesChannels: 'when_disabled',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -94,6 +97,7 @@ export const users = {
   }),
   'user.delete': command(`DELETE ${P}/users/:id`, {
     summary: 'Archive a person and revoke their tokens',
+    leavesChannels: 'always',
     tag,
     permission: 'project.admin',
     to: mine,
@@ -112,6 +116,7 @@ export const users = {
   }),
   'token.list': query(`GET ${P}/users/:id/tokens`, {
     summary: 'Personal tokens that are not revoked',
+    answeredBy: 'gateway',
     tag,
     permission: 'access.manage',
     query: Closed(paging),
@@ -129,6 +134,7 @@ export const users = {
 
   'me.get': query(`GET ${P}/me`, {
     summary: 'Who the caller is, and what they may do here',
+    answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     reply: Me,
@@ -145,6 +151,7 @@ export const users = {
   }),
   'me.list_tokens': query(`GET ${P}/me/tokens`, {
     summary: 'Tokens of the person who asks',
+    answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     query: Closed(paging),

@@ -265,6 +265,7 @@ export const actions = {
   }),
   'invocation.list': query(`GET ${P}/action-invocations`, {
     summary: 'Calls of actions that have ended, newest first',
+    viewer: true,
     tag,
     permission: 'project.view',
     reply: pageOf(Invocation),
@@ -284,6 +285,7 @@ export const actions = {
   }),
   'catalog.actions': query(`GET ${P}/catalog/actions`, {
     summary: 'Everything that can be called in the project, and whether it is ready',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed(cutting),
@@ -291,6 +293,7 @@ export const actions = {
   }),
   'catalog.action': query(`GET ${P}/catalog/actions/:action_name`, {
     summary: 'One entry of the catalog',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     reply: CatalogEntry,

@@ -21,6 +21,7 @@ export const models = {
   'catalog.models': query(`GET ${P}/models`, {
     ...read,
     summary: 'Models of the service by provider, and the default',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: Type.Object({
       default_model: Type.String(),

@@ -56,6 +56,7 @@ export const agents = {
   'agent.delete': command(`DELETE ${P}/:id`, {
     ...write,
     summary: 'Delete an agent and archive its principal; its jobs in flight go on',
+    leavesChannels: 'always',
     status: 204,
     errors: ['not_found'],
   }),
@@ -68,6 +69,7 @@ export const agents = {
   'agent.bindings': query(`GET ${P}/:id/messaging-bindings`, {
     ...read,
     summary: 'Where an agent answers messages',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: listOf(MessagingBinding),
     errors: ['not_found'],

@@ -133,6 +133,7 @@ export const channels = {
   'channel.list': query(`GET ${P}`, {
     ...read,
     summary: 'Channels the caller can see, newest first',
+    viewer: true,
     query: Closed({
       kind: Type.Optional(Kind),
       private: Type.Optional(Type.Boolean()),
@@ -145,6 +146,7 @@ export const channels = {
   'channel.search': query(`GET ${P}/search`, {
     ...read,
     summary: 'Messages with all of these words in channels the caller can read, newest first',
+    viewer: true,
     query: Closed({
       q: Type.String({ minLength: 1, maxLength: 256 }),
       channel_id: Type.Optional(Id),
@@ -155,6 +157,7 @@ export const channels = {
   'channel.get': query(`GET ${P}/:id`, {
     ...read,
     summary: 'One channel',
+    viewer: true,
     query: Closed({ include: channelAdditions.include }),
     additions: channelAdditions.additions,
     reply: Channel,
@@ -178,6 +181,8 @@ export const channels = {
   'channel.events': stream(`GET ${P}/:id/events`, {
     ...read,
     summary: 'What happens in a channel: a page of JSON, or a stream from `since` or from now on',
+    answeredBy: 'view',
+    viewer: true,
     stream: 'accept',
     query: Closed({
       since: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -189,6 +194,7 @@ export const channels = {
   'channel.members': query(`GET ${P}/:id/members`, {
     ...read,
     summary: 'Members, in the order they joined',
+    viewer: true,
     query: Closed(paging),
     reply: pageOf(ChannelMember),
     errors: ['not_found'],
@@ -220,6 +226,7 @@ export const channels = {
   'channel.exchanges': query(`GET ${P}/:id/exchanges`, {
     ...read,
     summary: 'What agents were asked and what came of it, newest first',
+    viewer: true,
     query: Closed({
       agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
       status: Type.Optional(ExchangeRecord.properties.status),
@@ -231,6 +238,7 @@ export const channels = {
   'channel.messages': query(`GET ${P}/:id/messages`, {
     ...read,
     summary: 'Messages, newest first; with reply_to the replies of that thread',
+    viewer: true,
     query: Closed({
       sender_id: Type.Optional(Id),
       reply_to: Type.Optional(Id),
@@ -252,6 +260,7 @@ export const channels = {
   'channel.message': query(`GET ${P}/:id/messages/:message_id`, {
     ...read,
     summary: 'One message',
+    viewer: true,
     reply: ChannelMessage,
     errors: ['not_found'],
   }),

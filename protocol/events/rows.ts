@@ -163,6 +163,7 @@ export const events = {
     tag,
     permission: 'project.view',
     summary: 'Published events, newest first',
+    viewer: true,
     query: Closed({
       event_type: Type.Optional(Type.String()),
       source_kind: Type.Optional(Type.String()),
@@ -175,6 +176,7 @@ export const events = {
     tag,
     permission: 'project.view',
     summary: 'One published event',
+    viewer: true,
     reply: SourceEventRecord,
     errors: ['not_found'],
   }),
@@ -182,6 +184,7 @@ export const events = {
     tag: 'catalog',
     permission: 'project.view',
     summary: 'Events that triggers and waits can name',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: EventCatalog,
   }),

@@ -260,6 +260,7 @@ export const interactions = {
   }),
   'interaction.get': query(`GET ${P}/:id`, {
     summary: 'One interaction with its answers',
+    locateBy: 'interaction',
     tag,
     permission: 'project.view',
     reply: Interaction,
@@ -267,6 +268,7 @@ export const interactions = {
   }),
   'interaction.respond': command(`POST ${P}/:id/respond`, {
     summary: 'Answer as one of the targets; nobody else can',
+    locateBy: 'interaction',
     tag,
     permission: 'project.view',
     to: self,
@@ -277,6 +279,7 @@ export const interactions = {
   }),
   'interaction.review': command(`POST ${P}/:id/review`, {
     summary: 'Accept what was submitted, or ask for changes, as one of the reviewers',
+    locateBy: 'interaction',
     tag,
     permission: 'project.view',
     to: self,
@@ -287,6 +290,7 @@ export const interactions = {
   }),
   'interaction.cancel': command(`POST ${P}/:id/cancel`, {
     summary: 'Withdraw an open interaction',
+    locateBy: 'interaction',
     tag,
     permission: 'runs.operate',
     to: self,
@@ -297,6 +301,7 @@ export const interactions = {
   }),
   'interaction.delete': command(`DELETE ${P}/:id`, {
     summary: 'Take an ended interaction off the lists',
+    locateBy: 'interaction',
     tag,
     permission: 'runs.operate',
     to: self,
@@ -306,6 +311,7 @@ export const interactions = {
   'interaction.link': command(`POST ${P}/:id/links`, {
     summary:
       'Links with which targets answer once without signing in; whoever has a link answers as its target',
+    locateBy: 'interaction',
     tag,
     permission: 'project.admin',
     to: self,

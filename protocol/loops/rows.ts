@@ -169,6 +169,7 @@ export const loops = {
   'loop.triggers': query(`GET ${P}/:id/triggers`, {
     summary:
       'Triggers of a loop: when they fire next, what was wrong with their conditions, and starts that came to nothing',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed(cutting),
@@ -177,6 +178,7 @@ export const loops = {
   }),
   'loop.start': command(`POST ${P}/:id/runs`, {
     summary: 'Start a run of a loop',
+    keyScope: 'run',
     tag,
     permission: 'runs.operate',
     to: self,

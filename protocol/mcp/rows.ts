@@ -12,6 +12,7 @@ export const mcp = {
   'mcp.send': command(`POST ${P}`, {
     summary:
       'One message of a client of the Model Context Protocol; each tool asks for the permission of the row that does it',
+    mcp: true,
     tag,
     permission: 'authenticated',
     relays: ['workflow.run', 'action.invoke', 'run.get', 'run.cancel'],
@@ -25,6 +26,7 @@ export const mcp = {
   'mcp.listen': stream(`GET ${P}`, {
     summary:
       'Hear of changes of the tools; with Last-Event-ID, go on waiting for a call whose stream broke',
+    mcp: true,
     tag,
     permission: 'authenticated',
     relays: ['workflow.run', 'action.invoke'],

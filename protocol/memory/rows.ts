@@ -51,6 +51,7 @@ export const memory = {
     ...read,
     summary:
       'What happened to the memory, oldest first; `next_cursor` goes on from there, also from an empty page',
+    answeredBy: 'gateway',
     query: Closed({ after: Type.Optional(paging.cursor), limit: paging.limit }),
     reply: Type.Object({
       items: Type.Array(MemoryChange),

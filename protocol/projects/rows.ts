@@ -75,6 +75,7 @@ const tag = 'projects'
 export const projects = {
   'project.list': query('GET /projects', {
     summary: 'Projects the caller can see, newest first',
+    answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     query: Closed({
@@ -107,6 +108,7 @@ export const projects = {
   }),
   'project.get': query('GET /projects/:project', {
     summary: 'One project',
+    answeredBy: 'gateway',
     tag,
     permission: 'project.view',
     query: Closed({ include: projectAdditions.include }),
@@ -135,6 +137,7 @@ export const projects = {
   }),
   'project.capabilities': query('GET /projects/:project/capabilities', {
     summary: 'What the caller may manage here',
+    answeredBy: 'gateway',
     tag,
     permission: 'authenticated',
     reply: Type.Object({ can_manage_project: Type.Boolean(), can_manage_access: Type.Boolean() }),

@@ -150,6 +150,7 @@ const tag = 'runs'
 export const runs = {
   'run.start': command(`POST ${P}`, {
     summary: 'Start a run of a workflow or of an inline spec',
+    keyScope: 'run',
     tag,
     permission: 'runs.operate',
     to: { kind: 'run', mint: 'run' },
@@ -197,6 +198,7 @@ export const runs = {
   }),
   'run.get': query(`GET ${P}/:id`, {
     summary: 'One run, with its spec and what it waits for',
+    locateBy: 'run',
     tag,
     permission: 'project.view',
     query: Closed({ include: runDetailAdditions.include }),
@@ -206,6 +208,7 @@ export const runs = {
   }),
   'run.action_log': query(`GET ${P}/:id/action-log`, {
     summary: 'Calls of actions of a run, oldest first',
+    locateBy: 'run',
     tag,
     permission: 'project.view',
     query: Closed(paging),
@@ -214,6 +217,8 @@ export const runs = {
   }),
   'run.jobs': query(`GET ${P}/:id/jobs`, {
     summary: 'Jobs of a run, oldest first',
+    locateBy: 'run',
+    viewer: true,
     tag,
     permission: 'project.view',
     query: Closed({ ...paging, include: jobAdditions.include }),
@@ -223,6 +228,7 @@ export const runs = {
   }),
   'run.steps': query('GET /runs/:id/steps', {
     summary: 'Structured state of the steps of a run',
+    locateBy: 'run',
     tag,
     permission: 'project.view',
     query: Closed({ ...cutting, include: stepAdditions.include }),
@@ -232,6 +238,8 @@ export const runs = {
   }),
   'run.events': stream('GET /runs/:id/events', {
     summary: 'The timeline of a run: a page of JSON, or a stream until the run ends',
+    locateBy: 'run',
+    answeredBy: 'view',
     tag,
     permission: 'project.view',
     stream: 'accept',

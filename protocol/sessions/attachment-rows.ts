@@ -43,6 +43,7 @@ export const attachments = {
   'session.attach': command(`POST ${S}`, {
     ...act,
     summary: 'Give a session a file, which messages to it can then show',
+    keyScope: 'actor',
     upload: true,
     body: Upload,
     reply: Attached,
@@ -54,6 +55,7 @@ export const attachments = {
   'session.attachments': query(`GET ${S}`, {
     ...read,
     summary: 'Files of a session, the oldest first',
+    answeredBy: 'gateway',
     reply: pageOf(Artifact),
     query: Closed({ ...paging }),
   }),

@@ -221,6 +221,7 @@ const cancelNudge = {
 export const sessions = {
   'agent.invoke': command(`POST ${P}/agents/invoke`, {
     summary: 'Send an agent one message: finds or makes the session and starts a turn',
+    selfAccess: true,
     tag,
     permission: 'agent.invoke',
     to: { kind: 'session', found: 'agent_session' },
@@ -286,6 +287,7 @@ export const sessions = {
   'session.compact': command(`POST ${S}/compact`, {
     ...act,
     summary: 'Summarise what is new, and wait for it',
+    selfAccess: true,
     body: Closed({}),
     bodyOptional: true,
     reply: Session,
@@ -322,6 +324,7 @@ export const sessions = {
   'session.start_turn': command(`POST ${S}/turns`, {
     ...act,
     summary: 'Start a turn',
+    selfAccess: true,
     body: StartTurn,
     check: checkStart,
     key: bodyKey,
@@ -340,6 +343,7 @@ export const sessions = {
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, {
     ...read,
     summary: 'Messages of a turn by number',
+    selfAccess: true,
     reply: MessagePage,
     query: Closed({ after_sequence: After, limit: paging.limit, include: Include }),
   }),
@@ -352,6 +356,7 @@ export const sessions = {
   'session.nudge': command(`POST ${S}/nudges`, {
     ...act,
     summary: 'Say something to the turn under way, or start one',
+    selfAccess: true,
     body: Nudge,
     check: checkNudge,
     key: bodyKey,

@@ -65,6 +65,7 @@ export const skills = {
   'agent.skills': query(`GET ${P}/agents/:id/skill-assignments`, {
     ...read,
     summary: 'The skills of an agent, in order',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: listOf(SkillAssignment),
     errors: ['not_found'],
@@ -122,6 +123,7 @@ export const skills = {
     ...read,
     permission: 'organization.admin',
     summary: 'Which projects use a skill of the organization',
+    answeredBy: 'gateway',
     reply: SkillUsage,
     errors: ['not_found'],
   }),

@@ -50,6 +50,7 @@ export const toolkits = {
   'agent.toolkits': query(`GET ${P}/agents/:id/toolkit-assignments`, {
     ...read,
     summary: 'The toolkits of an agent, in order',
+    answeredBy: 'gateway',
     query: Closed(cutting),
     reply: listOf(ToolkitAssignment),
     errors: ['not_found'],
@@ -65,6 +66,7 @@ export const toolkits = {
     ...read,
     summary:
       'The tools that an agent has now: all, those of some toolkits, as if a skill were loaded, or those that names and patterns let through',
+    answeredBy: 'gateway',
     query: Closed({
       toolkit_ids: Type.Optional(many(Type.String())),
       skill_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),

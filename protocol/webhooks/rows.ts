@@ -167,6 +167,7 @@ export const webhooks = {
   }),
   'webhook.deliveries': query(`GET ${one}/deliveries`, {
     summary: 'Deliveries of a webhook within the last 30 days, newest first',
+    viewer: true,
     tag,
     permission: 'project.view',
     query: Closed(paging),

@@ -122,6 +122,7 @@ export const workflows = {
   }),
   'workflow.run': command(`POST ${P}/:id/runs`, {
     summary: 'Start a run of the latest version',
+    keyScope: 'run',
     tag,
     permission: 'runs.operate',
     to: { kind: 'run', mint: 'run' },

@@ -59,10 +59,7 @@ export const askPage = (
   fresh?: number,
 ): Promise<TranscriptPage | Refusal> =>
   patient(
-    () =>
-      world.view(project, 'session.transcript', question, fresh) as Promise<
-        TranscriptPage | Refusal
-      >,
+    () => world.view(project, 'session.transcript', question, fresh),
     (ms) => new Promise((resolve) => world.later(ms, resolve)),
   )
 

@@ -7,11 +7,7 @@ import { settledStatuses } from '../../../protocol/interactions/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
-import type {
-  Changed,
-  LiveRowsOfTurn,
-  TranscriptPage,
-} from '../../../protocol/sessions/transcript/pages.ts'
+import type { Changed, TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import {
   transcriptTurn,
   type TranscriptMessage,
@@ -132,9 +128,7 @@ export async function liveTurn(edge: Edge, call: Call): Promise<LiveTurn | Refus
   const { world } = edge
   const project = scopeId(edge, call)
   const { session_id = '', turn_id = '' } = call.slots
-  const found = (await world.view(project, 'session.turn_live', { session_id, turn_id })) as
-    | LiveRowsOfTurn
-    | Refusal
+  const found = await world.view(project, 'session.turn_live', { session_id, turn_id })
   if (isRefusal(found)) return found
   const at = world.now()
   const rows = await shown(world, project, found.rows)

@@ -4,7 +4,7 @@
  */
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
-import { scopeId, operationOf, type Call, type Edge } from '../../call.ts'
+import { scopeId, factsOf, type Call, type Edge } from '../../call.ts'
 import { guardOf } from '../../guard.ts'
 import type { Answer, Exchange, Sink } from '../../http/respond.ts'
 import { cursorOfText, openStream } from '../../streams/sse.ts'
@@ -87,7 +87,7 @@ async function follow(
   // A session found by its key belongs to no channel, because requests with keys of channels are
   // refused.
   const sight =
-    sessionReferenceOf(call.slots, operationOf(call)) &&
+    sessionReferenceOf(call.slots, factsOf(call)) &&
     edge.sight.onChange(scopeId(edge, call), session_id, call.caller, () => void guard.look())
   sink.onClose(() => {
     guard.stop()

@@ -10,14 +10,14 @@
 import type { Address } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { GrantedLease, WorkerCommands } from '../../../protocol/internal.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { command, queueNamed, type Edge } from '../edge.ts'
 import { leaseUntil } from './held-leases.ts'
 import { gained } from './offers.ts'
 import type { Session } from '../session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
-type Lease = ViewQuestions['leases']['reply']['items'][number]
+type Lease = ViewQueries['leases']['reply']['items'][number]
 interface Part {
   readonly to: Address
   readonly items: Lease[]
@@ -59,7 +59,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
       .view(session.project, 'leases', { session: id })
       .catch(() => undefined)
     if (answer !== undefined && !isRefusal(answer))
-      return (answer as ViewQuestions['leases']['reply']).items
+      return (answer as ViewQueries['leases']['reply']).items
     if (world.now() >= end) break
     await new Promise<void>((resolve) => world.later(AGAIN, resolve))
   }

@@ -1,5 +1,5 @@
 /** Built-in actions on an agent's own memory: remember, recall, forget. */
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
 import type { MemoryEntry } from '../../../protocol/memory/schema.ts'
 import { act } from './act.ts'
 import type { Called, Does } from './builtin.ts'
@@ -39,11 +39,11 @@ export const forget: Does = async (service, called) => {
 /** Reads entries. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {
   const { query, limit = RECALLED } = parameters as { query?: string; limit?: number }
-  const page = (await world.view(project, 'memory.entries', {
+  const page = await world.view(project, 'memory.entries', {
     id: actor.principal_id,
     limit,
     ...(query !== undefined && { query }),
-  })) as { items: readonly MemoryEntry[] } | Refusal
+  })
   return isRefusal(page)
     ? page
     : {

@@ -3,7 +3,7 @@
  * performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
-import type { WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
@@ -36,13 +36,15 @@ async function begin(
   })
   return isRefusal(done) ? done : { run_id }
 }
-const look = async (
-  { world }: Service,
-  project: string,
-  id: string,
-): Promise<WorkflowRunDetail | Refusal> =>
-  (await world.view(project, 'run.get', { id })) as WorkflowRunDetail | Refusal
-const shown = ({ id, status, result: output, error_type, error_message }: WorkflowRunDetail) => ({
+const look = ({ world }: Service, project: string, id: string) =>
+  world.view(project, 'run.get', { id })
+const shown = ({
+  id,
+  status,
+  result: output,
+  error_type,
+  error_message,
+}: ViewQueries['run.get']['reply']) => ({
   run_id: id,
   status,
   ...(output !== undefined && { output }),

@@ -3,6 +3,7 @@
  * the messages since the agent was last asked. Messages are read as the agent: what the agent
  * cannot see as a member of the channel never reaches its model.
  */
+import type { SortKey } from '../../../protocol/view-queries.ts'
 import { agentOf, define } from '../../../gateway/sessions/definition.ts'
 import { locate } from '../../../gateway/sessions/session-id.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
@@ -36,16 +37,16 @@ async function unheard(
   { exchange, channel }: Errand,
 ): Promise<readonly ChannelMessage[] | Refusal> {
   const { agent_id, root, after_seq, through_seq } = exchange
-  const ask = (name: string, input: object) =>
-    world.view(project, name, { id: channel.id, viewer: { id: agent_id, admin: false }, ...input })
+  const of = { id: channel.id, viewer: { id: agent_id, admin: false } }
   const fresh = after_seq === 0 && root !== undefined
   const found: ChannelMessage[] = []
-  for (let after: unknown; ; ) {
-    const page = (await ask('channel.messages', {
+  for (let after: readonly SortKey[] | undefined; ; ) {
+    const page = await world.view(project, 'channel.messages', {
+      ...of,
       limit: PAGE,
       ...(root !== undefined && { reply_to: root }),
       ...(after !== undefined && { after }),
-    })) as { items: readonly ChannelMessage[]; position?: unknown } | Refusal
+    })
     if (isRefusal(page)) return page
     const own_thread = page.items.filter(
       (message) => root !== undefined || message.reply_to === undefined,
@@ -65,7 +66,7 @@ async function unheard(
     after = page.position
   }
   const first = fresh
-    ? ((await ask('channel.message', { message_id: root })) as ChannelMessage | Refusal)
+    ? await world.view(project, 'channel.message', { ...of, message_id: root })
     : undefined
   if (first && isRefusal(first)) return first
   const messages = [...found.slice(0, SHOWN.messages), ...(first ? [first] : [])]

@@ -3,8 +3,8 @@
  * session.
  */
 import { mayRead } from '../../../gateway/sessions/reader.ts'
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { Firing, SourceEvent } from '../../../protocol/events/sources.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { Firing } from '../../../protocol/events/sources.ts'
 import type { Runs } from './errands.ts'
 
 /** A repeat does not fire twice: the loop identifies a firing by its trigger and event. */
@@ -14,12 +14,14 @@ export const fireTrigger: Runs<'firing'> = async (asking, project, errand) => {
   const allowed = await mayRead(asking, project, source.private_session, editor)
   if (isRefusal(allowed)) return allowed
   if (!allowed) return {}
-  const found = (await world.view(project, 'event.get', { id: source.id })) as
-    | Pick<SourceEvent, 'event' | 'meta'>
-    | Refusal
+  const found = await world.view(project, 'event.get', { id: source.id })
   if (isRefusal(found)) return found
   const { event, meta } = found
-  const input: Firing = { trigger_id, source: { ...source, event, meta }, reader: editor }
+  const input: Firing = {
+    trigger_id,
+    source: { ...source, event: { ...event }, meta },
+    reader: editor,
+  }
   const outcome = await world.command({
     project,
     kind: 'loop',

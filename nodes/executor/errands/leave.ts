@@ -2,8 +2,7 @@
  * Removes inactive principals from channels. A disabled principal stays in direct messages; a
  * principal that is active again stays everywhere.
  */
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
 import type { Runs } from './errands.ts'
 import { expel, principalsNow } from './expel.ts'
 
@@ -12,9 +11,7 @@ export const leaveChannels: Runs<'leave'> = async (asking, project, { principal_
   const known = await principalsNow(asking, project)
   if (isRefusal(known)) return known
   if (known.isActive(principal_id)) return {}
-  const answer = (await asking.world.view(project, 'channels_of', { member_id: principal_id })) as
-    | ViewQuestions['channels_of']['reply']
-    | Refusal
+  const answer = await asking.world.view(project, 'channels_of', { member_id: principal_id })
   if (isRefusal(answer)) return answer
   for (const id of answer.items) {
     const refused = await expel(asking, project, known.home, id, principal_id)

@@ -95,6 +95,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       return scripted ? scripted(command) : decided(command)
     },
     view: answer,
+    viewRow: answer,
     everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],
     live: (project: string, kind: string, id: string, heard: (placed: Placed) => void) =>
       listen(`${project} ${kind} ${id}`, heard),

@@ -11,7 +11,7 @@ import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch, type Patch } from '../../../protocol/patch.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
@@ -103,7 +103,11 @@ function change(store: Store, project: number, id: string, by: Patch<Definition>
 }
 
 /** Definitions of a project's actions, newest first. */
-export function actionList(store: Store, project: number, input: Paging): Page<Definition> {
+export function actionList<T extends Definition>(
+  store: Store,
+  project: number,
+  input: Paging,
+): Page<T> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
     `SELECT id, created_at, record FROM actions WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
@@ -114,24 +118,24 @@ export function actionList(store: Store, project: number, input: Paging): Page<D
   return page(
     rows,
     input,
-    (row) => JSON.parse(row.record) as Definition,
+    (row) => JSON.parse(row.record) as T,
     (row) => [row.created_at, row.id],
   )
 }
 /** One definition of an action, by id or by name. */
-export function actionGet(
+export function actionGet<T extends Definition>(
   store: Store,
   project: number,
   by: 'id' | 'name',
   value: string,
-): Definition | Refusal {
+): T | Refusal {
   const row = store.one<{ record: string }>(
     `SELECT record FROM actions WHERE project = ? AND ${by} = ?`,
     project,
     value,
   )
   return row
-    ? (JSON.parse(row.record) as Definition)
+    ? (JSON.parse(row.record) as T)
     : refuse('not_found', { resource: 'action' }, 'There is no such action.')
 }
 /** All definitions, or those with a name. */
@@ -154,7 +158,7 @@ export function callable(
   project: number,
   watch: Watch,
   name?: string,
-): ViewQuestions['callable']['reply'] {
+): ViewQueries['callable']['reply'] {
   const handle = name?.startsWith('workflow.') ? name.slice('workflow.'.length) : undefined
   const published =
     name !== undefined && handle === undefined

@@ -13,6 +13,7 @@ import type { Store } from '../../store.ts'
 
 type Kept = Toolkit | Skill
 type Type = 'toolkit' | 'skill'
+type RecordOf<T extends Type> = T extends 'toolkit' ? Toolkit : Skill
 
 /** Applies the events of an entry of a project or of the organization. */
 export function applyDefinitions(store: Store, { entry }: Placed): void {
@@ -96,23 +97,27 @@ const remove = (store: Store, project: number, id: string) =>
   store.run('DELETE FROM definitions WHERE id = ? AND project = ?', id, project)
 
 /** All toolkits or skills of one owner, newest first. */
-export const definitionList = (store: Store, project: number, type: Type): { items: Kept[] } => ({
+export const definitionList = <T extends Type>(
+  store: Store,
+  project: number,
+  type: T,
+): { items: RecordOf<T>[] } => ({
   items: store
     .all<{ record: string }>(
       'SELECT record FROM definitions WHERE project = ? AND type = ? ORDER BY created_at DESC, id DESC',
       project,
       type,
     )
-    .map(({ record }) => JSON.parse(record) as Kept),
+    .map(({ record }) => JSON.parse(record) as RecordOf<T>),
 })
 /** One toolkit or skill. */
-export const definitionGet = (
+export const definitionGet = <T extends Type>(
   store: Store,
   project: number,
-  type: Type,
+  type: T,
   { id }: { readonly id: string },
-): Kept | Refusal =>
-  find(store, project, type, id) ??
+): RecordOf<T> | Refusal =>
+  find<RecordOf<T>>(store, project, type, id) ??
   refuse('not_found', { resource: type }, `There is no such ${type} here.`)
 /** Projects of this partition whose agents have a skill, with the number of these agents. */
 export const skillUsage = (

@@ -13,7 +13,7 @@ import { channelEventRecord } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
   aboutChannel,
@@ -249,9 +249,9 @@ function shownOf(
 export function channelEvents(
   store: Store,
   project: number,
-  input: ViewQuestions['channel_events']['input'],
+  input: ViewQueries['channel_events']['input'],
   oldest: number,
-): ViewQuestions['channel_events']['reply'] {
+): ViewQueries['channel_events']['reply'] {
   const channel = channelRow(store, project, input.channel_id)
   if (!channel) return { items: [], last: 0, oldest, exists: false, more: false }
   const { items, more } = shownOf(after(store, channel, input.after, input.limit + 1), input.limit)

@@ -3,7 +3,7 @@ import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
 import type { SourcesEvent } from '../../../protocol/events/sources.ts'
 import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
@@ -115,8 +115,8 @@ export function eventList(
 export function publishedKeys(
   store: Store,
   project: number,
-  { keys, since }: ViewQuestions['published_keys']['input'],
-): ViewQuestions['published_keys']['reply'] {
+  { keys, since }: ViewQueries['published_keys']['input'],
+): ViewQueries['published_keys']['reply'] {
   const last = (key: string) =>
     store.one<{ id: string; record: string }>(
       'SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1',

@@ -8,7 +8,7 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { patch, type Patch } from '../../../protocol/patch.ts'
 import { feedJob } from '../runs/feed.ts'
 import { addInvocation } from '../actions/invocations.ts'
@@ -172,7 +172,7 @@ export const leases = (
   store: Store,
   project: number,
   session: string,
-): ViewQuestions['leases']['reply'] => ({
+): ViewQueries['leases']['reply'] => ({
   items: store
     .all<{ job_id: string; queue: string; record: string }>(
       'SELECT id AS job_id, queue, record FROM jobs WHERE session = ? AND project = ? ORDER BY created_at, id',

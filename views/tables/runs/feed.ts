@@ -9,7 +9,7 @@ import { timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
 import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { actionEntry } from '../actions/actions.ts'
 import { CHARACTERS } from '../../page.ts'
 import { keptRuns, type RunRow } from './runs.ts'
@@ -122,10 +122,10 @@ function read(store: Store, project: number, after: number, limit: number): Fram
 export function feed(
   store: Store,
   project: number,
-  input: ViewQuestions['feed']['input'],
+  input: ViewQueries['feed']['input'],
   current: number,
   oldest: number,
-): ViewQuestions['feed']['reply'] {
+): ViewQueries['feed']['reply'] {
   const { after, limit } = input
   const rows = store.tail.reaches(after)
     ? store.tail.read(project, after, limit + 2)

@@ -6,7 +6,7 @@ import { terminal, type RunEventRecord } from '../../../protocol/runs/schema.ts'
 import { timelineRecord, timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
 import { missingRun, runRow, type RunRow } from './runs.ts'
 import type { Store } from '../../store.ts'
@@ -130,9 +130,9 @@ export const eventAt = (store: Store, run: number, cursor: number): Shown | unde
 export function timeline(
   store: Store,
   project: number,
-  input: ViewQuestions['timeline']['input'],
+  input: ViewQueries['timeline']['input'],
   oldest: number,
-): ViewQuestions['timeline']['reply'] {
+): ViewQueries['timeline']['reply'] {
   const run = runRow(store, project, input.run_id)
   if (!run) return { items: [], last: 0, more: false, ended: false, oldest, exists: false }
   const { items, more } = after(store, run, input.after, input.limit)

@@ -6,7 +6,7 @@ import { timestamp } from '../../../protocol/common.ts'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQuestions } from '../../../protocol/view-questions.ts'
+import type { ViewQueries } from '../../../protocol/view-queries.ts'
 import {
   agentTurn,
   publicSession,
@@ -41,7 +41,7 @@ const found = (store: Store, project: number, { session_id }: Of): SessionRow | 
 export function sessionAccess(
   store: Store,
   project: number,
-  { of, viewer }: ViewQuestions['session_access']['input'],
+  { of, viewer }: ViewQueries['session_access']['input'],
 ): { known: boolean; closed: boolean; restricted: boolean; channel?: string } {
   if ('interaction_id' in of) return interactionAccess(store, project, of, viewer)
   const select = `SELECT s.session_key, s.private, ${visibleTo('s')} AS visible FROM`

@@ -1,15 +1,23 @@
+/**
+ * The queries that a view answers, by name, with their inputs and replies: the rows of the API that
+ * need history, and internal queries of gateways.
+ */
 import type { Action } from './actions/rows.ts'
+import type { Api, RowName } from './api.ts'
+import type { Input, Reply } from './contract.ts'
 import type { OrganizationAction } from './actions/organization-rows.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from './channels/schema.ts'
 import type { Refusal } from './errors.ts'
 import type { MemoryChange } from './memory/schema.ts'
+import type {
+  LiveRowsOfTurn,
+  TranscriptPage,
+  TranscriptQuestion,
+} from './sessions/transcript/pages.ts'
 import type { Spec } from './workflows/spec.ts'
 
-/**
- * Requests that gateways send to views, in addition to the query rows. Every result is data of one
- * project.
- */
-export interface ViewQuestions {
+/** The queries of gateways in addition to the rows. Every reply is data of one project. */
+interface InternalQueries {
   /**
    * Events of a run after a cursor, oldest first. `ended`: the run is terminal and nothing follows
    * the last item. `oldest`: events below this cursor are no longer stored.
@@ -154,3 +162,84 @@ export interface ViewQuestions {
 interface Timely {
   readonly late?: boolean
 }
+
+/** Names of the rows that views answer. */
+export type ViewRowName = {
+  [N in RowName]: Api[N]['shape'] extends { readonly as: string }
+    ? never
+    : Api[N]['shape'] extends { readonly answeredBy: infer By }
+      ? By extends 'view'
+        ? N
+        : never
+      : Api[N]['verb'] extends 'query'
+        ? N
+        : never
+}[RowName]
+/** A page of a list. `position`: the sort keys of its last item, present when more items follow. */
+interface ViewPage<T> {
+  readonly items: readonly T[]
+  readonly position?: readonly SortKey[]
+  /** Further members of the answer, next to the page. */
+  readonly beside?: Readonly<Record<string, unknown>>
+}
+export type SortKey = string | number | null
+/** The type that a view returns: its records may be shared, so they are read-only. */
+export type DeepReadonly<T> = T extends readonly (infer I)[]
+  ? readonly DeepReadonly<I>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T
+type ViewReply<R> = R extends { next_cursor?: string; items?: readonly (infer I)[] }
+  ? ViewPage<I>
+  : R
+/** The input of a row as its view receives it: the cursor is opened, the viewer is added. */
+type ViewInput<I, S> = Omit<I, 'cursor' | 'project'> & {
+  readonly after?: readonly SortKey[]
+} & (S extends {
+    readonly viewer: true
+  }
+    ? { readonly viewer: Viewer }
+    : unknown)
+/** Inputs that gateways add to those of a row. */
+interface AddedInputs {
+  /** `names`: the viewer's id, and `role:<name>` for each of its roles; `caller`: only theirs. */
+  'interaction.list': {
+    viewer: Viewer & { readonly names: readonly string[] }
+    caller?: readonly string[]
+  }
+  'audit.list': { viewer: Viewer; project_id?: string }
+}
+/** Rows whose query has another input or reply than the row, which the gateway completes. */
+interface CompletedQueries {
+  'event.get': {
+    /** Without a viewer: for the service itself. */
+    input: Omit<RowQuery<'event.get'>['input'], 'viewer'> & { viewer?: Viewer }
+    reply: RowQuery<'event.get'>['reply']
+  }
+  'session.list': {
+    /** `agent_id`: an id; `since`: Unix milliseconds after which the session was active. */
+    input: Omit<RowQuery<'session.list'>['input'], 'since'> & {
+      since?: number
+      /** Absent: the service itself. */
+      viewer?: Viewer
+    }
+    reply: RowQuery<'session.list'>['reply']
+  }
+  'session.transcript': { input: TranscriptQuestion; reply: TranscriptPage }
+  'session.turn_live': {
+    input: RowQuery<'session.turn_live'>['input']
+    reply: LiveRowsOfTurn
+  }
+}
+/** A validated request of a row, with its cursor opened, before the gateway adds members. */
+export type RowQuestion<N extends ViewRowName> = ViewInput<Input<Api[N]>, unknown>
+interface RowQuery<N extends ViewRowName> {
+  readonly input: ViewInput<Input<Api[N]>, Api[N]['shape']> &
+    (N extends keyof AddedInputs ? AddedInputs[N] : unknown)
+  readonly reply: ViewReply<Reply<Api[N]>>
+}
+type RowQueries = {
+  readonly [N in Exclude<ViewRowName, keyof CompletedQueries>]: RowQuery<N>
+}
+export interface ViewQueries extends InternalQueries, CompletedQueries, RowQueries {}
+export type ViewQueryName = keyof ViewQueries
