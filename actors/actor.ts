@@ -15,6 +15,7 @@
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
+import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/owner-queries.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Refusal } from '../protocol/errors.ts'
 
@@ -137,7 +138,15 @@ export interface Actor<
     readonly [N in E['type']]?: (event: On<E, N>, self: Address) => readonly Effect[]
   }
   /** Reads of the owner's committed state, by name. */
-  readonly ask?: Readonly<Record<string, (state: S, input: never, at: number) => unknown>>
+  readonly ask?: K extends OwnerKind
+    ? {
+        readonly [N in keyof OwnerQueries[K]]: (
+          state: S,
+          input: OwnerQuery<K, N>['input'],
+          at: number,
+        ) => OwnerQuery<K, N>['reply']
+      }
+    : never
   /**
    * Unix milliseconds at which the actor next needs the internal command `wake`; a lower bound is
    * sufficient.

@@ -164,11 +164,9 @@ export function openDirectory(world: World): Directory {
       const kept = definitions.get(key)
       if (kept) return kept
       try {
-        const answer = (await world.ask(
-          { project: home, kind: 'project', id: home },
-          'definition',
-          { id },
-        )) as Definition | undefined | null | Refusal
+        const answer = await world.ask({ project: home, kind: 'project', id: home }, 'definition', {
+          id,
+        })
         if (isRefusal(answer)) return unavailable()
         if (!answer) return undefined
         if (definitions.size >= DEFINITIONS)

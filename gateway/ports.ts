@@ -1,8 +1,9 @@
 /** The I/O that the HTTP edge of a gateway needs. `nodes/` implements it, tests provide a fake. */
 import type { Models } from '../protocol/agents/models.ts'
-import type { Address, Command, FollowedKind, Placed } from '../protocol/entry.ts'
+import type { Command, FollowedKind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
+import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/owner-queries.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
@@ -60,7 +61,11 @@ export interface World {
    */
   command(command: Command): Promise<Outcome>
   /** Reads an actor's committed state from its owner, with the same retries. */
-  ask(to: Address, name: string, input?: unknown): Promise<unknown>
+  ask<K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
+    to: AddressOf<K>,
+    name: N,
+    input: OwnerQuery<K, N>['input'],
+  ): Promise<OwnerQuery<K, N>['reply'] | Refusal>
   /**
    * Queries the view of the project's partition. `fresh` is the cursor that the view must have
    * applied before it answers; by default, everything committed before the query. `within` bounds

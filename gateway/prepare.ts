@@ -3,7 +3,6 @@
  * row. Rows without such a function send their input unchanged.
  */
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
-import type { Run } from '../protocol/runs/schema.ts'
 import type { Holds } from '../protocol/access/rows.ts'
 import type { Reserved } from '../protocol/projects/configuration.ts'
 import type { Definition } from '../protocol/access/directory.ts'
@@ -154,10 +153,11 @@ async function runUnder(
   otherwise: Refusal,
 ): Promise<Prepared | Refusal> {
   if (!project || seed === undefined) return otherwise
-  const run = (await world.ask(
+  const run = await world.ask(
     { project: project.id, kind: 'run', id: world.id('run', seed) },
     'get',
-  )) as Run | null | Refusal
+    {},
+  )
   return isRefusal(run) ? run : run ? NOTHING : otherwise
 }
 

@@ -15,6 +15,7 @@ import type { Address, Command, Placed } from '../protocol/entry.ts'
 import { refuse, type Refusal } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/view-queries.ts'
+import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/owner-queries.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
@@ -165,10 +166,16 @@ export function createWorld(parts: WorldParts): World {
 
     command: async (command: Command): Promise<Outcome> =>
       (await owner(command, { type: 'command', command })) as Outcome,
-    ask: async (to, name, input = {}) => {
+    ask: async <K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
+      to: AddressOf<K>,
+      name: N,
+      input: OwnerQuery<K, N>['input'],
+    ) => {
       const answer = await owner(to, { type: 'ask', to, name, input })
       // The JSON of an answer from another process omits a reply of undefined.
-      return 'refused' in answer ? answer : (answer as { readonly reply?: unknown }).reply
+      return 'refused' in answer
+        ? answer
+        : ((answer as { readonly reply?: unknown }).reply as OwnerQuery<K, N>['reply'])
     },
     view: <N extends ViewQueryName>(
       project: string,

@@ -12,7 +12,6 @@ import {
   type CallerRoles,
   type CreateInteraction,
 } from '../../protocol/interactions/rows.ts'
-import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { roleOf } from '../../protocol/interactions/check.ts'
@@ -73,10 +72,7 @@ export async function checkPeople(
   if (refused) return refused
   const run = runOf(body)
   if (!run) return undefined
-  const record = (await edge.world.ask({ project, kind: 'run', id: run.run_id }, 'get')) as
-    | WorkflowRun
-    | null
-    | Refusal
+  const record = await edge.world.ask({ project, kind: 'run', id: run.run_id }, 'get', {})
   if (isRefusal(record)) return record
   if (!record) return refuse('not_found', { run_id: run.run_id }, 'There is no such run.')
   return terminal.has(record.status)

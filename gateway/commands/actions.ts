@@ -109,10 +109,7 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
 /** The result of a direct call, once its run has ended or the wait has timed out. */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
   await ended(edge, project, run, ms)
-  const result = (await edge.world.ask({ project, kind: 'run', id: run }, 'invoked')) as
-    | { status: string }
-    | null
-    | Refusal
+  const result = await edge.world.ask({ project, kind: 'run', id: run }, 'invoked', {})
   if (!result) return refuse('not_found')
   return isRefusal(result)
     ? result

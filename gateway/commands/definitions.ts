@@ -1,13 +1,7 @@
-/**
- * Preparations and queries for the toolkits, skills, bindings and addresses of agents, including
- * lists that are merged from several sources.
- */
-import type { Api } from '../../protocol/api.ts'
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/view-queries.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { Reply } from '../../protocol/contract.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import {
   allSkills,
@@ -177,11 +171,8 @@ export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   }),
   'agent.bindings': answer<'agent.bindings'>(
     async ({ world, project = '' }, { id }) =>
-      ((await world.ask({ project, kind: 'project', id: project }, 'bindings', { id })) as
-        | Reply<Api['agent.bindings']>
-        | Refusal
-        | null
-        | undefined) ?? refuse('not_found'),
+      (await world.ask({ project, kind: 'project', id: project }, 'bindings', { id })) ??
+      refuse('not_found'),
   ),
   'agent.toolkits': answer<'agent.toolkits'>((context, { id }) =>
     toolkitAssignments(context, context.project ?? '', id),

@@ -141,16 +141,16 @@ async function find(
   { world, directory }: Edge,
   handle: string,
 ): Promise<{ owner: HandleOwner; facts: TriggerFacts } | Refusal> {
-  const owner = (await world.ask(
+  const owner = await world.ask(
     { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
     'owner',
     { handle },
-  )) as HandleOwner | null | Refusal
+  )
   if (owner && isRefusal(owner)) return owner
   const { project, loop_id, trigger_id } = owner ?? NOBODY
-  const facts = (await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', {
+  const facts = await world.ask({ project, kind: 'loop', id: loop_id }, 'trigger', {
     trigger_id,
-  })) as TriggerFacts | null | Refusal
+  })
   if (facts && isRefusal(facts)) return facts
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization

@@ -9,7 +9,6 @@ import { isId, slotOf, stemOf } from '../../protocol/ids.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import type { Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
-import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import type { Trigger } from '../../protocol/loops/schema.ts'
 import { workflowsNamed, type Spec, type Step } from '../../protocol/workflows/spec.ts'
 import { refusedActions } from './actions-named.ts'
@@ -86,11 +85,11 @@ async function reserve(
     const handle = trigger.kind === 'http' ? trigger.config?.http_handle : undefined
     if (handle === undefined) continue
     if (isId(handle, 'trigger')) {
-      const owner = (await world.ask(
+      const owner = await world.ask(
         { project: world.organization(), kind: 'trigger_handle', id: handleId(handle) },
         'owner',
         { handle },
-      )) as { loop_id: string } | null | Refusal
+      )
       if (isRefusal(owner)) return owner
       if (owner?.loop_id !== loop_id)
         return refuseFields({
@@ -189,13 +188,10 @@ export async function versionOfRun(
   project: string,
   run_id: string,
 ): Promise<RecoverExtra | Refusal> {
-  const run = (await world.ask({ project, kind: 'run', id: run_id }, 'get')) as Run | null | Refusal
+  const run = await world.ask({ project, kind: 'run', id: run_id }, 'get', {})
   if (isRefusal(run)) return run
   if (!run || !('loop_id' in run)) return {}
-  const version = (await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version')) as
-    | { readonly number: number }
-    | null
-    | Refusal
+  const version = await world.ask({ project, kind: 'loop', id: run.loop_id }, 'version', {})
   if (isRefusal(version)) return version
   return version ? { current_version: version.number } : {}
 }
@@ -217,9 +213,9 @@ async function noted<T>(
   origin: Origin,
   reply: T,
 ): Promise<T | Refusal> {
-  const standing = (await world.ask({ project, kind: 'loop', id: loop_id }, 'standing', {
+  const standing = await world.ask({ project, kind: 'loop', id: loop_id }, 'standing', {
     loop_id,
-  })) as LoopStanding | Refusal
+  })
   if (isRefusal(standing)) return standing
   const outcome = await world.command({
     project,
@@ -256,7 +252,7 @@ const startRun: Prepare = async (edge, call, { seed }) => {
   if (isRefusal(id)) return id
   const run_id = world.id('run', seed, slotOf(id))
   const read = async (at = run_id): Promise<Run | null | Refusal> =>
-    (await world.ask({ project: project.id, kind: 'run', id: at }, 'get')) as Run | null | Refusal
+    await world.ask({ project: project.id, kind: 'run', id: at }, 'get', {})
   if (startKeyOf(body as StartLoopRun) !== undefined) {
     const here = await read()
     const elsewhere = here ? undefined : await runElsewhere(edge, project.id, run_id)

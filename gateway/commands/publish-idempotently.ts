@@ -52,10 +52,7 @@ export async function publishedUnder(
   project: string,
   key: string,
 ): Promise<string | undefined | Refusal> {
-  const known = (await world.ask({ project, kind: 'events', id: project }, 'published', { key })) as
-    | string
-    | null
-    | Refusal
+  const known = await world.ask({ project, kind: 'events', id: project }, 'published', { key })
   if (known !== null) return known
   const found = await rememberedIn(world, project, [key])
   return isRefusal(found) ? found : (found.ids[0] ?? undefined)

@@ -3,7 +3,7 @@
  * here, and tests whose outcome is awaited.
  */
 import type { Webhook } from '../../protocol/webhooks/rows.ts'
-import { PROMPT, type DeliveryOutcome } from '../../protocol/webhooks/delivery.ts'
+import { PROMPT } from '../../protocol/webhooks/delivery.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { maskUrl } from '../../protocol/masked-url.ts'
 import { withSecret } from './actions.ts'
@@ -38,10 +38,7 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
       const changed = new Promise<void>((resolve) => {
         wake = resolve
       })
-      const found = (await world.ask({ project, kind: 'delivery', id }, 'outcome')) as
-        | DeliveryOutcome
-        | null
-        | Refusal
+      const found = await world.ask({ project, kind: 'delivery', id }, 'outcome', {})
       if (isRefusal(found)) return found
       if (!found) return refuse('not_found')
       const { status, response_code, last_error, latency_ms } = found
@@ -104,7 +101,7 @@ export const webhookPreparations: Readonly<Record<string, Prepare>> = {
 }
 export const secretQueries: Readonly<Record<string, LocalQuery>> = {
   'secret.list': answer<'secret.list'>(async ({ world, project = '' }) => {
-    const items = (await world.ask({ project, kind: 'project', id: project }, 'secrets')) as never
-    return isRefusal(items) ? items : { items }
+    const items = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})
+    return isRefusal(items) ? items : { items: [...items] }
   }),
 }

@@ -108,10 +108,7 @@ async function readResult(
   // An output may have a member named `refused`, so it must not be tested for being a refusal.
   const call =
     row === 'action.invoke'
-      ? ((await world.ask({ project, kind: 'run', id: run_id }, 'invoked')) as
-          | { readonly output?: JsonObject }
-          | null
-          | Refusal)
+      ? await world.ask({ project, kind: 'run', id: run_id }, 'invoked', {})
       : { output: run.result }
   if (!call || isRefusal(call)) return call ?? refuse('not_found')
   const { output = {} } = call

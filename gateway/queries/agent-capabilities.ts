@@ -6,7 +6,6 @@
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { AgentSource, ByName } from '../../protocol/agents/definition.ts'
 import type {
-  Equipped,
   Given,
   SkillAssignment,
   ToolkitAssignment,
@@ -48,9 +47,9 @@ async function held(
   project: string,
   id: string,
 ): Promise<Held | Refusal> {
-  const answer = (await world.ask({ project, kind: 'project', id: project }, 'equipment', {
+  const answer = await world.ask({ project, kind: 'project', id: project }, 'equipment', {
     id,
-  })) as Equipped | null | undefined | Refusal
+  })
   if (isRefusal(answer)) return answer
   if (!answer)
     return refuse('not_found', { resource: 'agent' }, 'There is no such agent in this project.')
@@ -63,11 +62,11 @@ async function held(
   const shared =
     ids.length === 0
       ? []
-      : ((await world.ask(
+      : await world.ask(
           { project: organization, kind: 'organization', id: organization },
           'skills',
           { ids },
-        )) as readonly Skill[] | Refusal)
+        )
   if (isRefusal(shared)) return shared
   return {
     agent: answer.agent,

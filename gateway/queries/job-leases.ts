@@ -4,7 +4,7 @@
  * that does not answer in time stay as stored.
  */
 import type { Job } from '../../protocol/jobs/rows.ts'
-import type { Address } from '../../protocol/entry.ts'
+import type { AddressOf } from '../../protocol/owner-queries.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Renewal } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'
@@ -22,11 +22,11 @@ export async function withLeases(
   project: string,
   jobs: readonly Job[],
 ): Promise<readonly Job[]> {
-  const queues = new Map<string, { readonly to: Address; readonly job_ids: string[] }>()
+  const queues = new Map<string, { readonly to: AddressOf<'queue'>; readonly job_ids: string[] }>()
   for (const { id, queue, status } of jobs) {
     const shard = status === 'claimed' ? shardOf('run', id, world.settings.shards) : undefined
     if (shard === undefined) continue
-    const to: Address = { project, kind: 'queue', id: `${shard}.${queue}` }
+    const to: AddressOf<'queue'> = { project, kind: 'queue', id: `${shard}.${queue}` }
     const known = queues.get(to.id)
     if (known) known.job_ids.push(id)
     else queues.set(to.id, { to, job_ids: [id] })
@@ -41,7 +41,7 @@ export async function withLeases(
 
 async function renewals(
   world: World,
-  to: Address,
+  to: AddressOf<'queue'>,
   job_ids: readonly string[],
 ): Promise<readonly Renewal[]> {
   let stop = () => {}

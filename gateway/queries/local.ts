@@ -6,7 +6,6 @@
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
-import type { Secret } from '../../protocol/access/secret-rows.ts'
 import type { Role } from '../../protocol/access/role-rows.ts'
 import { isPersonal } from '../../protocol/access/user-rows.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -279,9 +278,7 @@ export const localQueries: Readonly<Record<string, LocalQuery>> = {
     )
   }),
   'catalog.events': answer<'catalog.events'>(async ({ world, project = '' }) => {
-    const found = (await world.ask({ project, kind: 'project', id: project }, 'secrets')) as
-      | readonly Secret[]
-      | Refusal
+    const found = await world.ask({ project, kind: 'project', id: project }, 'secrets', {})
     if (isRefusal(found)) return found
     return eventCatalog(
       world.settings.inbound_mail === true,

@@ -1,11 +1,5 @@
-/**
- * The state of a loop's triggers: the loop has their schedule, and the project's source events have
- * the errors of their conditions.
- */
-import type { TriggerStanding } from '../../protocol/loops/rows.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { ConditionFaults } from '../../protocol/events/sources.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import { loopNamed } from '../commands/loops.ts'
 
@@ -15,12 +9,8 @@ export const loopQueries: Readonly<Record<string, LocalQuery>> = {
     const loop_id = await loopNamed(world, project, name)
     if (isRefusal(loop_id)) return loop_id
     const [triggers, faults] = await Promise.all([
-      world.ask({ project, kind: 'loop', id: loop_id }, 'triggers') as Promise<
-        TriggerStanding[] | null | Refusal
-      >,
-      world.ask({ project, kind: 'events', id: project }, 'faults', { loop_id }) as Promise<
-        Readonly<Record<string, ConditionFaults>> | Refusal
-      >,
+      world.ask({ project, kind: 'loop', id: loop_id }, 'triggers', {}),
+      world.ask({ project, kind: 'events', id: project }, 'faults', { loop_id }),
     ])
     if (isRefusal(triggers)) return triggers
     if (isRefusal(faults)) return faults

@@ -3,6 +3,7 @@
  * then acknowledged. If the file of a reservation is never stored, the session gives up the
  * reservation and has any bytes deleted.
  */
+import type { AddressOf } from '../../protocol/owner-queries.ts'
 import {
   fileName,
   textName,
@@ -40,7 +41,7 @@ const switchedOff: Refusal = refuse(
   'Attachments are switched off in this project: its administrators can change that.',
 )
 const unavailable: Refusal = refuse('artifact_storage_unavailable')
-const sessionOf = (project: string, id: string): Address | undefined =>
+const sessionOf = (project: string, id: string): AddressOf<'session'> | undefined =>
   isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
 
 type Row = 'session.attach' | 'attachment.reserve'
@@ -132,13 +133,7 @@ export const attachmentPreparations: Readonly<Record<string, Prepare>> = {
 export const attachmentQueries: Readonly<Record<string, LocalQuery>> = {
   'session.attachments': answer<'session.attachments'>(async (context, { session_id }) => {
     const to = sessionOf(context.project ?? '', session_id)
-    const found = to
-      ? ((await context.world.ask(to, 'attachments')) as
-          | { items: Artifact[] }
-          | null
-          | undefined
-          | Refusal)
-      : undefined
+    const found = to ? await context.world.ask(to, 'attachments', {}) : undefined
     if (!found || isRefusal(found)) return found ?? missing
     const items = [...found.items].sort((a, b) => (after(a, placeOf(b)) ? 1 : -1))
     return pageOf(context, 'session.attachments', items, placeOf, after)
@@ -174,11 +169,7 @@ export async function sendFile(
   const to = sessionOf(project, session_id)
   const file =
     to && isId(artifact_id, 'artifact')
-      ? ((await world.ask(to, 'attachment', { artifact_id })) as
-          | Artifact
-          | null
-          | undefined
-          | Refusal)
+      ? await world.ask(to, 'attachment', { artifact_id })
       : undefined
   if (!file) return noFile
   if (isRefusal(file)) return file

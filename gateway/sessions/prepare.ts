@@ -7,7 +7,7 @@ import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
-import type { Appended, Compacting, Defined, Keyed } from '../../protocol/sessions/commands.ts'
+import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
 import {
   publicSession,
   type AgentTurn,
@@ -252,7 +252,7 @@ async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
     id: call.slots['session_id'] ?? '',
   } as const
   for (;;) {
-    const answer = (await world.ask(to, 'detail', {})) as Compacting | Refusal
+    const answer = await world.ask(to, 'detail', {})
     if (isRefusal(answer)) return answer
     if (!answer.compaction.in_progress) break
     await new Promise<void>((look) => world.later(LOOK, look))

@@ -17,8 +17,7 @@ export const standingOf = (
   edge: Pick<CapabilityReader, 'world'>,
   project: string,
   id: string,
-): Promise<Standing | Refusal> =>
-  edge.world.ask({ project, kind: 'session', id }, 'standing', {}) as Promise<Standing | Refusal>
+): Promise<Standing | Refusal> => edge.world.ask({ project, kind: 'session', id }, 'standing', {})
 
 export interface Located {
   readonly id: string

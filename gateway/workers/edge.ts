@@ -2,6 +2,7 @@
  * The shared state of the worker socket: connections and sessions of this gateway, listeners for
  * offers, and the function that sends a command to an actor for a worker.
  */
+import type { AddressOf } from '../../protocol/owner-queries.ts'
 import type { Outcome, World } from '../ports.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
@@ -173,7 +174,7 @@ export function queueOf(
   project: string,
   job_id: string,
   lease_token: string,
-): Address | undefined {
+): AddressOf<'queue'> | undefined {
   const queue = isId(job_id, 'job') ? queueOfLease(lease_token) : undefined
   return queue === undefined ? undefined : queueNamed(edge, project, job_id, queue)
 }
@@ -183,12 +184,12 @@ export function queueNamed(
   project: string,
   job_id: string,
   queue: string,
-): Address | undefined {
+): AddressOf<'queue'> | undefined {
   const shard = shardOf('run', job_id, edge.world.settings.shards)
   return shard === undefined ? undefined : { project, kind: 'queue', id: `${shard}.${queue}` }
 }
 /** The registry entry of a session's worker instance. */
-export const registryOf = (session: Session): Address => ({
+export const registryOf = (session: Session): AddressOf<'worker'> => ({
   project: session.project,
   kind: 'worker',
   id: session.worker,

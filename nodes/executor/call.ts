@@ -19,8 +19,6 @@ export async function callOf(
       : run_id !== undefined
         ? { project, kind: 'run' as const, id: run_id }
         : undefined
-  const call = to
-    ? ((await world.ask(to, 'action_call', { job_id })) as ActionCall | null | undefined | Refusal)
-    : null
+  const call = to ? await world.ask(to, 'action_call', { job_id }) : null
   return call ?? null
 }

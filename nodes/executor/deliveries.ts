@@ -3,18 +3,18 @@
  * nothing is sent unsigned. An attempt is counted before it is made, so that it also counts when
  * its sender dies.
  */
+import type { OwnerQuery } from '../../protocol/owner-queries.ts'
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { mayRead } from '../../gateway/sessions/reader.ts'
-import { SIGNING_KEY, type FoundSecret } from '../../protocol/access/secret-rows.ts'
-import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
+import { SIGNING_KEY } from '../../protocol/access/secret-rows.ts'
 import {
   pauseAfter,
   type AttemptOutcome,
   type DeliveryCommands,
   type DeliveryOpening,
 } from '../../protocol/webhooks/delivery.ts'
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
@@ -59,11 +59,12 @@ const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: tru
 export function deliveries({ world, directory, post }: Deliveries): Handler {
   const { brand } = world.settings
   const word = brand.toLowerCase()
-  async function asked<T>(project: string, name: string, input: object): Promise<T | undefined> {
-    const answer = (await world.ask({ project, kind: 'project', id: project }, name, input)) as
-      | T
-      | null
-      | Refusal
+  async function asked<N extends 'webhook' | 'secret'>(
+    project: string,
+    name: N,
+    input: OwnerQuery<'project', N>['input'],
+  ): Promise<OwnerQuery<'project', N>['reply'] | undefined> {
+    const answer = await world.ask({ project, kind: 'project', id: project }, name, input)
     if (isRefusal(answer)) throw new Error(`the project could not be asked: ${answer.refused}`)
     return answer ?? undefined
   }
@@ -94,7 +95,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     if (getOwn(known.projects, project)?.deleted)
       return { error: 'The project was deleted.', passes: false }
     if (to.kind === 'webhook') {
-      const kept = await asked<KeptWebhook>(project, 'webhook', { webhook_id: to.webhook_id })
+      const kept = await asked(project, 'webhook', { webhook_id: to.webhook_id })
       if (!kept) return { error: 'The webhook was deleted.', passes: false }
       const { webhook, secret } = kept
       if (!once && !webhook.enabled) return { error: 'The webhook is disabled.', passes: false }
@@ -115,7 +116,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
           }
         : { error: 'The secret of the webhook cannot be opened.', passes: true }
     }
-    const found = await asked<FoundSecret>(project, 'secret', { ref: to.secret_ref })
+    const found = await asked(project, 'secret', { ref: to.secret_ref })
     const text = found && world.unlock(found.sealed, project)
     const entries =
       text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)
@@ -194,10 +195,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       })
       if (isRefusal(begun)) throw new Error(`the delivery could not be begun: ${begun.refused}`)
       const { attempt } = begun.reply as DeliveryCommands['delivery.begin']['reply']
-      const opening =
-        attempt === 0
-          ? null
-          : ((await world.ask(to, 'content')) as DeliveryOpening | null | Refusal)
+      const opening = attempt === 0 ? null : await world.ask(to, 'content', {})
       if (isRefusal(opening)) throw new Error(`the delivery could not be asked: ${opening.refused}`)
       if (!opening) return UNWANTED
       const outcome = await send(project, delivery_id, opening, attempt, signal)

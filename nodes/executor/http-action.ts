@@ -13,8 +13,6 @@ import {
   type ActionCall,
   type InvocationFacts,
 } from '../../protocol/actions/invocation.ts'
-import type { KeptAction } from '../../protocol/actions/rows.ts'
-import type { KeptOrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { UrlParts } from '../../protocol/masked-url.ts'
 import { secretRef } from '../../protocol/naming.ts'
@@ -71,11 +69,7 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     project: string,
     name: string,
   ): Promise<Target | undefined | Outcome | Refusal> {
-    const mine = (await world.ask({ project, kind: 'project', id: project }, 'action', { name })) as
-      | KeptAction
-      | null
-      | undefined
-      | Refusal
+    const mine = await world.ask({ project, kind: 'project', id: project }, 'action', { name })
     if (isRefusal(mine)) return mine
     if (mine) {
       const { action, secret } = mine
@@ -92,9 +86,9 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
       }
     }
     const home = world.organization()
-    const shared = (await world.ask({ project: home, kind: 'organization', id: home }, 'action', {
+    const shared = await world.ask({ project: home, kind: 'organization', id: home }, 'action', {
       name,
-    })) as KeptOrganizationAction | null | undefined | Refusal
+    })
     if (isRefusal(shared)) return shared
     if (!shared) return undefined
     const { action, secrets } = shared

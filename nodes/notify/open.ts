@@ -1,7 +1,5 @@
 /** Opens the configured channels that notify people outside the service. */
 import type { World } from '../../gateway/ports.ts'
-import type { Reached } from '../../protocol/access/directory.ts'
-import type { Refusal } from '../../protocol/errors.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'
 import { createWebhookNotifier } from './webhook.ts'
@@ -22,16 +20,14 @@ export async function openTelling(
   const { log } = world
   const seal: World['seal'] = (text) => world.seal(text)
   const reach = (project: string, targets: readonly string[]) =>
-    world.ask({ project, kind: 'project', id: project }, 'reach', { targets }) as Promise<
-      readonly Reached[] | Refusal
-    >
+    world.ask({ project, kind: 'project', id: project }, 'reach', { targets })
   const wanted = (project: string) => {
     const organization = world.organization()
     return world.ask(
       { project: organization, kind: 'organization', id: organization },
       'email_notifications',
       { project },
-    ) as Promise<boolean | Refusal>
+    )
   }
   const mail =
     letters &&

@@ -25,11 +25,11 @@ export async function checkTargets(
   const targets = [
     ...new Set([...target_user_ids, ...(resolution_policy.review?.reviewer_user_ids ?? [])]),
   ]
-  const here = (await world.ask(
+  const here = await world.ask(
     { project: of.project, kind: 'project', id: of.project },
     'unknown_targets',
     { targets },
-  )) as readonly string[] | Refusal
+  )
   const unknown = isRefusal(here) || here.length === 0 ? here : await unknownOf(world, here)
   if (isRefusal(unknown)) return undefined
   if (unknown.length === 0) return 'valid'
@@ -53,9 +53,9 @@ async function unknownOf(
   ids: readonly string[],
 ): Promise<readonly string[] | Refusal> {
   const organization = world.organization()
-  return (await world.ask(
+  return await world.ask(
     { project: organization, kind: 'organization', id: organization },
     'unknown_principals',
     { ids },
-  )) as readonly string[] | Refusal
+  )
 }

@@ -24,11 +24,11 @@ export async function findDevice(
   const request =
     user_code === undefined
       ? null
-      : ((await world.ask(
+      : await world.ask(
           { project: organization, kind: 'organization', id: organization },
           'device',
           { user_code },
-        )) as DeviceRequest | null | Refusal)
+        )
   if (request && isRefusal(request)) return request
   return user_code !== undefined && request
     ? { user_code, request }

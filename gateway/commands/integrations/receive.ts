@@ -11,7 +11,6 @@
  *     answer.
  */
 import type { EventAccepted } from '../../../protocol/events/rows.ts'
-import type { FoundSecret } from '../../../protocol/access/secret-rows.ts'
 import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -91,9 +90,9 @@ async function find(
   if (isRefusal(known)) return known
   const project = projectNamed(known, named)
   if (project === undefined || !isProvider(provider)) return missing()
-  const secret = (await world.ask({ project, kind: 'project', id: project }, 'secret', {
+  const secret = await world.ask({ project, kind: 'project', id: project }, 'secret', {
     ref: integrationSecret(provider),
-  })) as FoundSecret | null | Refusal
+  })
   if (secret && isRefusal(secret)) return secret
   const opened = secret && world.unlock(secret.sealed, project)
   return opened

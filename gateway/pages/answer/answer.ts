@@ -106,10 +106,7 @@ const read = async (
   { world }: Edge,
   { project, interaction }: LinkClaim,
 ): Promise<Interaction | null | Refusal> =>
-  (await world.ask({ project, kind: 'interaction', id: interaction }, 'get')) as
-    | Interaction
-    | null
-    | Refusal
+  await world.ask({ project, kind: 'interaction', id: interaction }, 'get', {})
 
 async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   const { world, limits } = edge

@@ -3,7 +3,6 @@ import { parseTimestamp } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { linkable, roundOf } from '../../../protocol/interactions/resolve.ts'
-import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import type { Call, Edge } from '../../call.ts'
 import type { Prepared } from '../../prepare.ts'
 import { linkToken } from './token.ts'
@@ -18,10 +17,7 @@ export async function signLinks(
 ): Promise<Prepared | Refusal> {
   const id = slots['id'] ?? ''
   if (!project || !isId(id, 'interaction')) return refuse('not_found')
-  const record = (await world.ask({ project: project.id, kind: 'interaction', id }, 'get')) as
-    | Interaction
-    | null
-    | Refusal
+  const record = await world.ask({ project: project.id, kind: 'interaction', id }, 'get', {})
   if (isRefusal(record)) return record
   if (!record) return refuse('not_found')
   const round = roundOf(record)

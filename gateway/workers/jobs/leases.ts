@@ -7,7 +7,7 @@
  *     listed its leases without that one. The queue refuses if the worker has given a sign of life
  *     under the lease.
  */
-import type { Address } from '../../../protocol/entry.ts'
+import type { AddressOf } from '../../../protocol/owner-queries.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { GrantedLease, WorkerCommands } from '../../../protocol/internal.ts'
 import type { ViewQueries } from '../../../protocol/view-queries.ts'
@@ -19,7 +19,7 @@ import type { Session } from '../session.ts'
 type Entered = WorkerCommands['worker.register']['reply']
 type Lease = ViewQueries['leases']['reply']['items'][number]
 interface Part {
-  readonly to: Address
+  readonly to: AddressOf<'queue'>
   readonly items: Lease[]
 }
 
@@ -109,7 +109,7 @@ async function compare(
 async function grantedBy(
   { world }: Edge,
   { id }: Session,
-  to: Address,
+  to: AddressOf<'queue'>,
 ): Promise<ReadonlyMap<string, string> | undefined> {
   try {
     const answer = await world.ask(to, 'leases', { session: id })

@@ -97,8 +97,8 @@ export class Meeting {
     this.#choose = choose
     const later = (ms: number, run: () => void): (() => void) => this.#later(ms, run)
     this.#previews = openPreviews({
-      ask: async (_, name, input) =>
-        this.#slowly(() => (this.story.session.ask(name, input) as unknown) ?? null),
+      ask: async (_: unknown, name: string, input: unknown) =>
+        this.#slowly(() => (this.story.session.ask(name, input) ?? null) as never),
       now: () => this.#clock++,
       later,
       preview: (_, __, pieces) => this.#spread(pieces),

@@ -133,7 +133,7 @@ t.test(
     const sent: string[] = []
     const timers: (() => void)[] = []
     const previews = openPreviews({
-      ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }),
+      ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', revision: 1 }) as never,
       now: () => 0,
       onPreviewed: () => () => {},
       later: (ms, run) => {
@@ -170,7 +170,8 @@ t.test(
     const sent: string[] = []
     const timers: (() => void)[] = []
     const previews = openPreviews({
-      ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }),
+      ask: async () =>
+        ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
       now: () => 0,
       onPreviewed: () => () => {},
       later: (ms, run) => {

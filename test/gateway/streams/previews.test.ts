@@ -12,7 +12,7 @@ async function publisher() {
   const timers = new Set<() => void>()
   let whole = (): Previewed | undefined => undefined
   const previews = openPreviews({
-    ask: async () => ({ turn_id: 'turn_1', message_id: 'sesmsg_1', revision: 1 }),
+    ask: async () => ({ turn_id: 'turn_1', message_id: 'sesmsg_1', revision: 1 }) as never,
     now: () => 0,
     later: (_, run) => {
       timers.add(run)

@@ -32,11 +32,16 @@ t.test('a question to another process is answered as one to this process would b
     undefined,
     'nothing is nothing',
   )
-  t.equal(await answering({ reply: null }).ask(to, 'get'), null)
-  t.strictSame(await answering({ reply: { a: 1 } }).ask(to, 'get'), { a: 1 })
-  t.match(await answering(refuse('service_unavailable')).ask(to, 'get'), {
-    refused: 'service_unavailable',
+  t.equal(await answering({ reply: null }).ask(to, 'webhook', { webhook_id: 'none' }), null)
+  t.strictSame(await answering({ reply: { a: 1 } }).ask(to, 'webhook', { webhook_id: 'none' }), {
+    a: 1,
   })
+  t.match(
+    await answering(refuse('service_unavailable')).ask(to, 'webhook', { webhook_id: 'none' }),
+    {
+      refused: 'service_unavailable',
+    },
+  )
 })
 
 t.test('who was asked first may answer last, and whoever owns nothing is left soon', async (t) => {
@@ -55,7 +60,7 @@ t.test('who was asked first may answer last, and whoever owns nothing is left so
     random: { bytes: (length: number) => new Uint8Array(length) },
   }
   const world = createWorld(parts as unknown as WorldParts)
-  const late = world.ask(to, 'get')
+  const late = world.ask(to, 'webhook', { webhook_id: 'none' })
   await clock.advance(5000)
   t.equal(asked.length, 3, 'sent again every two seconds')
   asked[0]?.({ answer: { reply: 'late' } })
@@ -63,7 +68,7 @@ t.test('who was asked first may answer last, and whoever owns nothing is left so
   await clock.advance(10_000)
   t.equal(asked.length, 3, 'and nothing is sent any more')
 
-  const moved = world.ask(to, 'get')
+  const moved = world.ask(to, 'webhook', { webhook_id: 'none' })
   asked[3]?.('no_responders')
   await clock.advance(5)
   asked[4]?.({ answer: { not_owner: true } })
@@ -72,7 +77,7 @@ t.test('who was asked first may answer last, and whoever owns nothing is left so
   asked[5]?.({ answer: { reply: 'found' } })
   t.equal(await moved, 'found')
 
-  const never = world.ask(to, 'get')
+  const never = world.ask(to, 'webhook', { webhook_id: 'none' })
   await clock.advance(15_000)
   t.match(await never, { refused: 'service_unavailable' })
 })
@@ -101,9 +106,13 @@ t.test(
       random: { bytes: (length: number) => new Uint8Array(length).fill(128) },
     }
     const world = createWorld(parts as unknown as WorldParts)
-    const first = Array.from({ length: 1000 }, () => world.ask(to, 'get'))
+    const first = Array.from({ length: 1000 }, () =>
+      world.ask(to, 'webhook', { webhook_id: 'none' }),
+    )
     await clock.advance(1000)
-    const more = Array.from({ length: 1000 }, () => world.ask(to, 'get'))
+    const more = Array.from({ length: 1000 }, () =>
+      world.ask(to, 'webhook', { webhook_id: 'none' }),
+    )
     await clock.advance(4000)
     t.ok(
       asked < 1000 + 5000 / 50 + 20,
@@ -115,16 +124,16 @@ t.test(
     t.strictSame([...new Set(await Promise.all([...first, ...more]))], ['here'])
     t.ok(asked <= 2001, 'and each once more')
     served = false
-    const late = world.ask(to, 'get')
+    const late = world.ask(to, 'webhook', { webhook_id: 'none' })
     await clock.advance(14_000)
-    const later = world.ask(to, 'get')
+    const later = world.ask(to, 'webhook', { webhook_id: 'none' })
     await clock.advance(1500)
     t.match(await late, { refused: 'service_unavailable' }, 'each waits until its own deadline')
     served = true
     await clock.advance(100)
     t.equal(await later, 'here')
     asked = 0
-    t.equal(await world.ask(to, 'get'), 'here')
+    t.equal(await world.ask(to, 'webhook', { webhook_id: 'none' }), 'here')
     t.equal(asked, 1)
   },
 )

@@ -255,7 +255,7 @@ export class Clients {
       machine?.onDeath.push(() => this.#sim.timeline.after(50, () => resolve(undefined)))
       machine?.enter(
         () =>
-          void ask(machine.world).then((answer) => {
+          void ask(machine.world as never).then((answer) => {
             if (machine.alive) resolve(answer)
           }),
       )

@@ -2,6 +2,7 @@
  * A gateway's worker hub in miniature: it listens to offers while a seat of its is free, takes charge of assigned jobs, and
  * carries signs of life and reports to the queues. What it promises is what `gateway/socket` promises.
  */
+import type { AddressOf } from '../../../protocol/owner-queries.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'
@@ -165,7 +166,7 @@ export class Hub {
     if (lapsed.length === 0) return
     this.#settle(seat.worker.project)
     const { session, generation, worker } = seat
-    const registry: Address = { project: worker.project, kind: 'worker', id: worker.id }
+    const registry: AddressOf<'worker'> = { project: worker.project, kind: 'worker', id: worker.id }
     world.ask(registry, 'current', { session, generation }).then(
       (current) => {
         if (current !== true || this.#seats.get(session) !== seat) return

@@ -1,0 +1,170 @@
+/**
+ * The queries that the owner of an actor answers from the actor's committed state, by kind and name.
+ * An answer may come as JSON from another process, so an optional reply is null or undefined.
+ */
+import type { ActionCall } from './actions/invocation.ts'
+import type { KeptOrganizationAction } from './actions/organization-rows.ts'
+import type { KeptAction } from './actions/rows.ts'
+import type { DeviceRequest } from './access/device-rows.ts'
+import type {
+  Definition,
+  OrganizationDirectory,
+  ProjectDirectory,
+  Reached,
+} from './access/directory.ts'
+import type { FoundSecret, Secret } from './access/secret-rows.ts'
+import type { Equipped } from './agents/capabilities.ts'
+import type { MessagingBinding } from './agents/messaging-bindings.ts'
+import type { Api } from './api.ts'
+import type { Reply } from './contract.ts'
+import type { Address } from './entry.ts'
+import type { ConditionFaults } from './events/sources.ts'
+import type { Interaction } from './interactions/schema.ts'
+import type { GrantedLease, Renewal } from './internal.ts'
+import type { JobHeader } from './jobs/rows.ts'
+import type { HandleOwner } from './loops/events.ts'
+import type { TriggerFacts, TriggerStanding } from './loops/rows.ts'
+import type { LoopStanding } from './loops/standing.ts'
+import type { Run } from './runs/schema.ts'
+import type { Artifact } from './sessions/attachments.ts'
+import type { Compacting, KnownResult, Standing } from './sessions/commands.ts'
+import type { Generating } from './sessions/transcript/previews.ts'
+import type { Skill } from './skills/schema.ts'
+import type { DeliveryOpening, DeliveryOutcome } from './webhooks/delivery.ts'
+import type { KeptWebhook } from './webhooks/rows.ts'
+
+type Optional<T> = T | null | undefined
+/** The specification of a background job, for the executor that runs it. */
+interface JobSpec {
+  input: { readonly job_id: string }
+  reply: unknown
+}
+interface NoInput {
+  readonly [name: string]: never
+}
+
+export interface OwnerQueries {
+  organization: {
+    directory: { input: { readonly id?: string }; reply: OrganizationDirectory }
+    skills: { input: { readonly ids: readonly string[] }; reply: readonly Skill[] }
+    skill_grants: { input: { readonly id: string }; reply: number }
+    action: { input: { readonly name: string }; reply: Optional<KeptOrganizationAction> }
+    device: { input: { readonly user_code: string }; reply: DeviceRequest | null }
+    /** The given principal ids that no organization key signs in as. */
+    unknown_principals: {
+      input: { readonly ids: readonly string[] }
+      reply: readonly string[]
+    }
+    /** Whether a project sends e-mail for interactions that do not specify a delivery. */
+    email_notifications: { input: { readonly project: string }; reply: boolean }
+  }
+  project: {
+    directory: { input: { readonly id: string }; reply: ProjectDirectory }
+    definition: { input: { readonly id: string }; reply: Optional<Definition> }
+    reach: { input: { readonly targets: readonly string[] }; reply: readonly Reached[] }
+    unknown_targets: { input: { readonly targets: readonly string[] }; reply: readonly string[] }
+    equipment: { input: { readonly id: string }; reply: Optional<Equipped> }
+    bindings: { input: { readonly id: string }; reply: Optional<{ items: MessagingBinding[] }> }
+    action: { input: { readonly name: string }; reply: Optional<KeptAction> }
+    webhook: { input: { readonly webhook_id: string }; reply: KeptWebhook | null }
+    secret: { input: { readonly ref: string }; reply: FoundSecret | null }
+    secrets: { input: NoInput; reply: readonly Secret[] }
+    job_spec: JobSpec
+  }
+  run: {
+    /** The content of a job for its worker, or null when the run no longer waits for the job. */
+    job_spec: JobSpec
+    /** The facts about a call that an executor needs in addition to its parameters, or null. */
+    action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
+    /** The status and outcome of a direct call. */
+    invoked: { input: NoInput; reply: Optional<Reply<Api['action.invoke']>> }
+    /** Event types that steps wait for, with the ids of their waits. */
+    awaiting: {
+      input: NoInput
+      reply: readonly { readonly wait_id: string; readonly event_type: string }[]
+    }
+    /** The record, or null. */
+    get: { input: NoInput; reply: Run | null }
+  }
+  queue: {
+    /** Headers of the jobs to hand out next, in order, at most `limit` per capability. */
+    waiting: { input: { readonly limit: number }; reply: readonly JobHeader[] }
+    /** The number of waiting jobs and of leased jobs. */
+    depth: { input: NoInput; reply: { readonly waiting: number; readonly leased: number } }
+    /** The jobs that a worker session holds, with their lease tokens. */
+    leases: { input: { readonly session: string }; reply: readonly GrantedLease[] }
+    /** The current leases of the given jobs. */
+    renewals: { input: { readonly job_ids: readonly string[] }; reply: readonly Renewal[] }
+  }
+  worker: {
+    /** Whether a connection is the current one. */
+    current: {
+      input: { readonly session: string; readonly generation: number }
+      reply: boolean
+    }
+  }
+  interaction: {
+    /** The record; null if it does not exist or was deleted. */
+    get: { input: NoInput; reply: Interaction | null }
+  }
+  channel: { job_spec: JobSpec }
+  events: {
+    /** The numbers of listeners. */
+    listening: { input: NoInput; reply: { readonly triggers: number; readonly waits: number } }
+    /** The id of the event that was published under a key, as far as the key is remembered. */
+    published: { input: { readonly key: string }; reply: string | null }
+    /** Faults of the conditions of a loop's triggers, by trigger. */
+    faults: {
+      input: { readonly loop_id: string }
+      reply: Readonly<Record<string, ConditionFaults>>
+    }
+  }
+  loop: {
+    /** The version that a new start uses, or null when there is no such loop. */
+    version: { input: NoInput; reply: { readonly number: number } | null }
+    trigger: { input: { readonly trigger_id: string }; reply: TriggerFacts | null }
+    triggers: { input: NoInput; reply: TriggerStanding[] | null }
+    standing: { input: { readonly loop_id: string }; reply: LoopStanding }
+    job_spec: JobSpec
+  }
+  trigger_handle: {
+    /** The owner of the handle, or null. */
+    owner: { input: { readonly handle: string }; reply: HandleOwner | null }
+  }
+  plan: {
+    /** The number of slots in use, and of runs that wait for a slot. */
+    places: { input: NoInput; reply: { readonly given: number; readonly waiting: number } }
+  }
+  session: {
+    /** Whether the session is live, for a gateway that looks up the session of a key. */
+    standing: { input: NoInput; reply: Standing }
+    /** The input of a job for its worker; null when the session no longer waits for the job. */
+    job_spec: JobSpec
+    /** The action call of a job, for its executor. */
+    action_call: { input: { readonly job_id: string }; reply: Optional<ActionCall> }
+    /** The row that a generation writes, for previews of streaming output. */
+    generation: { input: { readonly job_id: string }; reply: Optional<Generating> }
+    /** The progress of the compaction. */
+    detail: { input: NoInput; reply: Compacting }
+    /** Results of calls whose rows are not committed yet, for gateways that show them early. */
+    results: { input: NoInput; reply: readonly KnownResult[] }
+    attachments: { input: NoInput; reply: Optional<{ readonly items: readonly Artifact[] }> }
+    attachment: { input: { readonly artifact_id: string }; reply: Optional<Artifact> }
+  }
+  delivery: {
+    /** The content and the destination of the delivery; null when there is no such delivery. */
+    content: { input: NoInput; reply: DeliveryOpening | null }
+    /** The outcome so far, or null. */
+    outcome: { input: NoInput; reply: DeliveryOutcome | null }
+  }
+}
+export type OwnerKind = keyof OwnerQueries
+export type OwnerQuery<
+  K extends OwnerKind,
+  N extends keyof OwnerQueries[K],
+> = OwnerQueries[K][N] & {
+  input: unknown
+  reply: unknown
+}
+/** The address of an actor of one kind. */
+export type AddressOf<K extends OwnerKind> = Omit<Address, 'kind'> & { readonly kind: K }
