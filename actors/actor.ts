@@ -15,7 +15,7 @@
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
-import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/owner-queries.ts'
+import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { Refusal } from '../protocol/errors.ts'
 

@@ -6,7 +6,7 @@ import type { RunListNames } from './ports.ts'
 import type { AuditEntry } from '../protocol/projects/rows.ts'
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { RowQuestion, ViewRowName } from '../protocol/view-queries.ts'
+import type { RowQuestion, ViewRowName } from '../protocol/queries/views.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import { listUsage } from './queries/usage.ts'
 import {

@@ -23,7 +23,7 @@ import {
   type Placed,
 } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
-import type { ViewQueries } from '../protocol/view-queries.ts'
+import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
 import { applyAgents } from './tables/agents/agents.ts'
 import { applyActions } from './tables/actions/definitions.ts'

@@ -1,6 +1,6 @@
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQueries } from '../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import {

@@ -8,7 +8,7 @@ import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQueries } from '../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'
 

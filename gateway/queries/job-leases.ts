@@ -4,7 +4,7 @@
  * that does not answer in time stay as stored.
  */
 import type { Job } from '../../protocol/jobs/rows.ts'
-import type { AddressOf } from '../../protocol/owner-queries.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Renewal } from '../../protocol/internal.ts'
 import { shardOf } from '../../protocol/subjects.ts'

@@ -1,5 +1,5 @@
 /** The usage events of all partitions as one list. A project key sees only those of its project. */
-import type { RowQuestion } from '../../protocol/view-queries.ts'
+import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'

@@ -3,7 +3,7 @@
  * then acknowledged. If the file of a reservation is never stored, the session gives up the
  * reservation and has any bytes deleted.
  */
-import type { AddressOf } from '../../protocol/owner-queries.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import {
   fileName,
   textName,

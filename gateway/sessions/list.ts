@@ -2,7 +2,7 @@
  * Session queries. They add what views do not know: the meaning of the list's filters, and the
  * token threshold at which a session compacts.
  */
-import type { RowQuestion } from '../../protocol/view-queries.ts'
+import type { RowQuestion } from '../../protocol/queries/views.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'

@@ -2,7 +2,7 @@
  * The tools and the memory of a turn: the tools that its toolkits select from the current catalog,
  * and the entries of its agent's memory. Only toolkits grant tools.
  */
-import type { SortKey } from '../../protocol/view-queries.ts'
+import type { SortKey } from '../../protocol/queries/views.ts'
 import { resolveSelectors } from '../../protocol/agents/selectors.ts'
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { MemoryContext } from '../../protocol/agents/schema.ts'

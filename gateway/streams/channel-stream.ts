@@ -16,7 +16,7 @@ import {
 import { timestamp } from '../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQueries } from '../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { viewerOf } from '../commands/channels.ts'
 import { WITHIN, type Follower } from './follow.ts'

@@ -4,7 +4,7 @@
  * their order.
  */
 import { isRefusal } from '../../protocol/errors.ts'
-import type { ViewQueries } from '../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { WITHIN, type Follower } from './follow.ts'
 import type { Item } from './chunk.ts'
 import type { World } from '../ports.ts'

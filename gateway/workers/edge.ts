@@ -2,7 +2,7 @@
  * The shared state of the worker socket: connections and sessions of this gateway, listeners for
  * offers, and the function that sends a command to an actor for a worker.
  */
-import type { AddressOf } from '../../protocol/owner-queries.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import type { Outcome, World } from '../ports.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'

@@ -3,7 +3,7 @@
  * nothing is sent unsigned. An attempt is counted before it is made, so that it also counts when
  * its sender dies.
  */
-import type { OwnerQuery } from '../../protocol/owner-queries.ts'
+import type { OwnerQuery } from '../../protocol/queries/owners.ts'
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { mayRead } from '../../gateway/sessions/reader.ts'

@@ -3,7 +3,7 @@
  * performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
-import type { ViewQueries } from '../../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'

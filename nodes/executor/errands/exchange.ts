@@ -3,7 +3,7 @@
  * the messages since the agent was last asked. Messages are read as the agent: what the agent
  * cannot see as a member of the channel never reaches its model.
  */
-import type { SortKey } from '../../../protocol/view-queries.ts'
+import type { SortKey } from '../../../protocol/queries/views.ts'
 import { agentOf, define } from '../../../gateway/sessions/definition.ts'
 import { locate } from '../../../gateway/sessions/session-id.ts'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'

@@ -2,7 +2,7 @@
  * A gateway's worker hub in miniature: it listens to offers while a seat of its is free, takes charge of assigned jobs, and
  * carries signs of life and reports to the queues. What it promises is what `gateway/socket` promises.
  */
-import type { AddressOf } from '../../../protocol/owner-queries.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'

@@ -13,7 +13,7 @@ import { channelEventRecord } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import type { ViewQueries } from '../../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
   aboutChannel,

@@ -6,7 +6,7 @@ import { timestamp } from '../../../protocol/common.ts'
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQueries } from '../../../protocol/view-queries.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import {
   agentTurn,
   publicSession,

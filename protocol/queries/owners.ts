@@ -2,36 +2,36 @@
  * The queries that the owner of an actor answers from the actor's committed state, by kind and name.
  * An answer may come as JSON from another process, so an optional reply is null or undefined.
  */
-import type { ActionCall } from './actions/invocation.ts'
-import type { KeptOrganizationAction } from './actions/organization-rows.ts'
-import type { KeptAction } from './actions/rows.ts'
-import type { DeviceRequest } from './access/device-rows.ts'
+import type { ActionCall } from '../actions/invocation.ts'
+import type { KeptOrganizationAction } from '../actions/organization-rows.ts'
+import type { KeptAction } from '../actions/rows.ts'
+import type { DeviceRequest } from '../access/device-rows.ts'
 import type {
   Definition,
   OrganizationDirectory,
   ProjectDirectory,
   Reached,
-} from './access/directory.ts'
-import type { FoundSecret, Secret } from './access/secret-rows.ts'
-import type { Equipped } from './agents/capabilities.ts'
-import type { MessagingBinding } from './agents/messaging-bindings.ts'
-import type { Api } from './api.ts'
-import type { Reply } from './contract.ts'
-import type { Address } from './entry.ts'
-import type { ConditionFaults } from './events/sources.ts'
-import type { Interaction } from './interactions/schema.ts'
-import type { GrantedLease, Renewal } from './internal.ts'
-import type { JobHeader } from './jobs/rows.ts'
-import type { HandleOwner } from './loops/events.ts'
-import type { TriggerFacts, TriggerStanding } from './loops/rows.ts'
-import type { LoopStanding } from './loops/standing.ts'
-import type { Run } from './runs/schema.ts'
-import type { Artifact } from './sessions/attachments.ts'
-import type { Compacting, KnownResult, Standing } from './sessions/commands.ts'
-import type { Generating } from './sessions/transcript/previews.ts'
-import type { Skill } from './skills/schema.ts'
-import type { DeliveryOpening, DeliveryOutcome } from './webhooks/delivery.ts'
-import type { KeptWebhook } from './webhooks/rows.ts'
+} from '../access/directory.ts'
+import type { FoundSecret, Secret } from '../access/secret-rows.ts'
+import type { Equipped } from '../agents/capabilities.ts'
+import type { MessagingBinding } from '../agents/messaging-bindings.ts'
+import type { Api } from '../api.ts'
+import type { Reply } from '../contract.ts'
+import type { Address } from '../entry.ts'
+import type { ConditionFaults } from '../events/sources.ts'
+import type { Interaction } from '../interactions/schema.ts'
+import type { GrantedLease, Renewal } from '../internal.ts'
+import type { JobHeader } from '../jobs/rows.ts'
+import type { HandleOwner } from '../loops/events.ts'
+import type { TriggerFacts, TriggerStanding } from '../loops/rows.ts'
+import type { LoopStanding } from '../loops/standing.ts'
+import type { Run } from '../runs/schema.ts'
+import type { Artifact } from '../sessions/attachments.ts'
+import type { Compacting, KnownResult, Standing } from '../sessions/commands.ts'
+import type { Generating } from '../sessions/transcript/previews.ts'
+import type { Skill } from '../skills/schema.ts'
+import type { DeliveryOpening, DeliveryOutcome } from '../webhooks/delivery.ts'
+import type { KeptWebhook } from '../webhooks/rows.ts'
 
 type Optional<T> = T | null | undefined
 /** The specification of a background job, for the executor that runs it. */
