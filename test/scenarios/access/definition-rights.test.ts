@@ -1,4 +1,7 @@
-/** A definition is no way around the permission to execute an action: it is checked where one is saved, and where an inline one starts. */
+/**
+ * A definition cannot bypass the permission to execute an action: the actions it names are checked
+ * when it is saved or when an inline one is started.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 
@@ -21,7 +24,7 @@ const keyWith = async (name: string, ...permissions: string[]): Promise<string> 
 }
 const step = (action_name: string) => ({ kind: 'action', config: { action_name } })
 const specOf = (...names: string[]) => ({ steps: names.map(step) })
-/** The action in a list of lists: branches inside a loop over items. */
+/** A definition with the action in a nested step of a `for_each` step. */
 const nested = (action_name: string) => ({
   steps: [
     {

@@ -1,4 +1,7 @@
-/** Signing in with a device code (RFC 8628), over the real stack: by a row and by the page, on two gateways. */
+/**
+ * Device login (RFC 8628) over the real stack: answered through the API and on the page, across two
+ * gateways.
+ */
 import { join } from 'node:path'
 import { Command } from 'commander'
 import t from 'tap'
@@ -177,7 +180,7 @@ t.test('baton login and baton logout do all of this', async (t) => {
     { env, print: () => {}, note: (line) => void notes.push(line), guarded: (action) => action },
     {
       fetch,
-      // The person answers while the command waits.
+      // The user answers while the command waits.
       pause: async () => {
         const user_code = /code (\S+)\./.exec(notes[0] ?? '')?.[1]
         await s.ok('device.answer', { user_code, decision: 'allow' }, { key: ann.key })

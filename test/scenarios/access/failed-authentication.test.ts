@@ -1,4 +1,7 @@
-/** Requests without a valid credential are limited by their address, and take nothing from those that have one. */
+/**
+ * Requests without a valid credential are limited per client address and do not use up the limits
+ * of authenticated callers.
+ */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -1,4 +1,7 @@
-/** Every row of the table, asked by who must not see: with no credential, and with the key of another project. New rows are covered as they come. */
+/**
+ * Calls every API operation without access: with no credential, and with the key of another
+ * project. New operations are covered automatically.
+ */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
 import { routeOf, type Row } from '../../../protocol/contract.ts'
@@ -9,10 +12,10 @@ const s = await service()
 t.teardown(() => s.stop())
 const rows = Object.entries(api) as [RowName, Row][]
 const STRANGER = 'stranger'
-/** A word in every record of the other project. */
+/** Text that every record of the other project contains. */
 const MARK = 'Xylophone'
 
-/** Bodies that would be accepted, so that nothing but the place refuses them. */
+/** Valid request bodies, so that a call can only be refused for its project. */
 const bodies: Readonly<Record<string, object>> = {
   'run.start': { spec: instant() },
   'run.cancel_many': { run_ids: ['run_x'] },
@@ -92,7 +95,9 @@ const bodies: Readonly<Record<string, object>> = {
   ),
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
-/** What the answer of a row is, whatever its kind: its status and text; a stream is read only until it begins. */
+/**
+ * Status and text of an operation's response, whatever its kind; a stream is closed once it begins.
+ */
 async function ask(
   name: RowName,
   input: Record<string, unknown>,
@@ -264,7 +269,7 @@ const SECRET = 'theirs'
 await s.ok('secret.put', { project, secret_name: SECRET, entries: { word: MARK } })
 const project_id = String((await s.ok('project.get', { project }))['id'])
 
-/** Ids of the other project that fit a row's slot, the real ones first. */
+/** Ids of the other project that fit the `:id` slot of an operation; the best match comes first. */
 const idsFor = (name: string): unknown[] =>
   name.startsWith('run.')
     ? [run['id'], failed['id']]

@@ -1,4 +1,7 @@
-/** A gateway that is about to stop serves requests, but opens no streams: their clients go elsewhere at once. */
+/**
+ * A gateway that is about to stop serves requests but opens no streams, so that clients connect to
+ * another gateway at once.
+ */
 import http from 'node:http'
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
@@ -13,7 +16,7 @@ const run = (await s.ok('run.start', { spec: sleeping() }))['id']
 const session = (await s.ok('session.create', { agent_id }))['id']
 const channel = (await s.ok('channel.create', { name: 'leaving' }))['id']
 const events: CallOptions = { headers: { accept: 'text/event-stream' } }
-/** What a row needs to be answered at all. */
+/** The path parameters that an operation needs to be routed. */
 const inputOf = (name: string): Record<string, unknown> => ({
   ...(name.startsWith('run.') && name !== 'run.feed' && { id: run }),
   ...(name.startsWith('channel.') && { id: channel }),

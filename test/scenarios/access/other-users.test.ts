@@ -1,6 +1,7 @@
 /**
- * What another user of the machine can reach of a running service: no file of its data, and nothing of its NATS server. Becoming
- * another user takes root; elsewhere that part is skipped, and says so.
+ * Isolation from other users of the same machine: they can read no data file of a running service
+ * and cannot use its NATS server. Switching to another user requires root; without it, that part is
+ * reported as skipped.
  */
 import { spawn } from 'node:child_process'
 import {
@@ -24,7 +25,7 @@ import { listOf, waiting } from '../support/given.ts'
 const s = await service()
 t.teardown(() => s.stop())
 await s.ok('run.start', { spec: waiting() })
-// The folder of the test is private itself; that of an installation need not be.
+// The test folder itself is private; the folder of an installation need not be.
 chmodSync(s.data, 0o755)
 
 const all = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).map((name) =>
@@ -81,7 +82,10 @@ t.test(
   },
 )
 
-/** Tries to read each path, then speaks to the NATS server as a client without a credential, with its commands ready to run. */
+/**
+ * Tries to read each path, then connects to the NATS server without a credential and sends commands
+ * without waiting for a reply to CONNECT.
+ */
 const intruder = `
 const fs = require('node:fs'), net = require('node:net')
 const [port, ...paths] = process.argv.slice(1)

@@ -1,4 +1,7 @@
-/** People, roles and assignments on two gateways: what is answered on one counts on the other from the next request on. */
+/**
+ * Users, roles and assignments on two gateways: a change acknowledged by one gateway applies to the
+ * next request on the other.
+ */
 import t from 'tap'
 import { service, type CallOptions } from '../../support/service.ts'
 import { fieldsOf, ids, instant, listOf, pages, sleeping, until } from '../support/given.ts'
@@ -237,7 +240,7 @@ t.test(
   async (t) => {
     const { id, as } = await person('Fay')
     let stop = false
-    // Somebody who never stops asking: the gateway always has the person in use.
+    // Requests run continuously, so that gateway B evaluates the user's permissions throughout.
     const busy = (async () => {
       const seen: number[] = []
       while (!stop) seen.push((await s.call('run.list', {}, { ...as, url: B })).status)

@@ -1,4 +1,7 @@
-/** Whose requests count together, and that no caller without a credential can use up what others need. */
+/**
+ * Which requests share a rate limit, and that callers without a credential cannot use up the limits
+ * of others.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Tokens in the queries of addresses: receivers get them, and no answer, event, audit entry, log or stored message has them
- * in clear.
+ * Tokens in URL queries: receivers get them, but no response, event, audit entry, log line or
+ * stored message contains them in plain text.
  */
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
@@ -28,7 +28,7 @@ t.teardown(async () => {
   await there.close()
   await s.stop()
 })
-/** Paths that were called, with their queries. */
+/** Paths of the received requests that start with `path`, with their queries. */
 const called = (path: string) =>
   until(
     async () => there.deliveries.filter((one) => one.path.startsWith(path)).map((one) => one.path),
@@ -45,7 +45,7 @@ t.test('an action is called with its token, which no answer has', async (t) => {
     await s.ok('action.get', one),
     listOf(await s.ok('action.list', {}))[0],
     await s.ok('catalog.action', one),
-    // What was answered is sent back with a change.
+    // The masked URL of a response is sent back together with another change.
     await s.ok('action.update', { ...one, title: 'Sync', endpoint_url: sealed(url) }),
   ])
     t.match(answer, { endpoint_url: sealed(url) })
@@ -120,7 +120,7 @@ t.test('no token is stored, logged or listed in clear', async (t) => {
   let readable = 0
   for await (const { config, state } of manager.streams.list())
     for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-      // A sequence whose message was replaced has none.
+      // A replaced message leaves an empty sequence.
       const message = await manager.streams.getMessage(config.name, { seq }).catch(() => null)
       if (!message) continue
       const data = Buffer.from(message.data)
