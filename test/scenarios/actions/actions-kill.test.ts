@@ -1,7 +1,8 @@
 /**
- * An executor is killed in the middle of a call: another one makes the call again under the same delivery id, and the run
- * completes once. With real processes, which also trust the certificate of a TLS receiver: so an action of the organization
- * is tried here, with its secret changed while calls go on.
+ * Kills an executor in the middle of a call: another executor repeats the call under the same
+ * delivery id, and the run completes once. The service runs as real processes, which also trust the
+ * certificate of a TLS receiver, so this file also calls an organization action and rotates its
+ * secret while calls continue.
  */
 import { createServer } from 'node:https'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -34,7 +35,7 @@ t.teardown(async () => {
 })
 const [port = 0] = await portsFor(1)
 await it.node('front', 'gateway,shards,views', port)
-/** Ask until the answer is final. */
+/** Sends the request until the response is not a server error. */
 const call = (
   method: string,
   path: string,

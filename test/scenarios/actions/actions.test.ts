@@ -1,4 +1,7 @@
-/** Actions over the real stack: defined, called by runs and directly, by an executor that signs and a receiver that verifies. */
+/**
+ * Actions over the real stack: defined, called by runs and directly, signed by an executor and
+ * verified by a receiver.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {

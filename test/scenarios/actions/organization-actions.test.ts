@@ -1,4 +1,7 @@
-/** Actions of the organization as administrators keep them. That they are called over TLS is in actions-kill.test.ts, whose processes trust a certificate. */
+/**
+ * Management of organization actions by administrators. Calls over TLS are tested in
+ * actions-kill.test.ts, whose processes trust a certificate.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, idsOf, listOf, pages } from '../support/given.ts'
