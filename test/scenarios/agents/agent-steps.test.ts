@@ -1,4 +1,4 @@
-/** Workflows and loops that ask agents, over real HTTP with the scripted model. */
+/** Agent steps of workflows and loops, over real HTTP with the scripted model. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, idsOf, listOf, timelineOf, until, type Found } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Tools of agents over the whole stack, with the scripted model: what toolkits grant is done by workers, endpoints and the service itself. */
+/**
+ * Agent tools over the whole stack, with the scripted model: tools that toolkits grant are executed
+ * by workers, endpoints and the service itself.
+ */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import { ended, listOf, until, type Found } from '../support/given.ts'
@@ -23,7 +26,7 @@ const kit = async (name: string, actions: readonly string[]): Promise<string> =>
       })
     )['id'],
   )
-/** An agent that speaks by a script and has these tools. */
+/** Creates an agent with a script for the scripted model and a toolkit of these actions. */
 async function agentWith(
   name: string,
   script: string,
@@ -38,7 +41,9 @@ async function agentWith(
     })
   return agent
 }
-/** Does actions until it is closed; what it was given. */
+/**
+ * Executes jobs with fixed results until the worker is closed; returns the jobs received so far.
+ */
 function does(worker: TestWorker, results: Record<string, Open>): Open[] {
   const given: Open[] = []
   void (async () => {

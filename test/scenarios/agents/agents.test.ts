@@ -1,4 +1,7 @@
-/** Agents over HTTP: their records, who they are, what an agent's own key may do, and what sessions take from them. */
+/**
+ * Agents over HTTP: records, identity, the rights of an agent's own key, and what sessions copy
+ * from their agent.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { acting, ended, fieldsOf, ids, idsOf, listOf, pages } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Where the action of a step is executed: by the service, by any worker, or by a worker of one environment. */
+/**
+ * Where the action of a step is executed: by the service, by any worker, or by a worker of one
+ * environment.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, listOf } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Answers that were waited for: a caller that lost its key or its right meanwhile gets no record. */
+/**
+ * Responses that are delayed until a job ends: a caller that loses its key or its permission
+ * meanwhile gets no record.
+ */
 import t from 'tap'
 import { service, type Service } from '../../support/service.ts'
 

@@ -1,4 +1,7 @@
-/** Managed routes: real requests to a provider that is a process of its own, with all that can go wrong on the way. */
+/**
+ * Managed model routes: real requests to a provider in a separate process, including failures on
+ * the way.
+ */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
 import { service } from '../../support/service.ts'
@@ -18,7 +21,7 @@ t.teardown(() => there.close())
 
 type Open = Record<string, unknown>
 let plays = 0
-/** What the stub is to answer, one after the other. */
+/** A user message that makes the stub return these answers in order. */
 const play = (...answers: Open[]): string => JSON.stringify({ play: answers, id: `p${++plays}` })
 const agentOf = (name: string, more: Open = {}): Promise<Found> =>
   s.ok('agent.create', {

@@ -1,4 +1,4 @@
-/** The memory of agents over HTTP: entries, searching, the feed of changes, and how a client keeps a copy. */
+/** Agent memory over HTTP: entries, search, the change feed, and how a client maintains a copy. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf, pages } from '../support/given.ts'

@@ -1,4 +1,4 @@
-/** Catalogs of models: those that the service is configured with, and those of workers that are online. */
+/** Model catalogs: the models configured in the service, and those of connected workers. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Turns with the scripted model: answered by the executor, without a worker for the model. */
+/**
+ * Turns with the scripted model: the executor generates the answers, and no worker serves the
+ * model.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'

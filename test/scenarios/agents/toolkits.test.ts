@@ -1,4 +1,7 @@
-/** Toolkits and skills over HTTP: records, imports, what agents are given, and skills of the organization that projects use. */
+/**
+ * Toolkits and skills over HTTP: records, imports, assignments to agents, and organization skills
+ * that projects use.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, ids, listOf } from '../support/given.ts'
