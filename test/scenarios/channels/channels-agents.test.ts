@@ -1,4 +1,4 @@
-/** Agents as members of channels, over the real stack with the scripted model: who is woken, where the answer stands, what ends. */
+/** Agents as channel members, over the real stack: mentions, answers, and the end of exchanges. */
 import t from 'tap'
 import { service, type Frame } from '../../support/service.ts'
 import { ended, fieldsOf, idsOf, listOf, until, type Found } from '../support/given.ts'
@@ -15,7 +15,7 @@ const agent = (name: string, script: string, more: Record<string, unknown> = {})
   s.ok('agent.create', { name, system_prompt: script, ...more })
 const messages = async (id: unknown, more: Record<string, unknown> = {}): Promise<Found[]> =>
   listOf(await ann.ok('channel.messages', { id, limit: 200, ...more })).reverse()
-/** The messages of an agent, once there are so many. */
+/** Returns the messages of an agent once there are at least `count`. */
 const answers = (id: unknown, sender_id: unknown, count = 1): Promise<Found[]> =>
   until(
     () => messages(id, { sender_id }),

@@ -1,4 +1,7 @@
-/** Who sees what of channels, on every row; and streams that begin, go on, and end when their client loses sight of the channel. */
+/**
+ * Visibility of channels in every API operation; streams begin, continue, and end when the client
+ * loses access to the channel.
+ */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
 import { routeOf, type Row } from '../../../protocol/contract.ts'
@@ -19,7 +22,7 @@ const [ann, bob, out, admin, viewer] = await Promise.all([
 const rows = (Object.entries(api) as [RowName, Row][]).filter(
   ([name, { route }]) => name.startsWith('channel.') && route.includes(':id'),
 )
-/** Bodies that would be accepted. */
+/** Valid request bodies. */
 const bodies: Readonly<Record<string, object>> = {
   'channel.update': { topic: 'x' },
   'channel.add_member': { user_id: out.id },
@@ -33,7 +36,7 @@ async function made(input: object) {
   const { id: message_id } = await ann.ok('channel.send', { id, content: `${WORD} secret` })
   return { id, message_id, user_id: ann.id }
 }
-/** What a row answers, whatever its kind. */
+/** Status and body of an operation's response. */
 async function status(
   who: Person,
   name: RowName,
@@ -396,7 +399,10 @@ t.test('a stream goes on from Last-Event-ID without a repeat', async (t) => {
 })
 
 type Watched = ReturnType<typeof watch>
-/** A stream until the server ends it; resolves with its frames. `ready` when its first event has come. */
+/**
+ * Follows a stream until the server ends it. `ready` resolves at the first event, `ended` with all
+ * frames.
+ */
 function watch(
   who: Person,
   name: RowName,

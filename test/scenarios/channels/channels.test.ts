@@ -1,4 +1,7 @@
-/** Channels over the real stack: what every row does, and how each can be refused. */
+/**
+ * Channels over the real stack: the effect of every operation and the reasons for which each is
+ * rejected.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages, until } from '../support/given.ts'
