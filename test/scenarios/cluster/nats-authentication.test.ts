@@ -1,6 +1,7 @@
 /**
- * Each way in which NATS servers know their clients, against a real server: a node starts and completes a run; with a wrong
- * credential a process ends with 1 after one sentence that names the setting.
+ * Every NATS client authentication method, against a real server: with valid credentials a node
+ * starts and completes a run; with invalid ones the process exits with code 1 and prints one
+ * sentence that names the setting.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -60,7 +61,10 @@ async function ask(
   })
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
-/** Start a run. Gives its id once it is completed; a stream ends with its run. */
+/**
+ * Starts a run and returns its id once it is completed: the event stream of a run ends with the
+ * run.
+ */
 async function completeRun(t: Test, node: RunningNode): Promise<string> {
   const { body } = await ask(node, '/runs', { spec: instant() })
   const id = String(body['id'])
@@ -70,14 +74,14 @@ async function completeRun(t: Test, node: RunningNode): Promise<string> {
   t.match(await events.text(), /run\.completed/)
   return id
 }
-/** Start a node that completes a run. */
+/** Asserts that a node with these settings starts and completes a run. */
 async function works(t: Test, settings: Settings): Promise<void> {
   const node = await start(settings)
   await completeRun(t, node)
   await node.stop()
 }
 
-/** A process that cannot start: its exit code and what it wrote to standard error. */
+/** Exit code and standard error of a process that cannot start. */
 function endOf(settings: Settings): Promise<{ code: number | null; text: string }> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, [...program(), 'node'], {
@@ -91,7 +95,10 @@ function endOf(settings: Settings): Promise<{ code: number | null; text: string 
     child.once('close', (code) => done({ code, text }))
   })
 }
-/** A node with these settings does not start; here within 5 s, as a process with exit code 1, and with one line of text. */
+/**
+ * Asserts that a node with these settings does not start: within 5 s in this process, and in a
+ * child process with exit code 1 and one line of text.
+ */
 async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<void> {
   const ending = endOf(settings)
   const began = performance.now()
@@ -108,7 +115,7 @@ async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<voi
   t.match(text, /^.+\n$/, 'one line')
 }
 
-/** A server of its own for one way to authenticate. Gives `127.0.0.1:<port>`. */
+/** Starts a separate server for one authentication method. Returns `127.0.0.1:<port>`. */
 async function serverWith(t: Test, configuration: string, domain?: string): Promise<string> {
   const at = newFolder()
   const server = await startPlainServer(at, `${jetstreamBlock(at, domain)}\n${configuration}`)

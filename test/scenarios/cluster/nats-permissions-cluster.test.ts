@@ -1,6 +1,7 @@
 /**
- * Three NATS servers in operator mode, and nodes whose users may do what `baton nats-permissions` prints for their role and
- * nothing else: every promise to clients is kept while processes are killed, and a permission that is taken away is named.
+ * Three NATS servers in operator mode, and nodes whose users have only the permissions that `baton
+ * nats-permissions` prints for their role: no guarantee to clients is violated while processes are
+ * killed, and a missing permission is named.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +41,7 @@ t.test('every promise is kept while processes are killed', async (t) => {
     say: (line) => said.push(line),
     accounts: true,
   })
-  // How soon answers come after a kill says more about what else this machine does meanwhile.
+  // Response times after a kill mostly measure the other load on this machine.
   const broken = violations.filter(({ kind }) => kind !== 'slow')
   t.strictSame(broken, [], said.join('\n'))
   t.ok(history.strikes.length > 0, 'something was killed')

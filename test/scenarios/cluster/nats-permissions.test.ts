@@ -1,7 +1,7 @@
 /**
- * Nodes of one role each on a NATS server in operator mode, every one with a user of its own that has the permissions of
- * `baton nats-permissions` and no others, under a prefix: the tour passes, a backup is taken and restored, and a user that lacks
- * a permission, or has the wrong credentials, is told so in one sentence.
+ * One node per role on a NATS server in operator mode, under a prefix. Each has its own user with
+ * only the permissions of `baton nats-permissions`: the tour passes, a backup is taken and
+ * restored, and one sentence reports a missing permission or wrong credentials.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,7 +29,9 @@ t.teardown(() => nats.stop())
 const scope = { partitions: 2, prefix: 'acme' }
 const key = `bat_${'p'.repeat(32)}`
 
-/** Errors that nodes logged: a permission that is missing shows here, whatever becomes of the work. */
+/**
+ * Errors that the nodes logged: a missing permission appears here even when the operation succeeds.
+ */
 const errors: string[] = []
 const log: Log = {
   ...silent,

@@ -1,4 +1,7 @@
-/** Two processes with one node id that start at the same moment: one serves, the other ends and names the first. */
+/**
+ * Two processes with the same node id start at the same moment: one serves, and the other exits and
+ * reports the first.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +20,7 @@ t.teardown(async () => {
 
 interface Started {
   readonly pid: number
-  /** `serves`, or the exit code with what was written to standard error. */
+  /** `serves`, or the exit code with the text of standard error. */
   readonly outcome: Promise<string>
   readonly exited: Promise<string>
   kill(signal: NodeJS.Signals): void

@@ -1,4 +1,7 @@
-/** Nothing but the journal counts: whatever is derived from it may be deleted, and every answer is the same, byte for byte. */
+/**
+ * The journal is the only source of truth: all derived state can be deleted, and every response
+ * stays identical byte for byte.
+ */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -12,7 +15,7 @@ import { everything, fill } from '../support/record.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-/** Delete the buckets of snapshots and checkpoints. */
+/** Deletes the buckets of snapshots and checkpoints. */
 async function deleteStates(): Promise<void> {
   const connection = (
     await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })
@@ -25,7 +28,7 @@ async function deleteStates(): Promise<void> {
   await connection.close()
   t.ok(names.length > 0, 'there were snapshots')
 }
-/** Delete what the views keep. */
+/** Deletes the database files of the views. */
 function deleteViews(): void {
   const files = readdirSync(s.data)
     .filter((name) => name.startsWith('node-'))

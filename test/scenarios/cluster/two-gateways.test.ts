@@ -298,7 +298,7 @@ t.test(
 )
 
 t.test('a view node that is added later answers the same', async (t) => {
-  // Not the list of workers: those that are gone leave it as time passes.
+  // The list of workers is excluded: disconnected workers leave it over time.
   const look = async (): Promise<string> =>
     JSON.stringify([
       (await s.ok('run.list', { limit: 200 }, { url: B }))['items'],

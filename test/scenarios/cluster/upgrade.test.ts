@@ -1,4 +1,7 @@
-/** Every node is replaced, one after the other, under load: no request fails, no stream loses an event, no job loses its lease. */
+/**
+ * Every node is replaced in turn under load: no request fails, no stream loses an event, and no job
+ * loses its lease.
+ */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import t from 'tap'
 import { Worker } from '../../../client/worker.ts'
@@ -48,7 +51,9 @@ t.test(
 
     const failures: string[] = []
     const headers = { authorization: `Bearer ${it.key}` }
-    /** One request, sent once: whatever is no answer to it is a failure. */
+    /**
+     * Sends one request without a retry; any other result than a successful response is a failure.
+     */
     async function call(method: string, path: string, body?: Json): Promise<Json> {
       try {
         const answer = await fetch(`${front.url}/v1${path}`, {
@@ -67,7 +72,10 @@ t.test(
     let working = true
     let streams = 0
     let hints = 0
-    /** Follow a stream over any number of connections; each must end at a frame. A gateway that is about to stop may answer 503 with `Retry-After`. Gives the ids of its frames. */
+    /**
+     * Follows a stream over any number of connections; each must end at a frame boundary. A gateway
+     * that is about to stop may answer 503 with `Retry-After`. Returns the ids of the frames.
+     */
     async function follow(
       path: string,
       end: (event: string, id: string) => boolean,
@@ -212,7 +220,7 @@ t.test(
         }[]
       ).at(-1)?.sequence,
     )
-    // The stream may have passed that place already: something that comes after it ends the wait.
+    // The stream may already have passed that sequence: a later event ends the wait.
     await call('POST', '/projects/default/runs', {
       spec: { steps: [{ kind: 'sleep', config: { duration: '0' } }] },
     })
