@@ -1,6 +1,6 @@
 /**
- * Runs wait for events while the node that decides is killed again and again, also while waits open and while events are on
- * their way. Whoever was seen to wait gets its event; every event is published once.
+ * Runs wait for events while the shard node is killed repeatedly, also while waits open and while
+ * events are in flight. Every open wait gets its event; every event is published once.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
@@ -19,7 +19,7 @@ t.test(
     const [port = 0] = await portsFor(1)
     let owner = await it.node('shards-0', 'shards')
     await it.node('front', 'gateway,views', port)
-    /** Ask until the answer is final; a repeat is the same request. */
+    /** Repeats the same request until the response is not a server error. */
     const call = (
       method: string,
       path: string,

@@ -28,7 +28,7 @@ const awaiting = (
     },
   ],
 })
-/** A run that waits: its timeline says so. */
+/** Starts a run that waits for an event and returns its id once its timeline reports the wait. */
 const waits = async (
   config: Record<string, unknown> = {},
   step: Record<string, unknown> = {},

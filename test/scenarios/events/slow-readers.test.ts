@@ -1,6 +1,7 @@
 /**
- * Clients that stop reading. What a gateway keeps for one is bounded; other clients receive everything meanwhile; and once it
- * reads again, with its last cursor where its stream was ended, it has skipped nothing.
+ * Clients that stop reading. The gateway buffers a bounded amount for each; other clients still
+ * receive everything. A client that resumes skips nothing; if the gateway ended its stream, it
+ * reconnects with its last cursor.
  */
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
@@ -13,10 +14,13 @@ const s = await service()
 t.teardown(() => s.stop())
 t.setTimeout(120_000)
 const MIB = 1_048_576
-/** What the kernel may keep of a connection of this machine, at most: both of its buffers at their limits. */
+/**
+ * Most bytes that the kernel buffers for a loopback connection: both socket buffers at their
+ * limits.
+ */
 const KERNEL = 12 * MIB
 
-/** A stream as bytes, read only when the test says so. */
+/** Opens a stream that is read as bytes, and only after `read()`. */
 async function opened(name: RowName, input: Record<string, unknown>, cursor?: string) {
   const { path } = requestOf(api[name], input)
   const asked = request(s.url + path, {
@@ -55,7 +59,7 @@ const metric = async (name: string): Promise<number> =>
   Number(
     new RegExp(`^baton_${name} (\\d+)`, 'm').exec((await s.raw('GET', '/metrics')).text)?.[1] ?? 0,
   )
-/** Marks of the messages in a stream, in their order: each message begins with its own. */
+/** Marks of the messages in a stream, in order: each message begins with a unique mark. */
 const marksOf = (text: string): number[] =>
   [...text.matchAll(/mark-(\d+)-/g)].map(([, number]) => Number(number))
 const cursorOf = (text: string): string | undefined =>
@@ -163,7 +167,7 @@ t.test('a worker that stops reading is given up, and others get the work', async
   }
   for (const _ of upTo(COUNT)) await s.ok('run.start', { spec: { steps: [big] } })
   t.equal(await metric('worker_sockets_open'), 1)
-  // A claim at a time, until the gateway has given the worker up.
+  // One claim at a time, until the gateway has disconnected the worker.
   for (let number = 1; (await metric('worker_sockets_open')) > 0; number++) {
     t.ok(number <= COUNT, 'it takes fewer jobs than there are')
     deaf.send({ type: 'jobs.claim', message_id: `claim_${number}`, available_slots: 1 })

@@ -6,7 +6,7 @@ import { acting, ended, instant, listOf, sleeping, until, waiting } from '../sup
 const s = await service({ BATON_KEEPALIVE: '1s' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown) => String((await s.ok('run.start', { spec }))['id'])
-/** The timeline of a run, page by page: a page ends after a megabyte. */
+/** All pages of a run's timeline: a page ends after one megabyte. */
 const whole = async (id: string) => {
   const items: ReturnType<typeof listOf> = []
   for (let after_sequence = 0, more = true; more; ) {
@@ -130,7 +130,7 @@ t.test('a quiet stream is kept alive by comments', async (t) => {
   )
 })
 
-/** What a stream says in a while. */
+/** Text that a stream sends within `ms`. */
 const readFor = (path: string, ms: number): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ''
@@ -272,7 +272,7 @@ t.test('an event that is too large to be sent around reaches an open stream whol
   })
 })
 
-/** A stream whose client stops reading until `read`. */
+/** Opens a stream whose client reads nothing until `read`. */
 function stalled(path: string): Promise<{ read(): Promise<string> }> {
   return new Promise((resolve, reject) => {
     request(
