@@ -1,4 +1,7 @@
-/** The commands of README.md and docs/ are run as they are written there, in one folder, against one service. */
+/**
+ * Runs the commands of README.md and docs/ exactly as written there, in one folder and against one
+ * service.
+ */
 import {
   mkdirSync,
   mkdtempSync,

@@ -1,4 +1,7 @@
-/** The examples of the API reference: every operation has one, and each is what the schemas of its operation describe. */
+/**
+ * The examples of the API reference: every operation has one, and each conforms to the operation's
+ * schemas.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The first hour of a stranger, as real processes: a port that is taken, folders and variables that are wrong, a server that
- * is killed, and every way to end it.
+ * The first hour of a new user, with real processes: a port that is in use, invalid folders and
+ * variables, a server that is killed, and every way to stop the service.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,11 +25,11 @@ t.teardown(async () => {
 
 interface Started {
   readonly child: ChildProcess
-  /** Everything that it wrote so far. */
+  /** All output so far. */
   output(): string
   readonly exited: Promise<number | string>
 }
-/** Start the program as a user does, at first with nothing but the settings. */
+/** Starts the program as a user does, without inherited variables of Baton and npm. */
 function start(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,
@@ -65,7 +65,7 @@ const healthy = (port: number): Promise<boolean> =>
     () => false,
   )
 const ready = (port: number) => until(() => healthy(port), Boolean)
-/** Ids of the server process and of its NATS server. */
+/** Process ids of the server and of its NATS server. */
 const owners = (data: string): { owner: number; server: number } => {
   const { owner, server } = JSON.parse(readFileSync(join(data, 'nats', 'owner.json'), 'utf8')) as {
     owner: { pid: number }

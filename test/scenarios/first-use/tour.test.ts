@@ -1,4 +1,7 @@
-/** The tour as users take it, over the real stack: it proves its totals, can be repeated, and leaves nothing behind. */
+/**
+ * The tour over the real stack, as users run it: it verifies its totals, can be repeated, and
+ * leaves no records behind.
+ */
 import { existsSync } from 'node:fs'
 import t from 'tap'
 import { runTour } from '../../../client/tour/tour.ts'
