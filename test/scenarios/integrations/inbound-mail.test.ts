@@ -1,4 +1,7 @@
-/** E-mail for agents over a real SMTP connection: what is taken, what is refused, and what a loop is given of it. */
+/**
+ * Email to agents over a real SMTP connection: which messages are accepted or rejected, and which
+ * fields a loop receives.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import { connect } from 'node:net'
 import { createTransport } from 'nodemailer'

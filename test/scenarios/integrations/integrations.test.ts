@@ -1,4 +1,7 @@
-/** Webhooks of GitHub and GitLab over the real stack: authenticated by their signatures, published once, and charged to forgers. */
+/**
+ * Webhooks of GitHub and GitLab over the real stack: they are authenticated by their signatures and
+ * published once; forged ones count against the sender's rate limit.
+ */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { service } from '../../support/service.ts'
