@@ -1,4 +1,4 @@
-/** Answering by link: one person, one answer, no login, nothing left of the link afterwards. */
+/** Answer links: one person answers once without a login, and the link is unusable afterwards. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf, until } from '../support/given.ts'

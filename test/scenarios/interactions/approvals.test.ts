@@ -1,4 +1,7 @@
-/** Who approves the destructive actions of agents: principals that may execute the action, and with a separate approver another one than the asker. */
+/**
+ * Who may approve the destructive actions of agents: principals that may execute the action. With
+ * `separate_approver`, the requester is excluded.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, type Found } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** People are told by e-mail when somebody set that up: over a real connection to a mail server that is moody at times. */
+/**
+ * Optional email notifications to people, over a real connection to a mail server that fails at
+ * times.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Two of three people approve; the node that owns the run is killed between their answers. Nothing is lost, and the outcome is the one they gave. */
+/**
+ * Two of three people approve, and the node that owns the run is killed between their answers. No
+ * answer is lost, and the outcome follows from their answers.
+ */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
 import { portsFor, processes } from '../support/processes.ts'
@@ -15,7 +18,7 @@ t.test(
     const [port = 0] = await portsFor(1)
     const doomed = await it.node('shards-a', 'shards')
     await it.node('front', 'gateway,views', port)
-    /** Ask until the answer is final. */
+    /** Repeats the request until the response is not a server error. */
     const call = (
       method: string,
       path: string,

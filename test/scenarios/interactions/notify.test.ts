@@ -1,4 +1,7 @@
-/** People are told outside the service when somebody set that up: at least once, signed, with links that work. */
+/**
+ * Optional webhook notifications to people: delivered at least once, signed, and with working
+ * links.
+ */
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** A question of a step or a model whose targets do not exist is refused: it does not wait for an answer that cannot come. */
+/**
+ * A question of a step or a model is rejected if its targets do not exist, because no answer could
+ * arrive.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, listOf, until } from '../support/given.ts'
@@ -63,7 +66,7 @@ t.test('principals, roles and principals of organization keys are asked', async 
     async () => listOf(await s.ok('interaction.list', { run_id: id })),
     ({ length }) => length === 1,
   )
-  // A question that names nobody is refused meanwhile.
+  // A question to an unknown user is rejected while the first one is open.
   const other = await s.ok('run.start', { spec: asking(['usr_nobody']) })
   t.match(await ended(s, other['id']), { status: 'failed' })
   t.match(await s.ok('interaction.respond', { id: asked?.['id'], value: true }), {
