@@ -1,6 +1,6 @@
 /**
- * Runs of a loop queue up, and schedules fire, while nodes that decide are killed again and again: every start becomes one
- * run, one at a time and in order, and every time of a schedule fires once.
+ * Runs of a loop queue up, and schedules fire, while shard nodes are killed repeatedly: every start
+ * becomes one run, the runs execute one at a time, and every time of a schedule fires once.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
@@ -11,7 +11,10 @@ import { slotOf } from '../../../protocol/ids.ts'
 type Json = Record<string, never>
 const RUNS = 15
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
-/** Milliseconds that a request is sent again until it is answered: a node is started meanwhile, on a machine that may be busy. */
+/**
+ * Milliseconds for which a request is retried until it is answered: a node may be starting
+ * meanwhile on a busy machine.
+ */
 const PATIENCE = 60_000
 const calling =
   (it: Processes, port: number) =>
@@ -93,9 +96,12 @@ t.test(
 const CLOCKS = 40
 const SHARDS = 2
 const BEAT = 10_000
-/** `KILLS=24` is the long form, two minutes and more. */
+/** Number of kills; `KILLS=24` is the long form and takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
-/** Milliseconds between two kills: shorter than a beat, so that each meets other clocks; and how long the clocks are watched after the last. */
+/**
+ * Milliseconds between two kills, shorter than a schedule interval so that each kill meets other
+ * schedules; and how long the schedules are watched after the last kill.
+ */
 const BETWEEN = 7000
 const AFTER = 11_000
 t.setTimeout(360_000 + KILLS * BETWEEN * 2)
@@ -124,7 +130,7 @@ t.test(
       { length: SHARDS },
       (_, shard) => clocks.find(({ id }) => (slotOf(id) ?? 0) % SHARDS === shard)?.id,
     )
-    /** When some shard had no owner, from the kill to the first answer of each. */
+    /** Periods in which a shard had no owner, from the kill to the first answer of every shard. */
     const outages: { from: number; to: number }[] = []
     for (let n = 2; n < 2 + KILLS; n++) {
       const from = Date.now()
@@ -139,7 +145,7 @@ t.test(
     await new Promise((pass) => setTimeout(pass, AFTER))
     const end = Date.now()
     t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
-    // Of the times that one outage covers a schedule makes up only for the latest.
+    // Of the times within one outage, a schedule makes up only for the latest.
     const passed = (time: number) =>
       outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
     let fires = 0

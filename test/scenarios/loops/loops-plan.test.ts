@@ -1,4 +1,7 @@
-/** A limit on the runs of all loops together, over real HTTP: who has no place waits, also in another project, and says so. */
+/**
+ * A limit on the concurrent runs of all loops, over real HTTP: runs above the limit wait, across
+ * projects, and report the reason.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, until } from '../support/given.ts'

@@ -1,4 +1,4 @@
-/** How many runs of a loop are under way, what ends them, and how they go on. */
+/** How many runs of a loop execute concurrently, what ends them, and how they resume. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, ids, instant, listOf, timelineOf, until } from '../support/given.ts'

@@ -1,4 +1,4 @@
-/** What starts runs of loops by itself: requests, events, times. */
+/** Triggers that start runs of loops automatically: requests, events and schedules. */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { service } from '../../support/service.ts'

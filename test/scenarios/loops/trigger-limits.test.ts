@@ -1,4 +1,7 @@
-/** Loops that start each other: one event starts as many runs as the operator allows, then the loops pause and say why. */
+/**
+ * Loops that trigger each other: one event starts as many runs as the operator allows, then the
+ * loops are paused with a reason.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, until } from '../support/given.ts'
@@ -28,7 +31,8 @@ t.test('loops that start each other are paused at the limit', async (t) => {
   await until(
     async () => {
       const paused = listOf(await s.ok('loop.list', { status: 'paused' }))
-      // A loop that is new may not be watched yet when an event is published: then its tree stays small.
+      // A new loop may miss an event that is published before its triggers are registered; then
+      // fewer runs follow from that event.
       if (paused.length < loops.length)
         await s.ok('event.publish', { event_type: 'go' }).then(() => published++)
       return paused
