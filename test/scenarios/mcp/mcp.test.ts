@@ -1,4 +1,7 @@
-/** The Model Context Protocol over the real stack: with a client of others, and past it, as clients should not behave. */
+/**
+ * The Model Context Protocol over the real stack, with the official client and with invalid
+ * requests sent around it.
+ */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -23,7 +26,7 @@ t.teardown(async () => {
 })
 const path = '/v1/projects/default/mcp'
 
-/** A client of a key. */
+/** Connects a client with an API key. */
 async function connect(key = s.key, url = s.url): Promise<Client> {
   const client = new Client({ name: 'tests', version: '1.0.0' })
   await client.connect(
@@ -64,7 +67,7 @@ interface Frame {
   readonly id?: string
   readonly data: string
 }
-/** A stream, frame by frame. */
+/** Opens a stream whose frames are read one at a time. */
 async function opened(
   url: string,
   init: RequestInit,
@@ -357,7 +360,7 @@ t.test('a client hears when its tools change, also when it was away', async (t) 
     })
   void heard.then(() => waited--)
   let published_as_tool = false
-  // Nobody says when the streams of the others are open.
+  // The clients do not report when their streams are open.
   await until(
     () =>
       s.ok('workflow.update', { id, published_as_tool: (published_as_tool = !published_as_tool) }),
