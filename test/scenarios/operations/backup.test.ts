@@ -1,4 +1,7 @@
-/** A backup of a system at work, restored elsewhere: every answer is the same, and everybody goes on where they were. */
+/**
+ * A backup of a system under load, restored elsewhere: every response is identical, and workers,
+ * runs and streams continue where they were.
+ */
 import { spawn } from 'node:child_process'
 import {
   copyFileSync,
@@ -33,7 +36,7 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 t.setTimeout(120_000)
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
 
-/** The command line, as a user calls it. */
+/** Runs the command line as a user does. */
 async function baton(
   settings: Readonly<Record<string, string>>,
   ...args: string[]
@@ -251,7 +254,7 @@ t.test('from the cluster back into one server; and what a restore refuses', asyn
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  // Longer than what fills up a file to the next block of an archive, which nobody reads.
+  // Larger than the unread padding between two files of the archive.
   writeSync(
     openSync(join(folder, 'bad.tar'), 'r+'),
     'x'.repeat(2000),

@@ -1,9 +1,12 @@
-/** Requests, streams and sockets of many clients at once on one gateway. `corked.test.ts` starts it as a process and reads what it prints. */
+/**
+ * Concurrent requests, streams and sockets of many clients on one gateway. `corked.test.ts` starts
+ * this file as a process and reads its output.
+ */
 import { service } from '../../support/service.ts'
 
 const s = await service({ BATON_RATE_KEY: '0', BATON_RATE_ORG: '0' })
 const steps = [{ id: 'work', kind: 'action', config: { action_name: 'work' } }]
-// The first request makes the gateway read the organization, which decides on credentials from then on.
+// The first request makes the gateway load the organization, which authenticates later requests.
 await s.ok('project.get')
 for (let round = 0; round < 4; round++) {
   const workers = await Promise.all(

@@ -1,4 +1,4 @@
-/** Each write of a gateway is corked: uWebSockets.js warns of the others. */
+/** Every write of a gateway is corked: uWebSockets.js prints a warning for a write that is not. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'

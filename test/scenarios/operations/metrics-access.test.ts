@@ -1,4 +1,4 @@
-/** `/metrics` for those who have the token, and on the status port only. */
+/** `/metrics` requires its token and can be limited to the status port. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 

@@ -1,4 +1,7 @@
-/** The papers of operators name only what exists, and everything that exists. */
+/**
+ * The operations manual, dashboard and alerts refer only to metrics and settings that exist; the
+ * manual describes all of them.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -24,7 +27,7 @@ const text = await until(
   async () => (await s.raw('GET', '/metrics')).text,
   (now) => /baton_jobs_leased\{shard="[\d.]+"\} 1/.test(now),
 )
-/** Names with and without the endings that histograms have. */
+/** Metric names with and without the suffixes of histograms. */
 const told = new Set([...text.matchAll(/^([a-z]\w+)[{ ]/gm)].map(([, name]) => name as string))
 const declared = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name as string)
 for (const name of declared) told.add(name)

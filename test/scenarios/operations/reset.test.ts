@@ -1,4 +1,7 @@
-/** A journal that was trimmed: what is gone is said to be gone, and everything else goes on. */
+/**
+ * A trimmed journal: streams report the missing entries with a reset, and everything else
+ * continues.
+ */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -11,7 +14,7 @@ import { ended, instant, listOf, waiting } from '../support/given.ts'
 const s = await service({ BATON_SHARDS: '2' })
 t.teardown(() => s.stop())
 
-/** Drop the whole journal, and the views that still know it. */
+/** Purges the whole journal and deletes the views that still contain its entries. */
 async function forgetAll(): Promise<void> {
   const connection = (
     await connectNats({ access: s.server.access, name: 'test', log: silent, role: 'test' })

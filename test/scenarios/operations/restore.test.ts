@@ -1,4 +1,4 @@
-/** A backup of a system in which nothing was done yet, restored into servers that have only just been started. */
+/** A backup of an unused installation, restored into servers that have just started. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

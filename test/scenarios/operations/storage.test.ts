@@ -1,6 +1,7 @@
 /**
- * A disk of 64 MB that fills up, by the service or by others, and a journal whose newest block is cut off: reads go on, it is
- * said why nothing is written, nothing acknowledged is lost. The disk is a tmpfs, which only root may mount.
+ * A disk of 64 MB that is filled by the service or by other data, and a journal whose newest block
+ * is truncated: reads continue, the reason for rejected writes is reported, and nothing
+ * acknowledged is lost. The disk is a tmpfs, which only root may mount.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -33,7 +34,7 @@ const root = process.getuid?.() === 0 && process.platform === 'linux'
 const skip = root ? false : 'SKIPPED: it needs root, to mount a tmpfs'
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** A service with everything that it keeps on a disk of its own. */
+/** Starts a service with all of its data on a separate disk. */
 async function onSmallDisk(t: Test) {
   const disk = mkdtempSync(join(tmpdir(), 'baton-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk])
@@ -61,7 +62,7 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // The server of a process that was killed is ended by the next start; here there is none.
+    // The next start would stop the NATS server of a killed process; here no start follows.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -99,7 +100,10 @@ async function onSmallDisk(t: Test) {
         throw new Error(`${what}: not within ${within} ms, but ${JSON.stringify(answer)}`)
     }
   }
-  /** Take space. @param bytes all that is left when absent. */
+  /**
+   * Writes a file that takes disk space.
+   * @param bytes all remaining space if absent.
+   */
   const fill = (bytes = Number.POSITIVE_INFINITY): void => {
     const file = openSync(join(disk, 'others'), 'w')
     const piece = Buffer.alloc(4096)
@@ -133,7 +137,7 @@ async function onSmallDisk(t: Test) {
     },
   }
 }
-/** NATS servers whose configuration lies on a disk. */
+/** Process ids of the NATS servers whose configuration is on a disk. */
 function serversOf(disk: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -160,8 +164,8 @@ t.test('a disk that the service fills under load', { skip }, async (t) => {
   let warned = ''
   const client = async () => {
     while (!refusal) {
-      // Half a megabyte per second: what follows an entry to the disk within seconds counts as used,
-      // and a faster load would fill the disk between two looks.
+      // Half a megabyte per second: data that is written in the seconds after an entry counts as
+      // used, too, and a faster load would fill the disk between two measurements.
       const answer = await it.write(12_000)
       if (isRun(answer)) ids.push(String(answer.body['id']))
       else refusal = answer
