@@ -1,7 +1,8 @@
 /**
- * The pages behind an answer link and a device code in a real browser: whoever has only a keyboard answers every kind of question, axe finds
- * nothing to complain about, and a link that was used says so. Skipped without Chromium: name one with BATON_CHROMIUM.
- * BATON_SCREENSHOT names a PNG file that is written on the way.
+ * The pages of answer links and of device codes in a real browser: every kind of question can be
+ * answered with the keyboard alone, axe reports no violations, and a used link says so. Skipped
+ * without Chromium; BATON_CHROMIUM may name its path. BATON_SCREENSHOT is the path of a PNG file to
+ * write.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -23,7 +24,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const [ada] = await people(s, 'ada')
   if (!ada) throw new Error('nobody came')
 
-  /** Ask Ada, and open her link. */
+  /** Creates a question to Ada and opens her answer link. */
   const open = async (
     question: Record<string, unknown>,
     look: { colorScheme?: 'dark' | 'light'; width?: number } = {},
@@ -34,7 +35,7 @@ async function tryOut(browser: Browser): Promise<void> {
       ...question,
     })
     const url = s.url + String(listOf(await s.ok('interaction.link', { id }))[0]?.['url'])
-    // The page forbids foreign scripts; axe comes in past its policy.
+    // The page's content security policy forbids foreign scripts such as axe.
     const page = await browser.newPage({
       bypassCSP: true,
       colorScheme: look.colorScheme ?? 'light',
@@ -178,7 +179,7 @@ async function tryOut(browser: Browser): Promise<void> {
   })
 
   await t.test('a fault is shown where it is heard, and what was typed stays', async (t) => {
-    // A browser checks first what it can; whoever gets past that is told by the service.
+    // The browser validates what it can; the service validates what passes the browser.
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
     await press(page, 'Enter')

@@ -1,4 +1,4 @@
-/** Files in the chat page: attached, refused, removed, sent, previewed and saved. */
+/** Files in the chat page: attached, rejected, removed, sent, previewed and saved. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import type { TAP } from 'tap'
@@ -10,7 +10,7 @@ import { listOf } from '../support/given.ts'
 const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** Attach files in every way, have some refused, send the others, and save one of them. */
+/** Attaches files in every way, has some rejected, sends the others, and saves one of them. */
 export async function attachFiles(
   t: Pick<TAP, 'match' | 'equal' | 'strictSame'>,
   page: Page,

@@ -1,7 +1,8 @@
 /**
- * The chat page in a real browser, with the scripted model: what an agent says appears while it is said, its tools and its
- * questions are seen and answered, a reload in the middle loses nothing, and no settled row is ever taken away or made anew.
- * Skipped without Chromium: name one with BATON_CHROMIUM. BATON_SCREENSHOT names a PNG file that is written on the way.
+ * The chat page in a real browser, with the scripted model: an agent's text appears while it is
+ * generated, tool calls and questions are shown and answered, a reload in the middle of a turn
+ * loses nothing, and no settled row is removed or rendered again. Skipped without Chromium;
+ * BATON_CHROMIUM may name its path. BATON_SCREENSHOT is the path of a PNG file to write.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -40,7 +41,10 @@ script:
 const last =
   'Version v7 is out on all hosts. Each of them was asked again afterwards, and each of them answered within its time.'
 
-/** Runs in the page from its beginning: which rows were taken away or came twice, and which settled ones were written again. */
+/**
+ * Script that the page runs from the start: records rows that were removed or added twice, and
+ * settled rows that were changed.
+ */
 const watcher = `
 window.watched = { removed: [], twice: [], touched: [] }
 const known = new Set(), settled = new Set()
@@ -115,7 +119,8 @@ async function tryOut(browser: Browser): Promise<void> {
     'a turn is followed, its question answered, and the page reloaded twice in the middle',
     { timeout: 60_000 },
     async (t) => {
-      // Axe comes in past the policy of the page, which the next test keeps.
+      // Axe is a foreign script, which the page's content security policy forbids. The next test
+      // keeps the policy.
       const page = await browser.newPage({ bypassCSP: true, viewport: { width: 820, height: 900 } })
       page.setDefaultTimeout(15_000)
       await page.addInitScript(watcher)
@@ -237,7 +242,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
-    // Dialogs are intercepted from now on, not only from some time after the first wait for one.
+    // Playwright intercepts dialogs from the first listener on; without this one, only some time
+    // after the first wait for a dialog.
     page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {
