@@ -1,4 +1,7 @@
-/** Members beyond the published records: answered only when `include` names them, on every row that has them. */
+/**
+ * Members beyond the published records: returned only if `include` names them, by every operation
+ * that supports them.
+ */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
 import { client } from '../../../client/client.ts'
@@ -18,7 +21,9 @@ const workflow = await s.ok('workflow.create', { name: 'Adds', spec })
 const run = await s.ok('workflow.run', { id: workflow['id'] })
 const looped = await s.ok('loop.start', { id: loop['id'] })
 const channel = await s.ok('channel.create', { name: 'adds' })
-/** The rows that read records with additions, and what finds one. */
+/**
+ * The operations that return records with additional members, each with the input that finds one.
+ */
 const reads = {
   'run.get': { id: run['id'] },
   'run.list': {},
@@ -52,7 +57,7 @@ t.test('a record has no addition that was not asked for, on any row that reads i
   for (const [name, input] of Object.entries(reads)) {
     const { additions } = api[name as Read].shape
     const names = Object.keys(additions)
-    // The service of tests refuses answers with additions that were not asked for.
+    // The test service rejects responses with additional members that were not requested.
     await s.ok(name as Read, input)
     const asked = records(await s.ok(name as Read, { ...input, include: names }))
     for (const member of names)
@@ -66,7 +71,9 @@ t.test('a record has no addition that was not asked for, on any row that reads i
     })
   }
 })
-/** What nothing here has: jobs without a fairness key, the owner's key in no channel. */
+/**
+ * Members that no record here has: no job has a fairness key, and the owner's key is in no channel.
+ */
 const ABSENT = new Set([
   'run.jobs fairness_key',
   'channel.get unread_count',

@@ -1,4 +1,7 @@
-/** A request that is repeated under the header Idempotency-Key alone acts once and is answered as the first time. */
+/**
+ * A request that is repeated with the same Idempotency-Key header takes effect once and gets the
+ * first response again.
+ */
 import t from 'tap'
 import { client } from '../../../client/client.ts'
 import { service } from '../../support/service.ts'
@@ -8,7 +11,7 @@ const s = await service()
 t.teardown(() => s.stop())
 
 let keys = 0
-/** A call that is sent as often as it is asked for, under one header key. */
+/** Returns a function that sends the same call under one Idempotency-Key at every invocation. */
 const repeatable = (name: Parameters<typeof s.call>[0], input: Record<string, unknown>) => {
   const headers = { 'idempotency-key': `repeat-${++keys}` }
   return (more: Record<string, unknown> = {}) => s.call(name, { ...input, ...more }, { headers })

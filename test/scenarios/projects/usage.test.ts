@@ -1,4 +1,4 @@
-/** Usage events: what agents spent, as consumers of the list read it. */
+/** Usage events: the consumption of agents, as clients of the list read it. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf, pages, type Found } from '../support/given.ts'
@@ -20,7 +20,7 @@ t.teardown(() => s.stop())
 
 const script =
   'script:\n  - when: "*"\n    say: "done"\n    usage: {input_tokens: 30, output_tokens: 12}\n'
-/** A run of one agent step in a project, ended. */
+/** Executes a run of one agent step in a project and returns it once it is completed. */
 async function spend(project: string): Promise<Found> {
   const spec = {
     steps: [
@@ -64,7 +64,7 @@ t.test(
       period_start: /-01T00:00:00\.000Z$/,
     })
     t.equal(event?.['idempotency_key'], event?.['job_id'])
-    // 42 tokens at 1000 USD for a million; a credit is 0.01 USD.
+    // 42 tokens at 1000 USD per million; a credit is 0.01 USD.
     t.match(event, { credit_cost: 4.2, credit_cost_milli: 4200 })
     t.match(reply, { total_credit_cost: 4.2, total_credit_cost_milli: 4200 })
     const recorded = listOf(await s.ok('run.events', { id: first['id'], limit: 200 })).find(
