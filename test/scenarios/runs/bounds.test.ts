@@ -1,4 +1,4 @@
-/** How often a job may be lost, and how much a run keeps. */
+/** How often the lease of a job may be lost, and how much output a run may store. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import { acting, ended } from '../support/given.ts'
@@ -7,7 +7,7 @@ import { hasty, jobOf, until } from '../support/sockets.ts'
 const s = await service(hasty)
 t.teardown(() => s.stop())
 
-/** Take the job of a run and vanish. */
+/** Claims the job of a run and drops the connection. */
 async function lose(action: string): Promise<Record<string, never>> {
   const worker: TestWorker = await s.worker({ action_names: [action] })
   const job = await worker.job()

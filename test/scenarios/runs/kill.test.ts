@@ -1,4 +1,4 @@
-/** Nothing that was acknowledged is lost or done twice, whichever process is killed in the middle of the work. */
+/** No acknowledged work is lost or done twice, whichever process is killed. */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import t from 'tap'
 import { Worker } from '../../../client/worker.ts'
@@ -40,7 +40,10 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
   if (!doomed || !views || !gateway) throw new Error('the nodes did not start')
   at('everything runs')
 
-  /** Ask whichever gateway answers until the answer is final; the same request each time. */
+  /**
+   * Sends the same request to the gateways in turn until one responds without a server error or
+   * rate limit.
+   */
   async function call(
     method: string,
     path: string,
@@ -66,7 +69,10 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
       await pause(50)
     }
   }
-  /** Start a run under a key. One that has ended meanwhile is told by a refusal. */
+  /**
+   * Starts a run with an idempotency key and returns its id. If the run has ended meanwhile, the
+   * error contains the id.
+   */
   async function start(n: number): Promise<string> {
     const { status, body } = await call('POST', '/projects/default/runs', {
       spec,
@@ -78,7 +84,10 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
       throw new Error(`start ${n} was answered ${status}: ${JSON.stringify(body)}`)
     return ended ?? String(body['id'])
   }
-  /** Follow a run to its end over any number of connections; every event that was given, in that order. */
+  /**
+   * Follows a run to its end over any number of connections and returns the ids of all received
+   * events in order.
+   */
   async function follow(id: string): Promise<string[]> {
     const given: string[] = []
     let cursor = ''
@@ -106,7 +115,7 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
           }
         }
       } catch {
-        // The connection broke; the next one goes on after the cursor.
+        // The connection broke; the next one continues after the cursor.
       }
       await pause(100)
     }
@@ -143,7 +152,10 @@ t.test('processes are killed in the middle of a load', { timeout: 100_000 }, asy
       }
     }),
   )
-  /** Let the load go on by a quarter, and wait until half of that is acknowledged: the rest is under way. */
+  /**
+   * Lets the load continue by a quarter and waits until half of that is acknowledged, so that the
+   * rest is in flight.
+   */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4
     while (acknowledged.size < (TOTAL * (2 * index + 1)) / 8) await pause(2)

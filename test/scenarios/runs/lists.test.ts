@@ -1,4 +1,4 @@
-/** Lists of runs carry their array under the names that published clients read. */
+/** Lists of runs return their array under the names that published clients read. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { instant } from '../support/given.ts'

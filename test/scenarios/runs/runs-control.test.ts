@@ -13,7 +13,7 @@ import {
   waiting,
 } from '../support/given.ts'
 
-// One shard, so that there is one queue and its order is exact.
+// One shard, so that there is one queue with an exact order.
 const s = await service({ BATON_SHARDS: '1' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown, more: Record<string, unknown> = {}) =>

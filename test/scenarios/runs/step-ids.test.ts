@@ -1,4 +1,6 @@
-/** Ids of steps: any text names a step, and none is mistaken for the key of a branch or of the cleanup. */
+/**
+ * Step ids: any text is a valid id, and none collides with the key of a branch or of the cleanup.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, listOf } from '../support/given.ts'
