@@ -1,4 +1,7 @@
-/** Files of sessions over HTTP: uploaded, shown to models, read again, erased. And two things that sessions are told by others: context of actions, and an agent's own words. */
+/**
+ * Files of sessions over HTTP: uploaded, shown to models, read again and deleted. Also covers
+ * context that HTTP actions return, and agents that message themselves with a key of their own.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, get, request } from 'node:http'
 import { connect } from 'node:net'
@@ -47,7 +50,7 @@ const managed = await s.ok('agent.create', {
 const { id: session_id } = await s.ok('session.create', { agent_id: managed['id'] })
 const pathFor = (id: unknown) => `/v1/projects/default/sessions/${String(id)}/attachments`
 
-/** Upload as browsers do. */
+/** Uploads a file as browsers do. */
 async function upload(
   bytes: Buffer,
   name: string | undefined,
@@ -563,7 +566,7 @@ t.test('files survive a restart, and go with their session', async (t) => {
 
 t.test('pieces of a value whose writer died are swept, nothing else is', async (t) => {
   const before = listOf(await s.ok('session.attachments', { session_id }))
-  // What a restart in the middle of something has left.
+  // Deletes chunks that the restart above may have left.
   await sweepPieces(nats, Date.now() + 1000, 0)
   await nats.streams.publish(`$O.${names.blobs}.C.lost`, randomBytes(1000))
   t.equal(await sweepPieces(nats, Date.now(), 3_600_000), 0, 'it may still be written')

@@ -1,4 +1,4 @@
-/** What the service does itself goes on at once when a node stops in order. */
+/** After an orderly stop of a node, the work that the service executes itself continues at once. */
 import t from 'tap'
 import { portsFor, processes, type Processes } from '../support/processes.ts'
 
@@ -12,10 +12,10 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A generation that takes longer than any orderly stop. */
+/** A script whose generation takes longer than any orderly stop. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
-/** Calls to a gateway that may be away for a while. */
+/** Calls a gateway that may be unavailable for a while; failed requests are retried. */
 const callerOf =
   (it: Processes, port: number) =>
   async (method: string, path: string, body?: Json): Promise<Json> => {
@@ -36,7 +36,9 @@ const callerOf =
   }
 type Call = ReturnType<typeof callerOf>
 
-/** A generation of a run, once it is claimed by another executor than before. */
+/**
+ * Returns the generation job of a run once it is claimed; `before` is an earlier claim to ignore.
+ */
 async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
   for (;;) {
     const { items } = (await call('GET', `/runs/${run}/jobs`)) as { items: readonly Job[] }
@@ -48,7 +50,7 @@ async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
     await pause(20)
   }
 }
-/** Begin a run whose agent takes long to answer; gives its id and the job of the generation. */
+/** Starts a run whose agent takes long to answer; returns its id and the job of the generation. */
 async function begin(call: Call): Promise<{ run: string; job: Job }> {
   const { id } = await call('POST', '/agents', { name: 'slow', system_prompt: SLOW })
   const step = { id: 'ask', kind: 'agent', config: { agent_id: id, instructions: 'Go.' } }

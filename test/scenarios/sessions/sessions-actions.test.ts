@@ -1,4 +1,7 @@
-/** What agents do through toolkits: HTTP actions that the service calls and signs, and destructive ones that people approve first. */
+/**
+ * Actions of agents through toolkits: HTTP actions that the service signs and calls, and
+ * destructive ones that people approve first.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'

@@ -1,4 +1,7 @@
-/** Private sessions do not exist for principals that may not read them, on every row, list and stream of the table. */
+/**
+ * Private sessions are invisible to principals that may not read them, in every operation, list and
+ * stream.
+ */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
 import { routeOf, type Row } from '../../../protocol/contract.ts'
@@ -34,7 +37,7 @@ const bodies: Readonly<Record<string, object>> = {
   'interaction.review': { action: 'accept' },
   'interaction.link': { target_user_ids: [bob.id] },
 }
-/** A conversation that waits for an answer of bob. */
+/** Starts a conversation that waits for an answer of bob. */
 async function talk(session_key: string, visibility?: string): Promise<Record<string, string>> {
   const ack = (await ann.ok('agent.invoke', {
     agent_ref: { id: agent['id'] },
@@ -89,7 +92,7 @@ t.test('a private session does not exist for other principals, on any row', asyn
   t.ok(rows.length > 25)
   for (const [name, { shape }] of rows) {
     const { status, body } = await call(out, name, closed)
-    // What a principal may not do at all is refused before anything is looked for.
+    // A missing permission is reported before the session is looked up.
     const expected = shape.permission === 'project.admin' ? 403 : 404
     t.equal(status, expected, `${name} ${JSON.stringify(body)}`)
     t.notMatch(JSON.stringify(body), WORD, name)

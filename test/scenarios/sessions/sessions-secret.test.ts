@@ -1,4 +1,4 @@
-/** What is said in a private session appears in no answer to a principal that may not read the session. */
+/** No response to a principal that may not read a private session contains any of its content. */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
@@ -9,13 +9,16 @@ import { reading, Walk } from '../support/walk.ts'
 const s = await service()
 const SECRET = 'Xylophone'
 
-/** A worker that gives the secret away, and an agent that hands it on to an action that takes an approval. */
+/**
+ * A worker whose results contain the secret, and an agent that passes it to an action that requires
+ * an approval.
+ */
 const worker = await s.worker({ action_names: ['vault.open', 'vault.close'] })
 t.teardown(async () => {
   worker.close()
   await s.stop()
 })
-/** Two calls of each of two conversations. */
+/** Two calls in each of two conversations. */
 const CALLS = 4
 const working = (async () => {
   for (let call = 0; call < CALLS; call++)
@@ -56,7 +59,7 @@ const { id: role_id } = await s.ok('role.create', {
 })
 const auditor = await person(s, 'auditor', String(role_id))
 
-/** Approve what a session asks. */
+/** Approves the pending question of a session. */
 async function approve(session_id: string): Promise<void> {
   const [asked] = await until(
     async () => listOf(await s.ok('interaction.list', { session_id })),
@@ -93,7 +96,7 @@ async function run(): Promise<Found> {
   return ended(s, id)
 }
 
-/** A record of each kind that a row can be asked for. */
+/** Creates a record of each kind that operations can return. */
 async function furnish(): Promise<void> {
   const { id: channel_id } = await s.ok('channel.create', { name: 'talk' })
   const { id: user_id } = await s.ok('user.create', { name: 'Uma', email: 'uma@example.com' })
@@ -116,7 +119,7 @@ t.test('no row and no stream shows it', async (t) => {
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // A caller's own credentials: none was made for these callers.
+  // Each lists the caller's own credentials; the callers here have none.
   const own: readonly RowName[] = ['cli_credential.list', 'me.list_tokens']
   const unread = reading.filter(
     ([name]) => !shown.some((one) => one.row === name && one.status === 200),

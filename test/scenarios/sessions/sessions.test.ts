@@ -1,4 +1,4 @@
-/** Sessions over HTTP, with a model and tools that are workers on the real socket. */
+/** Sessions over HTTP; the model and the tools are workers on real sockets. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, ids, idsOf, listOf, pages } from '../support/given.ts'

@@ -1,4 +1,6 @@
-/** A transcript is followed over two gateways, one of which is killed in the middle of what a model says. */
+/**
+ * A transcript is followed over two gateways, one of which is killed while a model generates text.
+ */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'
 import { testWorker } from '../../support/service.ts'

@@ -1,4 +1,7 @@
-/** Following sessions over HTTP: pages, the transcript stream, the numbered stream, and a turn as the answer of its own request. */
+/**
+ * Following sessions over HTTP: pages, the transcript stream, the numbered stream, and a turn
+ * streamed as the response of the request that starts it.
+ */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'
 import { service, type Frame, type TestWorker } from '../../support/service.ts'
@@ -22,7 +25,7 @@ type Open = Record<string, unknown>
 const source = (session_id: string, url = s.url) => ({ url, key: s.key, session_id })
 const ended = (frame: Frame): boolean => frame.event === 'stream.end'
 const events = (frames: readonly Frame[]): string[] => frames.map(({ event = '' }) => event)
-/** A generation that comes in pieces. */
+/** Claims the next generation and sends its text in several deltas. */
 async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found> {
   const job = await model.job()
   for (const [index, delta] of pieces.entries())
@@ -35,7 +38,7 @@ async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found>
     })
   return job
 }
-/** The transcript as it was stored, compared as a client keeps it. */
+/** The stored transcript in the form in which clients store it. */
 const kept = (transcript: Transcript): object => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
