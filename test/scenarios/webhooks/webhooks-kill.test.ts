@@ -1,4 +1,7 @@
-/** An executor is killed in the middle of a delivery, and the node that decides after it: the delivery is made by others, under the same id, until it is taken once. */
+/**
+ * Kills an executor in the middle of a delivery, and then the shard node: other processes repeat
+ * the delivery under the same id until it is accepted once.
+ */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
 import { portsFor, processes } from '../support/processes.ts'
@@ -15,7 +18,7 @@ t.teardown(async () => {
 const [port = 0] = await portsFor(1)
 const shards = await it.node('shards-a', 'shards')
 await it.node('front', 'gateway,views', port)
-/** Ask until the answer is final. */
+/** Repeats the request until the response is not a server error. */
 const call = (
   method: string,
   path: string,
@@ -57,7 +60,8 @@ t.test('a delivery outlives its senders and the node that decides', async (t) =>
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () =>
     listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  // One, or on a machine that stands still for seconds another that was begun and not sent.
+  // One attempt; after a stall of several seconds possibly another one that has started but not
+  // been sent.
   const before = Number((await record())?.['attempts'])
   t.match(await record(), { status: 'processing' })
   t.ok(before >= 1)

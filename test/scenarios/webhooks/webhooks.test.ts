@@ -1,4 +1,7 @@
-/** Webhooks over the real stack: events go out signed to a receiver that verifies them, fails, hangs, and sends elsewhere. */
+/**
+ * Webhooks over the real stack: signed deliveries to a receiver that verifies them, fails, hangs,
+ * or redirects.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {
@@ -24,7 +27,7 @@ t.teardown(async () => {
 const text = (value: unknown) => String(value)
 const deliveriesOf = async (webhook: Found | object) =>
   listOf(await s.ok('webhook.deliveries', { webhook_id: text((webhook as Found)['id']) }))
-/** The newest delivery of a webhook, once it is as wished. */
+/** Returns the newest delivery of a webhook once it matches. */
 const settled = (webhook: object, wished: (delivery: Found) => boolean) =>
   until(
     async () => (await deliveriesOf(webhook))[0] as Found,
@@ -33,7 +36,7 @@ const settled = (webhook: object, wished: (delivery: Found) => boolean) =>
 const over = ({ status }: Found) => status === 'delivered' || status === 'failed'
 const publish = (event_type: string, event: object = {}) =>
   s.ok('event.publish', { event_type, event })
-/** What came to a path, once so many did. */
+/** Returns the requests to a path once there are at least `count`. */
 const arrived = (path: string, count = 1): Promise<Delivery[]> =>
   until(
     async () => there.deliveries.filter((one) => one.path === path),
