@@ -2,11 +2,11 @@ import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import { claim, hasty, jobOf, runOf, start, until, type Received } from '../support/sockets.ts'
 
-// One shard, because the order of a queue is that of its part in each shard.
+// One shard, because the order of a queue is exact only within a shard.
 const s = await service({ ...hasty, BATON_SHARDS: '1', BATON_WORKER_LEASE: '20s' })
 t.teardown(() => s.stop())
 
-/** Start runs of an action one after the other; their names by run id. */
+/** Starts runs of an action one after the other; returns their names by run id. */
 async function line(
   action: string,
   wanted: readonly (readonly [name: string, more: Record<string, unknown>])[],
@@ -16,7 +16,10 @@ async function line(
     names.set((await start(s, action, { attempts: 3, start: more }))['id'], name)
   return names
 }
-/** Claim and report one job at a time until all of them were given; the names in that order. */
+/**
+ * Claims and reports one job at a time until every run had its job; returns the names in that
+ * order.
+ */
 async function order(worker: TestWorker, names: ReadonlyMap<unknown, string>): Promise<string[]> {
   const given: string[] = []
   while (given.length < names.size) {

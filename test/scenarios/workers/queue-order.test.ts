@@ -1,4 +1,4 @@
-/** The order in which a queue is handed out, over all shards. */
+/** The order in which a queue hands out its jobs, over all shards. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import type { Found } from '../support/given.ts'
@@ -12,7 +12,7 @@ const start = (name: string, more: Record<string, unknown> = {}): Promise<Found>
     input: { name },
     ...more,
   })
-/** The runs whose jobs a worker with one slot gets, one after the other. */
+/** The ids of the runs whose jobs a worker with one slot receives, in order. */
 async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
   const runs: string[] = []
   for (let i = 0; i < count; i++) {
@@ -24,8 +24,8 @@ async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
 }
 
 /**
- * Whether something comes out in order. A shard of a busy machine may be too late to be waited for, so it is tried eight times;
- * without an order over shards it would not happen once.
+ * Whether the order is right in one of eight attempts. On a busy machine a shard may answer too
+ * late to be considered; without an order across shards, no attempt would succeed.
  */
 async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<boolean> {
   for (let n = 0; n < most; n++) if (await attempt()) return true
@@ -38,7 +38,7 @@ t.test('what waited longest goes first, whichever shards the runs are in', async
     const ids: string[] = []
     for (let i = 0; i < 6; i++) {
       ids.push(String((await start(`${i}`))['id']))
-      // Ages are of real time, and those that differ by less than 100 ms may come in another order.
+      // Ages are wall-clock times; jobs whose ages differ by less than 100 ms may change places.
       await new Promise((next) => setTimeout(next, 200))
     }
     const one = await worker()
@@ -63,7 +63,10 @@ t.test('a higher priority overtakes all that waits, over all shards', async (t) 
 })
 
 const jobsOf = { a: 60, b: 12, c: 3 }
-/** Jobs of three fairness keys over all shards; the keys of those that one worker gets, one after the other. */
+/**
+ * Starts jobs of three fairness keys over all shards; returns the keys in the order in which one
+ * worker receives their jobs.
+ */
 async function turns(more: Record<string, unknown> = {}): Promise<string> {
   const keys = new Map<string, string>()
   for (const [fairness_key, jobs] of Object.entries(jobsOf))
@@ -81,7 +84,7 @@ async function turns(more: Record<string, unknown> = {}): Promise<string> {
   one.close()
   return order.map((id) => keys.get(id)).join('')
 }
-/** Whether no key was ever more than one job ahead of another one that still waited. */
+/** Whether no key was ever more than one job ahead of another key with waiting jobs. */
 function alternates(order: string): boolean {
   const served = { a: 0, b: 0, c: 0 }
   for (const key of order) {
@@ -102,7 +105,7 @@ t.test('fairness keys take turns over all shards, however many jobs each has', a
 t.test('keys take turns within a priority', async (t) => {
   const fair = await eventually(async () => {
     const order = await turns({ priority: 1 })
-    // The two turns that b had before count: the others come first then.
+    // The two earlier jobs of b count as its turns: the other keys are served first then.
     return order.startsWith('bb') && !/aa|bb|cc/.test(order.slice(2, 24))
   })
   t.ok(fair)
@@ -111,7 +114,8 @@ t.test('keys take turns within a priority', async (t) => {
 t.test('keys take turns over shards of three nodes', async (t) => {
   await s.add()
   await s.add()
-  // Shards move to the new nodes meanwhile. Three nodes share this machine: an offer may come later than the 50 ms for which others wait, and its turn is then the next.
+  // Shards move to the new nodes meanwhile. Three nodes share this machine: an offer may arrive
+  // later than the 50 ms for which the others are held, and then takes the next turn.
   const fair = await eventually(async () => {
     const order = (await turns()).slice(0, 40)
     return order.split('b').length > 9 && order.split('c').length > 3

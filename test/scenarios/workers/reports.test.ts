@@ -16,7 +16,7 @@ import {
 const s = await service(hasty)
 t.teardown(() => s.stop())
 const statusOf = async (run: Received): Promise<unknown> => (await runOf(s, run))['status']
-/** A worker for one action, a run of it, and its first job. */
+/** Connects a worker for one action, starts a run of it and claims its first job. */
 async function given(
   action_name: string,
   attempts?: number,
@@ -25,7 +25,9 @@ async function given(
   const run = await start(s, action_name, attempts === undefined ? {} : { attempts })
   return { worker, run, job: await worker.job() }
 }
-/** Report with both answers: the acknowledgement, and the code of the error beside it, if any comes. */
+/**
+ * Reports a job; returns the acknowledgement and the code of the error that accompanies it, if any.
+ */
 async function both(
   worker: TestWorker,
   job: Received,
