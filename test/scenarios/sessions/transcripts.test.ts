@@ -1,7 +1,4 @@
-/**
- * Following sessions over HTTP: pages, the transcript stream, the numbered stream, and a turn
- * streamed as the response of the request that starts it.
- */
+/** Following sessions over HTTP: pages, both streams, and turns streamed to their requests. */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'
 import { service, type Frame, type TestWorker } from '../../support/service.ts'
