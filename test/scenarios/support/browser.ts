@@ -1,4 +1,6 @@
-/** A browser for scenarios: Chromium from the PATH, or the one that BATON_CHROMIUM names. */
+/**
+ * The browser of scenarios: Chromium from the PATH, or the executable that BATON_CHROMIUM names.
+ */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import axe from 'axe-core'
@@ -19,7 +21,7 @@ const found = (): string | undefined =>
       return true
     })
 
-/** Try something out in a browser; without one the file is skipped, and says what is missing. */
+/** Runs tests in a browser; without a browser, reports a skipped test with the reason. */
 export async function inBrowser(
   t: Pick<TAP, 'test'>,
   tryOut: (browser: Browser) => Promise<void>,
@@ -30,12 +32,15 @@ export async function inBrowser(
     await t.test('pages in a browser', { skip }, () => {})
     return
   }
-  // Containers have no sandbox; the only pages opened here are our own.
+  // Containers lack a sandbox; the only pages opened here are those of the service.
   await tryOut(
     await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }),
   )
 }
-/** What axe finds wrong with a page. Its context must bypass the page's policy, which forbids foreign scripts. */
+/**
+ * Accessibility violations that axe finds on a page. The context of the page must bypass its
+ * content security policy, which forbids foreign scripts.
+ */
 export async function faultsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const { violations } = (await page.evaluate('axe.run()')) as {
@@ -43,7 +48,10 @@ export async function faultsOf(page: Page): Promise<string[]> {
   }
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
 }
-/** Tab until the control is reached, as somebody without a mouse does. @param control matches its name or type, and its value. */
+/**
+ * Presses Tab until the control has the focus.
+ * @param control matches the control's name or type, and its value.
+ */
 export async function tabTo(page: Page, control: RegExp, most = 12): Promise<void> {
   const seen: string[] = []
   for (let i = 0; i < most; i++) {
@@ -53,7 +61,7 @@ export async function tabTo(page: Page, control: RegExp, most = 12): Promise<voi
   }
   throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
 }
-/** Name or type, and value, of what has the focus. */
+/** Name or type, and value, of the focused control. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate(
     '[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()',

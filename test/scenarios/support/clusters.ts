@@ -1,24 +1,25 @@
-/** NATS servers for scenarios: one, or several that form a cluster. */
+/** NATS servers for scenarios: one server, or several that form a cluster. */
 import { join } from 'node:path'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, startServer, type Server } from '../../../nodes/nats/server/server.ts'
 
-/** How servers of one cluster are reached. */
+/** Addresses and credentials for the servers of one cluster. */
 export const accessTo = (servers: readonly Server[]): Access => ({
   ...servers[0]?.access,
   servers: servers.map(({ url }) => url),
 })
-/** Settings of a node process that is to reach them. */
+/** Settings with which a node process connects to the servers. */
 export const settingsFor = (servers: readonly Server[]): Record<string, string> => ({
   ...servers[0]?.settings,
   BATON_NATS: servers.map(({ url }) => url).join(','),
 })
 
 /**
- * Start so many servers with folders of their own under `data`.
- * @param authorization who may connect, as configuration of nats-server; absent: the user of a random key pair.
+ * Starts `count` servers with separate folders below `data`.
+ * @param authorization authorization block of the nats-server configuration; absent: the user of a
+ * random key pair.
  */
 export async function natsServers(
   data: string,

@@ -1,14 +1,17 @@
-/** Words that scenarios share: small workflows, reading a list to its end, and waiting for a run to end. */
+/**
+ * Helpers that scenarios share: small workflows, reading all pages of a list, and waiting for the
+ * end of a run.
+ */
 import type { RowName } from '../../../protocol/api.ts'
 import type { CallOptions, Service } from '../../support/service.ts'
 
 type Open = Record<string, unknown>
-/** A record as a scenario reads it. */
+/** A record of a response, without its type. */
 export type Found = Record<string, never>
-/** A list inside an answer. */
+/** A list inside a response. */
 export const listOf = (answer: object, name = 'items'): Found[] =>
   (answer as Record<string, unknown>)[name] as Found[]
-/** The fields that a refusal names. */
+/** The fields that an error names. */
 export const fieldsOf = ({ details }: { readonly details: object }): string[] =>
   listOf(details, 'fields').map(({ field }) => String(field))
 
@@ -34,22 +37,22 @@ export const instant = (output: Open = { done: true }): Open => ({
   steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
   output,
 })
-/** A workflow that fails at its first step, also when it is retried. */
+/** A workflow whose first step fails, also when it is retried. */
 export const failing = (more: Open = {}): Open => ({
   steps: [{ id: 'odd', kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }],
   ...more,
 })
 
-/** The run once it has ended. */
+/** Returns the run once it has ended. */
 export async function ended(s: Service, id: unknown): Promise<Found> {
   await s.follow('run.events', { id }, () => false)
   return s.ok('run.get', { id })
 }
-/** The types of the events of a run's timeline. */
+/** The event types of a run's timeline. */
 export const timelineOf = async (s: Service, id: unknown): Promise<string[]> =>
   listOf(await s.ok('run.events', { id, limit: 200 })).map((event) => String(event['event_type']))
 
-/** The items of a list, page by page to its end. */
+/** The items of all pages of a list. */
 export async function pages(
   s: Service,
   name: RowName,
@@ -74,13 +77,13 @@ export async function pages(
     cursor = page['next_cursor']
   }
 }
-/** Ids of items, in their order. */
+/** Ids of items, in order. */
 export const ids = (items: readonly object[]): string[] =>
   (items as readonly Found[]).map(({ id }) => String(id))
-/** Ids on a page. */
+/** Ids of the items on a page. */
 export const idsOf = (answer: object): string[] => ids(listOf(answer))
 
-/** Ask until the answer satisfies, at most 10 s. */
+/** Polls until the response satisfies the predicate, at most 10 s. */
 export async function until<T>(
   ask: () => Promise<T>,
   satisfied: (answer: T) => boolean,

@@ -1,4 +1,4 @@
-/** People of a scenario: principals of a project with a key each, who call rows under it. */
+/** Principals of a project for scenarios, each with an API key under which it calls operations. */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'
 import type { Found } from './given.ts'
@@ -12,7 +12,7 @@ export interface Person {
   refused(name: RowName, input: Open, status: number, code: string): ReturnType<Service['refused']>
 }
 
-/** Make a person with a role. */
+/** Creates a principal with a role. */
 export async function person(
   s: Service,
   name: string,
@@ -31,10 +31,10 @@ export async function person(
       s.refused(row, { project, ...input }, status, code, options),
   }
 }
-/** Make several operators. */
+/** Creates several operators. */
 export const people = (s: Service, ...names: string[]): Promise<Person[]> =>
   Promise.all(names.map((name) => person(s, name)))
-/** Make an editor: somebody who may post in channels. */
+/** Creates an editor, who may post in channels. */
 export const editor = (s: Service, name: string): Promise<Person> => person(s, name, 'role_editor')
-/** Options of a call made by a person. */
+/** Options that make a call with the principal's key. */
 export const as = ({ key }: Pick<Person, 'key'>): { key: string } => ({ key })

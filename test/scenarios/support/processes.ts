@@ -1,4 +1,7 @@
-/** A service of real processes, each of which can be killed at any moment: one NATS server that writes before it acknowledges, and nodes. */
+/**
+ * A service of real processes, each of which can be killed at any moment: nodes, and one NATS
+ * server that syncs to disk before it acknowledges.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,23 +10,26 @@ import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
 
-/** A process that can be killed without warning. */
+/** A process that can be killed with SIGKILL. */
 interface Killable {
   kill(): Promise<void>
 }
-/** A node, which can also be told to end; gives its exit code. */
+/** A node, which can also be stopped in order; `stop` returns its exit code. */
 interface Stoppable extends Killable {
   stop(): Promise<string>
 }
 export interface Processes {
   readonly key: string
   readonly nats: Killable & { restart(): Promise<void> }
-  /** Start a node; resolves when it serves. @param port of its gateway. */
+  /**
+   * Starts a node and resolves once it is ready.
+   * @param port port of its gateway.
+   */
   node(name: string, roles: string, port?: number): Promise<Stoppable>
   stop(): Promise<void>
 }
 
-/** Start the NATS server; nodes follow. */
+/** Starts the NATS server; nodes are started separately. */
 export async function processes(settings: Record<string, string>): Promise<Processes> {
   const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
   const { path } = await findServer(process.env)

@@ -1,10 +1,13 @@
-/** A project with something of every kind in it, and every answer about it as text. */
+/** A project that contains records of every kind, and all responses about it as text. */
 import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import { requestOf, type Service } from '../../support/service.ts'
 import { acting, failing, instant, listOf, sleeping, until, waiting } from './given.ts'
 
-/** Ids of what was made. `early` has a signal stored for a later step; `inDay` waits with a timeout; `asleep` sleeps; `runs[2]` waits for a worker of `nobody`. */
+/**
+ * Ids of the created records. `early` has a stored signal for a later step; `inDay` waits with a
+ * timeout; `asleep` sleeps; `runs[2]` waits for a worker of the action `nobody`.
+ */
 export interface Filled {
   readonly runs: readonly string[]
   readonly asleep: string
@@ -19,15 +22,15 @@ export interface Filled {
   readonly interaction: string
   readonly channel: string
   readonly message: string
-  /** By the first word of the rows that take them as `:id`. */
+  /** Values of `:id`, by the first part of the operation's name. */
   readonly ids: Readonly<Record<string, unknown>>
-  /** What goes into slots of other names. */
+  /** Values of the other path parameters. */
   readonly slots: Readonly<Record<string, unknown>>
   /** A skill of the organization. */
   readonly common: string
 }
 
-/** Make it. */
+/** Creates the records. */
 export async function fill(s: Service): Promise<Filled> {
   const worker = await s.worker({ action_names: ['do', 'break'], worker_instance_id: 'w-restart' })
   const workflow = await s.ok('workflow.create', {
@@ -121,7 +124,7 @@ export async function fill(s: Service): Promise<Filled> {
   })
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
-  // The guard refuses it: a call that was made, and failed.
+  // The outbound guard rejects the call, so that a failed invocation exists.
   runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
   const event = await s.ok('event.publish', { event_type: 'order.paid', event: { n: 1 } })
   const loop = await s.ok('loop.create', {
@@ -209,7 +212,7 @@ export async function fill(s: Service): Promise<Filled> {
   }
 }
 
-/** The answers of every row that reads, for every record there is. */
+/** The response of every read operation for every record. */
 export async function everything(
   s: Service,
   {
@@ -231,9 +234,9 @@ export async function everything(
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
-    // For people only; `token.list` tells the same.
+    // Only users may call these; `token.list` returns the same records.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
-    // It tells the time at which it was asked.
+    // Its response contains the time of the request.
     if (name === 'session.turn_live') continue
     const named: readonly unknown[] = !row.route.includes(':id')
       ? [undefined]

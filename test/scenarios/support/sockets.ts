@@ -1,4 +1,7 @@
-/** Playing workers: asking and awaiting frames, opening sockets with any credential, and small runs that make jobs. */
+/**
+ * Helpers for tests of workers: sending frames and waiting for frames, opening sockets with any
+ * credential, and small runs that create jobs.
+ */
 import WebSocket from 'ws'
 import type { Service, TestWorker } from '../../support/service.ts'
 
@@ -6,7 +9,7 @@ export type Received = Record<string, never>
 type Outgoing = Readonly<Record<string, unknown>>
 
 let asked = 0
-/** Send a frame and wait for its answer of this type, matched by message id. */
+/** Sends a frame and waits for the reply of this type with the same message id. */
 export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promise<Received> {
   const message_id = (frame['message_id'] as string | undefined) ?? `ask_${asked++}`
   const got = worker.wait(
@@ -16,20 +19,20 @@ export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promis
   worker.send({ message_id, ...frame })
   return got
 }
-/** The error code that a frame is answered with. */
+/** The code of the error frame that answers a frame. */
 export const faultOf = async (worker: TestWorker, frame: Outgoing): Promise<string> =>
   ((await ask(worker, frame, 'error'))['error'] as unknown as { code: string }).code
-/** A frame of this type, which may have come already. */
+/** A frame of this type, which may have arrived already. */
 export const seen = async (worker: TestWorker, type: string): Promise<Received> =>
   (worker.frames.find((frame) => frame['type'] === type) as Received | undefined) ??
   worker.wait((frame) => frame['type'] === type, type)
 
-/** Claim once. */
+/** Sends one claim and returns the claimed jobs. */
 export const claim = async (worker: TestWorker, more: Outgoing = {}): Promise<Received[]> =>
   (await ask(worker, { type: 'jobs.claim', ...more }, 'jobs.claimed'))[
     'jobs'
   ] as unknown as Received[]
-/** Give a lease a sign of life. */
+/** Renews a lease with a heartbeat. */
 export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
   ask(
     worker,
@@ -37,7 +40,7 @@ export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
     'job.heartbeat.ack',
   )
 
-/** Open a socket as given: the socket, or the status it was turned away with. */
+/** Opens a socket and returns it, or the HTTP status if the upgrade is rejected. */
 export function open(
   url: string,
   options: { project?: string; headers?: Record<string, string>; protocols?: string[] } = {},
@@ -53,7 +56,7 @@ export function open(
     socket.on('error', failed)
   })
 }
-/** Register on an open socket; the first frame that comes back, or how the socket was closed. */
+/** Registers on an open socket; returns the first frame received, or how the socket was closed. */
 export function registered(socket: WebSocket, instance: string): Promise<Record<string, unknown>> {
   const first = new Promise<Record<string, unknown>>((done) => {
     socket.once('message', (text) => done(JSON.parse(String(text)) as Record<string, unknown>))
@@ -69,7 +72,7 @@ interface Wanted {
   readonly parameters?: Outgoing
   readonly start?: Outgoing
 }
-/** Start a run of one action. */
+/** Starts a run of one action. */
 export const start = (
   s: Service,
   action_name: string,
@@ -110,7 +113,10 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
   )
   return (page['items'] as unknown as { event_type: string }[]).map(({ event_type }) => event_type)
 }
-/** Look until something holds. @throws after ten seconds. */
+/**
+ * Polls until the predicate holds.
+ * @throws after ten seconds.
+ */
 export async function until<T>(
   look: () => Promise<T>,
   holds: (seen: T) => boolean,
@@ -124,7 +130,7 @@ export async function until<T>(
       throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
   }
 }
-/** Settings with which leases and polls are over in seconds. */
+/** Settings with short leases and polls, which expire within seconds. */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',
   BATON_WORKER_LEASE: '3s',

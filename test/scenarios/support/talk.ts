@@ -1,4 +1,7 @@
-/** Playing an agent whose model is a worker of the test: it gets generations as jobs and answers what the scenario says. */
+/**
+ * An agent whose model is a worker of the test: it receives generations as jobs and returns the
+ * answers of the scenario.
+ */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service, TestWorker } from '../../support/service.ts'
 import { until, type Found } from './given.ts'
@@ -12,7 +15,7 @@ export const use = (id: string, name: string, input: Open = {}): Open => ({
   input,
 })
 
-/** An agent whose model is a worker's. */
+/** Creates an agent whose model is served by a worker. */
 export const agentOf = (s: Service, name: string, more: Open = {}): Promise<Found> =>
   s.ok('agent.create', {
     name,
@@ -21,7 +24,7 @@ export const agentOf = (s: Service, name: string, more: Open = {}): Promise<Foun
     tool_presentation: 'flat',
     ...more,
   })
-/** Its model, and a worker of the actions it may use. */
+/** Connects a worker that serves the model and the given actions. */
 export const modelOf = (
   s: Service,
   name: string,
@@ -48,7 +51,7 @@ export const answer = (content: readonly Open[], more: Open = {}): Open => ({
     },
   },
 })
-/** Take the next generation, look at its request, and answer it. */
+/** Claims the next generation and reports this answer; returns the job. */
 export async function says(
   worker: TestWorker,
   content: readonly Open[],
@@ -58,7 +61,7 @@ export async function says(
   await worker.report(job, { status: 'completed', ...answer(content, more) })
   return job
 }
-/** What a generation is shown, as roles and texts. */
+/** The messages of a generation request, as roles and texts. */
 export const shown = (job: Found): string[] =>
   (
     job['spec'] as unknown as { request: { messages: { role: string; content: Open[] }[] } }
@@ -67,7 +70,7 @@ export const shown = (job: Found): string[] =>
       `${role}: ${content.map((block) => block['text'] ?? block['name'] ?? block['content']).join(' ')}`,
   )
 
-/** A message to an agent; the acknowledgement. */
+/** Sends a message to an agent and returns the acknowledgement. */
 export const invoke = (
   s: Service,
   agent: Found,
@@ -80,18 +83,18 @@ export const invoke = (
     input: { content: [text(said)], ...input },
     ...more,
   })
-/** The ids of an acknowledgement. */
+/** The session id and turn id of an acknowledgement. */
 export const placeOf = (ack: Found): { session_id: string; turn_id: string } => {
   const { session, turn } = ack as unknown as Record<'session' | 'turn', Open>
   return { session_id: String(session['id']), turn_id: String(turn['id']) }
 }
-/** The turn once it has this status. */
+/** Returns the turn once it has one of these statuses. */
 export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<Found> =>
   until(
     () => s.ok('session.turn', placeOf(ack)),
     (turn) => statuses.includes(String(turn['status'])),
   )
-/** What was said in a session, as roles and blocks. */
+/** The messages of a session, as roles and texts. */
 export async function said(
   s: Service,
   ack: Found,

@@ -1,13 +1,14 @@
 /**
- * Reads every row of the table that reads, with every id that fits its path. The values of a slot are the items of the list that
- * stands before it in the path, or else of all fields of its name in answers to rows before it; so are those of required query
- * parameters. So a new row is read without being named here.
+ * Calls every read operation with every id that fits its path. The values of a path parameter are
+ * the items of the list before it in the path, or else all values of the field with its name in
+ * earlier responses. Required query parameters get their values in the same way. New operations are
+ * therefore covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { routeOf, type Row } from '../../../protocol/contract.ts'
 import { requestOf, type Service } from '../../support/service.ts'
 
-/** An answer to one request, as text. */
+/** The response to one request, as text. */
 export interface Read {
   readonly row: RowName
   readonly path: string
@@ -20,11 +21,11 @@ interface Request {
   readonly input: Input
   readonly streamed: boolean
 }
-/** Requests that a walk makes at a time, and milliseconds for which it listens to a stream. */
+/** Number of concurrent requests, and milliseconds for which a stream is read. */
 const AT_ONCE = 8
 const LISTEN_MS = 200
 
-/** Rows that read, those with fewer slots first. */
+/** Read operations, those with fewer path parameters first. */
 export const reading = (Object.entries(api) as [RowName, Row][])
   .filter(([, { route, shape }]) => route.startsWith('GET ') && shape.stream !== 'socket')
   .sort(([, a], [, b]) => routeOf(a).slots.length - routeOf(b).slots.length)
@@ -33,7 +34,10 @@ interface Schema {
   readonly properties?: Readonly<Record<string, { readonly type?: string }>>
   readonly required?: readonly string[]
 }
-/** Query parameters with which a row shows as much as it has. @param search what searches look for. */
+/**
+ * Query parameters with which an operation returns as much as possible.
+ * @param search value of search parameters.
+ */
 function widest({ properties = {} }: Schema, search: string): Input {
   const wanted = { limit: 100, after_sequence: 0, since: 0, q: search }
   return Object.fromEntries(
@@ -45,7 +49,7 @@ function widest({ properties = {} }: Schema, search: string): Input {
   )
 }
 
-/** Make a request. What a stream says is read for a short time. */
+/** Sends a request. A stream is read for a short time. */
 async function read(s: Service, key: string, { row, input, streamed }: Request): Promise<Read> {
   const { path } = requestOf(api[row], input)
   const ending = new AbortController()
@@ -71,15 +75,18 @@ async function read(s: Service, key: string, { row, input, streamed }: Request):
   return { row, path, status, text }
 }
 
-/** Requests for every row that reads; see above. */
+/** The requests for every read operation. */
 export class Walk {
   readonly #requests: Request[] = []
-  /** Values for slots: by `/` and the name of the list that holds them, and by the name of a field. */
+  /**
+   * Values of parameters, by `/` and the name of the list that contains them, or by the name of a
+   * field.
+   */
   readonly #found = new Map<string, Set<string>>()
 
   /**
-   * Read everything as a principal that may read everything, and remember what there is to ask for.
-   * @param search what searches look for.
+   * Calls every read operation as a principal that may read everything, and stores the requests.
+   * @param search value of search parameters.
    */
   static async begin(s: Service, key: string, search: string): Promise<[Walk, readonly Read[]]> {
     const walk = new Walk()
@@ -101,7 +108,7 @@ export class Walk {
     }
     return [walk, answers]
   }
-  /** Make the same requests as another principal. */
+  /** Repeats the same requests as another principal. */
   again(s: Service, key: string): Promise<readonly Read[]> {
     return all(s, key, this.#requests)
   }
@@ -122,7 +129,7 @@ export class Walk {
         [widest(query, search)],
       )
   }
-  /** Items of a list are found by its name; everything is found by the names of fields. */
+  /** Collects the ids of a list under its name, and all values under the names of their fields. */
   #learn(row: Row, { status, text }: Read): void {
     if (status !== 200 || !text.startsWith('{')) return
     const list = routeOf(row).path.replace(/.*\//, '')

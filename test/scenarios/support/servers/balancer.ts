@@ -1,18 +1,21 @@
-/** A load balancer as small as one can be: each connection goes to the next gateway whose `/readyz` answered 200 when last asked. */
+/**
+ * A minimal load balancer: connections go in turn to the gateways whose `/readyz` last returned
+ * 200.
+ */
 import { createServer, connect, type Socket } from 'node:net'
 
 export interface Balancer {
   readonly url: string
-  /** Ports of the gateways that take connections now. */
+  /** Ports of the gateways that accept connections now. */
   ready(): readonly number[]
-  /** Connections for which there was no gateway, or which it did not take. */
+  /** Connections that found no gateway or were not accepted by one. */
   readonly faults: string[]
   add(port: number): void
   remove(port: number): void
   stop(): void
 }
 
-/** Start one; gateways are asked every `every` milliseconds. */
+/** Starts a load balancer that probes its gateways every `every` milliseconds. */
 export async function balancer(every: number): Promise<Balancer> {
   const ready = new Map<number, boolean>()
   const faults: string[] = []
@@ -49,7 +52,8 @@ export async function balancer(every: number): Promise<Balancer> {
       sockets.add(socket)
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
-    // A gateway that ends may close a connection that its peer is still saying farewell on: that turns nobody away.
+    // A gateway that stops may close a connection while its peer is still closing it; no client is
+    // rejected by that.
     gateway.on('error', (error) => {
       if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`)
       client.destroy()

@@ -3,12 +3,12 @@ import { createSocket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 
 export interface DnsServer {
-  /** As resolvers name it: `127.0.0.1:<port>`. */
+  /** The form that resolvers expect: `127.0.0.1:<port>`. */
   readonly address: string
   close(): void
 }
 
-/** Serve records; other names do not exist, other types have no records. */
+/** Serves the records. Other names do not exist; other types have no records. */
 export async function dnsServer(records: Readonly<Record<string, string>>): Promise<DnsServer> {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {
@@ -22,7 +22,7 @@ export async function dnsServer(records: Readonly<Record<string, string>>): Prom
     const text = records[labels.join('.').toLowerCase()]
     const isText = query.readUInt16BE(at + 1) === 16
     const header = Buffer.from(query.subarray(0, 12))
-    // A response with recursion; 3 says that the name does not exist.
+    // A response with recursion available; code 3 means that the name does not exist.
     header.writeUInt16BE(0x8180 | (text === undefined ? 3 : 0), 2)
     header.writeUInt16BE(text !== undefined && isText ? 1 : 0, 6)
     header.writeUInt32BE(0, 8)
@@ -30,7 +30,7 @@ export async function dnsServer(records: Readonly<Record<string, string>>): Prom
       Buffer.concat([Buffer.from([part.length]), Buffer.from(part)]),
     )
     const data = Buffer.concat(strings)
-    // The name is a pointer to the question; type TXT, class IN, 60 s.
+    // A compressed name that points to the question; type TXT, class IN, TTL 60 s.
     const answer = Buffer.from([
       0xc0,
       12,

@@ -1,4 +1,4 @@
-/** A certificate for 127.0.0.1, made for these tests and good for nothing else. */
+/** A self-signed certificate for 127.0.0.1, for tests only. */
 export const cert = `-----BEGIN CERTIFICATE-----
 MIIBozCCAUmgAwIBAgIUWJYij21mQfTm0RxJ6TdTOi/j0u4wCgYIKoZIzj0EAwIw
 GDEWMBQGA1UEAwwNbG9vcGJhY2sgdGVzdDAgFw0yNjExMjExOTA2NDFaGA8yMTI2

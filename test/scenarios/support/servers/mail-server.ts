@@ -1,7 +1,7 @@
-/** A mail server of a few words, for tests: it takes letters, or refuses recipients as it is told. */
+/** A minimal SMTP server for tests: it accepts messages or rejects recipients as configured. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A letter as it came over the wire. */
+/** A received email message. */
 interface Letter {
   readonly from: string
   readonly to: string
@@ -11,12 +11,12 @@ interface Letter {
 export interface MailServer {
   readonly port: number
   readonly letters: readonly Letter[]
-  /** User and password that somebody signed in with. */
+  /** `user:password` of each authentication. */
   readonly logins: readonly string[]
   close(): Promise<void>
 }
 
-/** Undo the two encodings in which texts travel. */
+/** Decodes the transfer encodings base64 and quoted-printable. */
 function decode(text: string, encoding: string | undefined): string {
   if (encoding === 'base64') return Buffer.from(text, 'base64').toString()
   if (encoding !== 'quoted-printable') return text
@@ -29,7 +29,7 @@ function decode(text: string, encoding: string | undefined): string {
     'latin1',
   ).toString()
 }
-/** A header as people read it. */
+/** Decodes the encoded words of a header (RFC 2047). */
 const readable = (value: string): string =>
   value
     .replace(/\?=\s+=\?/g, '?==?')
@@ -62,7 +62,10 @@ function letterOf(from: string, to: string, raw: string): Letter {
   }
 }
 
-/** Start it. @param judge what is answered to a recipient, counted from 1 for each; 250 takes it. */
+/**
+ * Starts the server.
+ * @param judge status code for a recipient and its number of attempts, from 1; 250 accepts it.
+ */
 export async function mailServer(
   judge: (address: string, times: number) => number = () => 250,
 ): Promise<MailServer> {

@@ -1,9 +1,10 @@
 /**
- * A model provider as it is spoken to over HTTP, in a process of its own: chat completions as server-sent events. What it
- * answers is what the last user message asks for, as JSON: `{"play": [...]}`. Run with a port file: it writes its address there.
+ * A stub of a model provider over HTTP, run as a separate process: chat completions as server-sent
+ * events. The last user message defines the answer, as JSON: `{"play": [...]}`. The argument is a
+ * file to which the stub writes its address.
  *
- * A play is a list of answers, one for each request of a conversation about it (counted by its `id`); the last one stays.
- * `{say, chunks, calls, usage, status, headers, cut, garbage, silent, finish}`.
+ * A play is a list of answers, one for each request with the same `id`; the last one repeats.
+ * `{say, size, think, calls, usage, status, headers, cut, stop, garbage, silent, finish}`.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { writeFileSync } from 'node:fs'
@@ -12,7 +13,7 @@ import type { AddressInfo } from 'node:net'
 type Open = Record<string, unknown>
 interface Answer {
   readonly say?: string
-  /** Pieces of the text; ten letters by default. */
+  /** Characters per chunk of the text; 10 by default. */
   readonly size?: number
   readonly think?: string
   readonly calls?: readonly {
@@ -21,16 +22,16 @@ interface Answer {
     readonly pieces: readonly string[]
   }[]
   readonly usage?: Open
-  /** Answer with this instead. */
+  /** Respond with this status and an error instead. */
   readonly status?: number
   readonly headers?: Record<string, string>
-  /** Destroy the connection after so many events. */
+  /** Destroy the connection after this many events. */
   readonly cut?: number
-  /** End without saying why after so many events. */
+  /** End without a finish reason after this many events. */
   readonly stop?: number
-  /** Send a line that is no JSON after so many events. */
+  /** Send a line of invalid JSON after this many events. */
   readonly garbage?: number
-  /** Say nothing after so many events. */
+  /** Send nothing more after this many events, and keep the connection open. */
   readonly silent?: number
   readonly finish?: string
 }
@@ -43,10 +44,10 @@ const textOf = (content: unknown): string =>
     : Array.isArray(content)
       ? content.map((part) => String((part as Open)['text'] ?? '')).join('')
       : ''
-/** The play that the newest message with one asks for. */
+/** The next answer of the newest message that contains a play. */
 function playOf(messages: readonly Open[]): Answer {
   for (const message of [...messages].reverse()) {
-    // Neighbouring messages of one person come as one.
+    // Consecutive messages of one role are merged into one.
     const whole = textOf(message['content'])
     const text = whole.slice(Math.max(0, whole.lastIndexOf('{"play"')))
     if (message['role'] !== 'user' || !text.startsWith('{"play"')) continue
@@ -128,7 +129,7 @@ const server = createServer((req, res) => {
     void answer(playOf(body['messages'] as Open[]), body['model'], res)
   })
 })
-// Whoever started it has ended.
+// The parent process has exited.
 process.stdin.on('end', () => process.exit()).resume()
 server.listen(0, '127.0.0.1', () =>
   writeFileSync(

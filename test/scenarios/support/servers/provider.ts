@@ -1,4 +1,7 @@
-/** The stub of a model provider, started as a process of its own, and the setting that names it. */
+/**
+ * Starts the stub of a model provider as a separate process, and provides the setting that
+ * configures it.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,15 +11,15 @@ import { until } from '../given.ts'
 
 export interface Provider {
   readonly url: string
-  /** `BATON_MODELS` with this provider, the variable that holds its key, and the key. */
+  /** The value of `BATON_MODELS` that configures this provider. */
   readonly setting: string
   readonly key: string
-  /** The requests it got. */
+  /** The requests received so far. */
   seen(): Promise<{ path: string; authorization?: string; body: Record<string, never> }[]>
   close(): Promise<void>
 }
 
-/** Start it. The key is put into the environment of this process. */
+/** Starts the stub. Its key is set as an environment variable of this process. */
 export async function provider(): Promise<Provider> {
   const folder = mkdtempSync(join(tmpdir(), 'baton-stub-'))
   const file = join(folder, 'url')

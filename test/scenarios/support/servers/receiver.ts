@@ -1,4 +1,7 @@
-/** A receiver of signed deliveries as its author would write one: it verifies what it gets and answers what it is told to. */
+/**
+ * A receiver of signed deliveries as a user would write it: it verifies deliveries and returns
+ * configured responses.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import {
   createServer,
@@ -10,7 +13,7 @@ import {
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A delivery as it came. */
+/** A received delivery. */
 export interface Delivery {
   readonly headers: IncomingHttpHeaders
   readonly path: string
@@ -21,14 +24,14 @@ export interface Delivery {
 export interface Receiver {
   readonly url: string
   readonly deliveries: Delivery[]
-  /** What it answers from now on. */
+  /** Responds to each delivery; tests replace it. */
   answer: (delivery: Delivery, res: ServerResponse) => void
-  /** The delivery of this number, once it came. */
+  /** Returns the delivery with this index once it arrives. */
   delivery(index: number): Promise<Delivery>
   close(): Promise<void>
 }
 
-/** Whether a delivery is signed with a secret (base64), as the published rules say. */
+/** Whether a delivery is signed with a base64 secret, as documented. */
 export function verified({ headers, text, at }: Delivery, secret: string): boolean {
   const header = (name: string) => String(headers[`x-service-${name}`] ?? '')
   const time = Number(header('timestamp'))
@@ -49,7 +52,7 @@ export function verified({ headers, text, at }: Delivery, secret: string): boole
   )
 }
 
-/** Answer with JSON. */
+/** Responds with JSON. */
 export const json =
   (value: unknown, status = 200, headers: Record<string, string> = {}): Receiver['answer'] =>
   (_, res) => {
@@ -57,7 +60,10 @@ export const json =
     res.end(JSON.stringify(value))
   }
 
-/** Start a receiver on this machine. @param serve how to make its server, for TLS. */
+/**
+ * Starts a receiver on loopback.
+ * @param serve creates the server, such as one with TLS.
+ */
 export async function receiver(
   serve: (listener: RequestListener) => Server = createServer,
   scheme = 'http',
