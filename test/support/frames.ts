@@ -1,4 +1,4 @@
-/** Whether a frame of an event stream is one that the AsyncAPI document describes. */
+/** Checks that the frames of an event stream are described in the AsyncAPI document. */
 import { Compile } from 'typebox/compile'
 import type { TSchema } from 'typebox'
 import { api, type RowName } from '../../protocol/api.ts'
@@ -7,7 +7,10 @@ import { streamFrames, type Frames } from '../../protocol/openapi/frames.ts'
 
 const validators = new Map<TSchema, ReturnType<typeof Compile>>()
 
-/** What of a frame its stream does not describe, or nothing. @param event its event name. */
+/**
+ * Returns how a frame deviates from the description of its stream, or undefined.
+ * @param event event name of the frame.
+ */
 export function undescribed(
   name: RowName,
   event: string | undefined,

@@ -1,6 +1,8 @@
 /**
- * Actors without a world: given a history, when a command is decided, look at what came out. The result of a `when` is the
- * next scene, so a story reads as a chain, and may branch: a scene never changes. A decision that brings its next state along is held to it in every story. Time stands still unless a cause moves it; ids count up: `job_1`, `wait_1`.
+ * Tests of actors without I/O: given a history, when a command is decided, assert the outcome.
+ * `when` returns the next scene, so a test is a chain of commands and may branch: scenes are
+ * immutable. If a decision returns its next state, `when` checks it against the state folded from
+ * the events. Time stands still unless a cause sets it; ids count up: `job_1`, `wait_1`.
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -16,30 +18,30 @@ import type { Event } from '../../protocol/entry.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
 
-/** Where every story begins: 2026-01-01T00:00:00.000Z. */
+/** Start time of every test: 2026-01-01T00:00:00.000Z. */
 export const START = 1_767_225_600_000
 
-/** An actor with a history. `S` is the state as the test knows it. */
+/** An actor with a history. `S` is the type of the state as the test uses it. */
 export interface Scene<S> {
   readonly state: S
-  /** Every event so far. */
+  /** All events so far. */
   readonly history: readonly Event[]
   /** Time of the last command. */
   readonly at: number
-  /** Decide a command. What the cause leaves out is as in the command before. */
+  /** Decides a command. Missing fields of the cause have the values of the previous command. */
   when(name: string, input?: unknown, cause?: Partial<Cause>): Outcome<S>
-  /** A read of the state. */
+  /** Reads from the state. */
   ask(name: string, input?: unknown): unknown
   deadline(): number | undefined
 }
-/** What a command came to. Refused commands leave the scene as it was. */
+/** The result of a command. A refused command leaves the state as it was. */
 export interface Outcome<S> extends Scene<S> {
   readonly events: readonly (Event & Readonly<Record<string, unknown>>)[]
   readonly tells: readonly Tell[]
   readonly soft: readonly Event[]
-  /** What the world does because of the events. */
+  /** External effects that the events cause. */
   readonly effects: readonly Effect[]
-  /** The answer, from the state after the command if it asks for that. */
+  /** The reply, computed from the state after the command if it is a function. */
   readonly reply: unknown
   readonly refused?: Refusal
 }
@@ -50,13 +52,16 @@ function agree(name: string, next: unknown, after: unknown): void {
       `${name} decided ${JSON.stringify(next)}, but its events give ${JSON.stringify(after)}`,
     )
 }
-/** Events are shared with views and live feeds, so nobody may change one, whatever happens to the state made of it. */
+/**
+ * Events are shared with views and live feeds, so the state that they are folded into must never
+ * change them.
+ */
 function freeze(value: unknown): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
   Object.freeze(value)
   for (const member of Object.values(value)) freeze(member)
 }
-/** An actor to which these events have happened. */
+/** Creates a scene of an actor with this history. */
 export function given<S = never>(actor: AnyActor, ...events: Event[]): Scene<S> {
   const counts: Record<string, number> = {}
   const next = (name: string): string => {

@@ -1,6 +1,6 @@
 /**
- * The shard host's ports in memory, with time under the test's control and faults on request: appends whose outcome is
- * unknown, conflicts of stale owners, lost snapshots. Nothing here sleeps.
+ * In-memory ports of the shard host. Tests control time and inject faults: appends with an unknown
+ * outcome, conflicts of stale owners, lost snapshots. Nothing sleeps.
  */
 import type {
   Appended,
@@ -16,7 +16,7 @@ import type {
   Stored,
 } from '../../nodes/host/ports.ts'
 
-/** Time that moves when told to. Everything due runs in order of time. */
+/** A clock that tests advance. Due timers run in order of time. */
 export class ManualClock implements Clock {
   #now = Date.UTC(2026, 0, 1)
   #elapsed = 0
@@ -31,7 +31,7 @@ export class ManualClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
-  /** Let time pass, running what becomes due, with all promises settled in between. */
+  /** Lets time pass and runs due timers; pending promises settle after each. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms
     await settleAll()
@@ -48,12 +48,15 @@ export class ManualClock implements Clock {
     this.#elapsed = until
   }
 }
-/** Let every pending promise chain run to its next outside wait. */
+/** Lets every pending promise chain run until it waits for external input. */
 export const settleAll = async (): Promise<void> => {
   for (let i = 0; i < 3; i++) await new Promise<void>((done) => setImmediate(done))
 }
 
-/** Called before and after every step of the world with its name; may throw to crash the caller there. */
+/**
+ * Receives the name of a step before and after each operation of the ports; may throw to crash the
+ * caller there.
+ */
 export type Tick = (step: string) => void | Promise<void>
 
 export class MemoryJournal implements Journal {
@@ -65,9 +68,12 @@ export class MemoryJournal implements Journal {
     data: Uint8Array
   }[] = []
   readonly tick: Tick
-  /** What the next appends do: `lost` stores nothing and says unknown, `stored` stores and says unknown, `full` is refused. */
+  /**
+   * Faults of the next appends: `lost` stores nothing and returns unknown, `stored` stores and
+   * returns unknown, `full` refuses.
+   */
   faults: ('lost' | 'stored' | 'full')[] = []
-  /** Sequences that the stream says it lacks. */
+  /** Number of sequences that the stream reports as missing. */
   missing = 0
   first = 1
   constructor(tick: Tick = () => {}) {

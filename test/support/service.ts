@@ -1,7 +1,7 @@
 /**
- * A real service for scenarios: a nats-server of its own in a temporary folder, nodes in this process, real HTTP, SSE and
- * WebSockets on loopback. Every call goes through a row of the table and is checked against it: status, reply schema,
- * nothing undocumented.
+ * A real service for scenarios: a separate nats-server in a temporary folder, nodes in this
+ * process, and real HTTP, SSE and WebSockets on loopback. Every response is checked against its row
+ * of the API: its status and its schema, with no undocumented members.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,13 +27,13 @@ interface Answer<T = Record<string, unknown>> {
   readonly body: T
 }
 export interface CallOptions {
-  /** The root key by default; null: no credential. */
+  /** The root key by default; null sends no credential. */
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  /** Address of the gateway to ask; the first node's by default. */
+  /** Base URL of the gateway; the first node's by default. */
   readonly url?: string
 }
-/** An answer as text, and as JSON when it is some. */
+/** A response as text, and its body parsed if it is JSON. */
 export interface Raw {
   readonly status: number
   readonly headers: Headers
@@ -53,7 +53,10 @@ export interface Service {
   readonly data: string
   readonly server: Server
   readonly nodes: readonly RunningNode[]
-  /** Call a row; `input` holds path slots, query and body. A 2xx answer is checked against the row. */
+  /**
+   * Calls a row of the API; `input` contains path parameters, query and body. A 2xx response is
+   * checked against the row.
+   */
   call(name: RowName, input?: Record<string, unknown>, options?: CallOptions): Promise<Answer>
   /** The reply of a call that must succeed. */
   ok(
@@ -69,13 +72,16 @@ export interface Service {
     code: string,
     options?: CallOptions,
   ): Promise<{ message: string; details: Record<string, never> }>
-  /** A request as it is, past the table; `path` begins at the root. */
+  /** Sends a request without the checks of a row; `path` is absolute. */
   raw(
     method: string,
     path: string,
     options?: CallOptions & { readonly body?: string | Uint8Array },
   ): Promise<Raw>
-  /** Frames of a stream row until `until` says so, the stream ends, or 20 s have passed. */
+  /**
+   * Frames of a stream until `until` returns true or the stream ends.
+   * @throws after 20 s.
+   */
   follow(
     name: RowName,
     input: Record<string, unknown>,
@@ -86,24 +92,27 @@ export interface Service {
     frame?: Record<string, unknown>,
     options?: CallOptions & { project?: string },
   ): Promise<TestWorker>
-  /** One more node on the same servers. */
+  /** Starts another node with the same NATS servers. */
   add(settings?: Record<string, string>): Promise<RunningNode>
-  /** Stop every node, do something to what they left in `data` and on the server, start one again. */
+  /**
+   * Stops every node, runs `between`, which may change their data and the server's, and starts one
+   * node.
+   */
   restart(between?: () => Promise<void> | void, settings?: Record<string, string>): Promise<void>
   stop(): Promise<void>
 }
 
-/** A worker as a test plays it: frames out, frames in, and waiting for one. */
+/** A worker that the test controls: it sends and receives frames. */
 export interface TestWorker {
   readonly frames: Record<string, unknown>[]
   readonly socket: WebSocket
   send(frame: Record<string, unknown>): void
-  /** The first frame, from now on unless `seen`, that matches. */
+  /** The first matching frame that arrives from now on. */
   wait(
     match: (frame: Record<string, unknown>) => boolean,
     what?: string,
   ): Promise<Record<string, never>>
-  /** Claim and give the next job, whatever it takes. */
+  /** Claims until a job arrives, and returns it. */
   job(): Promise<Record<string, never>>
   report(
     job: Record<string, unknown>,
@@ -113,7 +122,10 @@ export interface TestWorker {
   close(): void
 }
 
-/** Which members beyond the published record a reply has although the call did not ask for them, or nothing. */
+/**
+ * Names members of a reply beyond the published record that the call did not request, or returns
+ * undefined.
+ */
 function unasked(
   row: Row,
   input: Readonly<Record<string, unknown>>,
@@ -127,7 +139,7 @@ function unasked(
 }
 
 const validators = new Map<string, ReturnType<typeof Compile>>()
-/** What of a reply its row does not document, or nothing. */
+/** Returns how a reply deviates from the schema of its row, or undefined. */
 export function undocumented(name: string, row: Row, body: unknown): string | undefined {
   if (!row.shape.reply) return body === undefined ? undefined : 'a body where none is documented'
   let validator = validators.get(name)
@@ -135,7 +147,7 @@ export function undocumented(name: string, row: Row, body: unknown): string | un
     validators.set(name, (validator = Compile(close(row.shape.reply) as typeof row.shape.reply)))
   return validator.Check(body) ? undefined : JSON.stringify(validator.Errors(body).slice(0, 3))
 }
-/** The schema with every object closed. */
+/** The schema with every object closed to undocumented members. */
 function close(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -147,7 +159,7 @@ function close(schema: unknown): unknown {
   return next
 }
 
-/** Path, query and body of a row's input. */
+/** Method, path with query, and body for a row's input. */
 export function requestOf(
   row: Row,
   input: Record<string, unknown>,
@@ -175,12 +187,18 @@ export function requestOf(
   return { method, path: `/v1${filled}${query.size > 0 ? `?${query}` : ''}`, body }
 }
 
-/** NATS servers that run already, with an installation whose owner key is known. They are stopped with the service. */
+/**
+ * NATS servers that already run, with an installation whose owner key is known. They are stopped
+ * with the service.
+ */
 interface Found {
   readonly servers: readonly Server[]
   readonly key: string
 }
-/** Start a service. Settings are those of the table, such as `{BATON_SHARDS: '2'}`. @param log where its nodes write. */
+/**
+ * Starts a service. Settings are environment variables, such as `{BATON_SHARDS: '2'}`.
+ * @param log receives the log of its nodes.
+ */
 export async function service(
   settings: Record<string, string> = {},
   { found, log = silent }: { readonly found?: Found; readonly log?: Log } = {},
@@ -197,7 +215,8 @@ export async function service(
   ]
   const server = servers[0] as Server
   const nodes: RunningNode[] = []
-  // A thread would load TypeScript for each node anew; started programs have theirs, as users do.
+  // View threads are off: each would load TypeScript again for every node. Tests of started
+  // programs use them.
   const add = async (more: Record<string, string> = {}): Promise<RunningNode> => {
     const read = readConfig(
       {
@@ -368,7 +387,7 @@ export async function service(
   }
 }
 
-/** A worker on the real socket. */
+/** A worker on a real socket. */
 export async function testWorker(
   url: string,
   key: string,
