@@ -1,6 +1,7 @@
 /**
- * One channel with very many messages: how fast they are taken, how fast its lists are read, and how late a message
- * reaches many followers. The messages are sent by clients, each with its own acknowledgement.
+ * One channel with very many messages: the rate at which messages are accepted, the read time of
+ * lists, and the delay until a message reaches many followers. Clients send the messages, each with
+ * its own acknowledgement.
  */
 import { startBaton } from './support/baton.ts'
 import { startCrowd, type Lateness } from './load/crowd.ts'
@@ -22,10 +23,10 @@ export const about =
   'Messages per second into one channel, pages of 50 of 1,000,000 messages, a message to 1,000 followers'
 
 const CHANNELS = '/v1/projects/default/channels'
-/** Messages sent at once. */
+/** Messages in flight. */
 const CONCURRENCY = 256
 const WORDS = ['deploy', 'review', 'lunch', 'release', 'incident', 'thanks', 'merged', 'blocked']
-/** Of this many messages, one is pinned or replied to. */
+/** One of this many messages is pinned or is a reply. */
 const EVERY = 1000
 const PAGES_PER_SECOND = 50
 const MESSAGES_PER_SECOND = 5
@@ -47,7 +48,7 @@ async function pageOf(http: Http, path: string, least: number): Promise<string |
   return next_cursor
 }
 
-/** Lateness of messages at many followers, in milliseconds. */
+/** Delivery delay of messages to many followers, in milliseconds. */
 async function delivery(
   port: number,
   key: string,
@@ -147,7 +148,7 @@ async function measure(
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 10_000 : 1_000_000
   const pages = terms.quick ? 100 : 1000

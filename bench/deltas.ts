@@ -1,6 +1,7 @@
 /**
- * Many models that speak at once: sessions whose generations a worker streams, piece by piece, each to one follower. The followers
- * live in a process of their own. A piece bears the time at which its worker sent it.
+ * Many concurrent generations: a worker streams the generations of many sessions chunk by chunk,
+ * each to one follower. The followers run in a separate process. Each chunk contains the time at
+ * which its worker sent it.
  */
 import { startBaton, type Target } from './support/baton.ts'
 import { startCrowd } from './load/crowd.ts'
@@ -22,7 +23,10 @@ import { agentOf } from './turns.ts'
 export const about =
   '1,000 sessions whose models say 20 pieces per second each, each to one follower: time until a piece is delivered'
 
-/** Generations of one worker connection, pieces per second of each, and milliseconds between looks at which are due. */
+/**
+ * Generations per worker connection, chunks per second of each generation, and milliseconds between
+ * checks for due chunks.
+ */
 const SLOTS = 50
 const PIECES_PER_SECOND = 20
 const LOOK = 5
@@ -39,7 +43,7 @@ interface Given {
   readonly lease_token: string
 }
 
-/** A worker that is given generations and says nothing yet. */
+/** Connects a worker that claims generations and streams nothing yet. */
 async function speaker(
   { port, key }: Target,
   name: string,
@@ -76,7 +80,10 @@ async function speaker(
   await ready
   return socket
 }
-/** Let all of them speak for so long. @returns how late each piece was sent, in milliseconds. */
+/**
+ * Streams chunks of all generations for this many seconds.
+ * @returns the delay with which each chunk was sent, in milliseconds.
+ */
 async function speak(all: readonly Speaking[], seconds: number): Promise<number[]> {
   const every = 1000 / PIECES_PER_SECOND
   const late: number[] = []
@@ -171,7 +178,7 @@ async function measure(
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const sessions = allowed(terms.quick ? 300 : 1000, terms.say)
   const seconds = terms.quick ? 5 : 20

@@ -1,4 +1,7 @@
-/** Whether it stays as fast as it begins: one-step runs without a pause, with the figure of every tenth of them. */
+/**
+ * Whether throughput stays constant: one-step runs without a pause, with the figures of each tenth
+ * of the runs.
+ */
 import { startBaton } from './support/baton.ts'
 import { costOf, inFlight, percentile, type Terms } from './support/measure.ts'
 import { resident } from './support/processes.ts'
@@ -11,7 +14,7 @@ export const about =
 const BLOCKS = 10
 const MIB = 2 ** 20
 
-/** Run the benchmark, once. @returns its table. */
+/** Runs the benchmark once and returns its table. */
 export async function bench({ quick, say, profile }: Terms): Promise<string> {
   const size = quick ? 5000 : 50_000
   const server = await startBaton({ sync: 'always', profile })

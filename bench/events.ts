@@ -1,7 +1,8 @@
 /**
- * Source events against a thousand triggers with conditions, ten to a type, none of which is true: how many are stored and
- * compared per second, and how late a run goes on that waits for one of them. The triggers are registered past the API, as
- * loops do it.
+ * Source events against a thousand triggers with conditions, ten per event type, none of which is
+ * true: how many events are stored and compared per second, and the delay until a run that waits
+ * for an event resumes. The triggers are registered directly with the actor, as loops do, not
+ * through the API.
  */
 import { startBaton, type Baton } from './support/baton.ts'
 import { Http } from './load/http.ts'
@@ -30,7 +31,7 @@ const P = '/v1/projects/default'
 const TYPES = 100
 const TRIGGERS = 1000
 const BATCH = 100
-/** Events per second while runs wait, and runs that go on per second. */
+/** Events per second while runs wait, and runs that resume per second. */
 const LOAD = 5000
 const WAKES = 25
 
@@ -49,7 +50,7 @@ const eventOf = (i: number) => ({
   meta: { region: 'eu' },
 })
 
-/** Ask or tell the actor of the project's source events. */
+/** Sends a command or a query to the actor of the project's source events. */
 async function say(nats: Nats, project: string, message: object): Promise<unknown> {
   const subject = `shard.0.${shardOf('events', project, SHARDS)}`
   const reply = await nats.connection.request(
@@ -85,7 +86,11 @@ async function accepted(http: Http, path: string, body: object): Promise<void> {
   if (status !== 202) throw new Error(`${path} was answered ${status}: ${text}`)
 }
 
-/** Runs wait, each for its own event, and go on one after the other under load. @returns milliseconds from the request that publishes until the project's stream tells the end of the run. */
+/**
+ * Starts runs that each wait for their own event, and resumes them in turn under load.
+ * @returns milliseconds from the request that publishes the event until the project's stream
+ * reports the end of the run.
+ */
 async function wake(
   server: Baton,
   http: Http,
@@ -176,7 +181,7 @@ async function measure(sync: string, { quick, profile }: Terms): Promise<Figures
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const measured = await inTurn(
     [

@@ -1,6 +1,7 @@
 /**
- * Many followers of one project's event stream, each of which gets every event. They live in a process of their own. The
- * delivery of an event is counted from the time it bears, at which it was decided, before it was committed.
+ * Many followers of one project's event stream, each of which receives every event. They run in a
+ * separate process. The delivery delay of an event starts at its timestamp, which is the time of
+ * the decision, before the commit.
  */
 import { startBaton } from './support/baton.ts'
 import { startCrowd } from './load/crowd.ts'
@@ -23,7 +24,7 @@ import { runOf, startRun } from './load/work.ts'
 export const about =
   '5,000 followers of a project with 20 events per second each: time until an event is delivered'
 
-/** Events that a run of one step gives its project's stream. */
+/** Events of a one-step run in the project's stream. */
 const EVENTS_PER_RUN = 10
 const RUNS_PER_SECOND = 2
 async function measure(
@@ -71,7 +72,7 @@ async function measure(
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const clients = allowed(terms.quick ? 1000 : 5000, terms.say)
   const seconds = terms.quick ? 10 : 30

@@ -1,6 +1,6 @@
 /**
- * One run with a `for_each` over many items, each a job, on ten worker connections; and runs of one step beside it, at a fixed
- * rate, on the same connections.
+ * One run with a `for_each` over many items, each a job, on ten worker connections; and concurrent
+ * one-step runs at a fixed rate on the same connections.
  */
 import { startBaton } from './support/baton.ts'
 import { Http } from './load/http.ts'
@@ -24,9 +24,9 @@ export const about =
 
 const WORKERS = 10
 const SLOTS = 20
-/** Items under way at once: as many as a step may have. */
+/** Items in flight: the maximum that a step allows. */
 const AT_ONCE = 100
-/** Runs of one step per second that are started beside it, and alone. */
+/** One-step runs per second, started alone and next to the `for_each`. */
 const BESIDE = 20
 
 const forEach = (items: number): string =>
@@ -125,7 +125,7 @@ async function measure(sync: string, items: number, { profile }: Terms): Promise
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const items = terms.quick ? 2000 : 10_000
   const measured = await inTurn(

@@ -1,4 +1,4 @@
-/** Reading one run over HTTP, with connections that are kept open. */
+/** Reading one run over HTTP, with keep-alive connections. */
 import { startBaton } from './support/baton.ts'
 import { Http } from './load/http.ts'
 import {
@@ -53,7 +53,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 20_000 : 100_000
   const measured = await inTurn(

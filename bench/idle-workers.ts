@@ -1,4 +1,7 @@
-/** What a worker that waits for work costs: memory of the server for each, and what the runs of another worker lose. */
+/**
+ * The cost of workers that wait for work: memory of the server per worker, and the effect on the
+ * runs of another worker.
+ */
 import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
@@ -19,12 +22,16 @@ import { measureRuns, runsOf } from './load/work.ts'
 export const about =
   '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'
 
-/** Bytes that a waiting connection reads at once: there are many of them. */
+/** Read buffer of an idle connection in bytes; small, because there are many connections. */
 const SMALL = 1024
-/** Workers that connect before the first look at the memory, after some runs: code, pools and the whole young generation (two times 32 MiB, however many workers there are) are there then. */
+/**
+ * Workers that connect before the first memory measurement, after some runs: by then code and pools
+ * are loaded and the whole young generation is allocated (two times 32 MiB, regardless of the
+ * number of workers).
+ */
 const WARM = 500
 
-/** A registered worker that always has a claim open, for a queue that is never used. */
+/** A registered worker that always has an open claim, for a queue that is never used. */
 async function idleWorker(
   { port, key }: Target,
   index: number,
@@ -67,7 +74,10 @@ async function measure(
   const idle: Socket[] = []
   const lost: string[] = []
   let names = 0
-  /** As a worker does that is sent away for a while: a gateway lets in 200 per second. */
+  /**
+   * Retries like a worker that is rejected temporarily: a gateway accepts 200 connections per
+   * second.
+   */
   const open = (name: number): Promise<Socket> =>
     idleWorker(server, name, (reason) => lost.push(reason)).catch((error: Error) => {
       if (!error.message.includes('answered 503')) throw error
@@ -100,7 +110,10 @@ async function measure(
     await server.stop()
   }
 }
-/** With a server of its own for the runs without idle workers, since memory once used is used again. */
+/**
+ * The runs without idle workers use a separate server, since memory that was allocated once is
+ * reused.
+ */
 async function both(sync: string, sockets: number, amount: Amount, terms: Terms): Promise<Figures> {
   const alone = await measureRuns(sync, 1, amount, terms)
   return {
@@ -110,7 +123,7 @@ async function both(sync: string, sockets: number, amount: Amount, terms: Terms)
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const sockets = allowed(terms.quick ? 2000 : 10_000, terms.say)
   const amount: Amount = terms.quick

@@ -1,6 +1,7 @@
 /**
- * Asking and answering over HTTP: an interaction is created, its only target answers, and it is over. First both in turn, then
- * answers alone, to interactions that were created before.
+ * Asking and answering over HTTP: an interaction is created, its only target answers, and it is
+ * completed. First each answer follows its creation; then answers alone are measured, to
+ * interactions created before.
  */
 import { startBaton } from './support/baton.ts'
 import { Http } from './load/http.ts'
@@ -33,7 +34,8 @@ async function measure(sync: string, count: number, profile: string | undefined)
     const { principal_id } = JSON.parse(
       await post('/api-keys', { name: 'bench', allow_unassigned_principal: true }, 201),
     ) as { principal_id: string }
-    // The key of the load answers as itself: the owner key is who creates things here.
+    // The load both creates and answers with the owner key. The `created_by` of an interaction
+    // gives the id of its principal, which becomes the target.
     const { created_by } = JSON.parse(
       await post(
         '/interactions',
@@ -94,7 +96,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 4000 : 20_000
   const measured = await inTurn(

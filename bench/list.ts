@@ -1,6 +1,7 @@
 /**
- * Lists of runs in a project that has very many: pages of 50 with and without filters, and deep ones. Also how long a lost
- * view takes to come back, since the views are built from the journal before anything is measured.
+ * Lists of runs in a project with very many runs: pages of 50 with and without filters, and deep
+ * pages. Also the time to rebuild a lost view, since the views are built from the journal before
+ * the measurements.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,10 +16,10 @@ export const about =
   'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'
 
 const RUNS = '/v1/projects/default/runs?limit='
-/** Pages of 200 that are turned before a deep page is asked for. */
+/** Pages of 200 that are read before a deep page is requested. */
 const DEEP = 100
 const RATE = 50
-/** Milliseconds in which views have to be rebuilt. */
+/** Maximum milliseconds to rebuild the views. */
 const REBUILT_WITHIN = 3_600_000
 
 interface Page {
@@ -34,7 +35,7 @@ async function pageOf(http: Http, path: string, full: number): Promise<Page> {
   return page
 }
 
-/** The end of a walk through many pages, as a query. */
+/** Reads many pages and returns the filter with the last cursor, as a query. */
 async function deep(http: Http, filter: string): Promise<string> {
   let cursor = ''
   for (let i = 0; i < DEEP; i++)
@@ -88,7 +89,7 @@ async function measure(
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const runs = terms.quick ? 50_000 : 1_000_000
   const count = terms.quick ? 200 : 1000

@@ -1,4 +1,7 @@
-/** Reading a project's event stream from its beginning: one follower, and several at once. */
+/**
+ * Reading a project's event stream from its beginning: with one follower and with several
+ * concurrent ones.
+ */
 import { rmSync } from 'node:fs'
 import { newFolder, startBaton, type Baton } from './support/baton.ts'
 import { fill } from './load/fill.ts'
@@ -10,12 +13,15 @@ export const about =
   'Replay of a project’s event stream from its beginning: events per second, for 1 and for 4 followers'
 
 const SEVERAL = 4
-/** Milliseconds without an event after which a stream has nothing left. */
+/** Milliseconds without an event after which a stream counts as fully read. */
 const SILENCE = 2000
 const REBUILT_WITHIN = 1_800_000
 const FRAME = '\nevent: '
 
-/** Read a stream until so many events have come, or until it is silent. @returns the events and the milliseconds until the last one. */
+/**
+ * Reads a stream until `most` events have arrived or it is silent.
+ * @returns the number of events, and the milliseconds until the last one.
+ */
 async function read({ port, key }: Baton, most: number): Promise<{ events: number; took: number }> {
   const started = performance.now()
   let events = 0
@@ -38,7 +44,10 @@ async function read({ port, key }: Baton, most: number): Promise<{ events: numbe
   return { events, took: last - started }
 }
 
-/** Several followers at once: their events together, by the slowest. */
+/**
+ * Several concurrent followers: the rate of their events together, measured to the end of the
+ * slowest.
+ */
 async function several(server: Baton, followers: number, events: number): Promise<Figures> {
   const { result: all, cpu } = await costOf(
     () => server.parties,
@@ -54,7 +63,7 @@ async function several(server: Baton, followers: number, events: number): Promis
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const runs = terms.quick ? 10_000 : 100_000
   const data = newFolder()

@@ -1,6 +1,7 @@
 /**
- * A run of one step, from an HTTP request through a leased worker to its end on an event stream. Beside it, in the same run,
- * what a job or a one-step workflow costs elsewhere. Each server, its store, the load and the worker share this machine.
+ * A run of one step, from an HTTP request through a leased worker to its end on an event stream.
+ * The same measurement includes the cost of a job or a one-step workflow in other systems. Each
+ * server, its store, the load and the worker share this machine.
  */
 import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
 import { jobPeers, present } from './support/peers.ts'
@@ -10,13 +11,13 @@ import { measureRuns } from './load/work.ts'
 export const about =
   'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'
 
-/** Pieces of work of one measurement; the same for everybody. */
+/** Amount of work of one measurement; the same for every system. */
 const amountOf = (quick: boolean): Amount =>
   quick
     ? { warm: 1000, count: 3000, idle: 200, concurrency: 200 }
     : { warm: 3000, count: 15_000, idle: 500, concurrency: 200 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const amount = amountOf(terms.quick)
   const rows: [string, () => Promise<Loaded>][] = [

@@ -1,7 +1,7 @@
 /**
- * Many runs that sleep: what each costs the server while nothing happens, and how late they wake. They are started in one go,
- * then nothing happens until they have left memory; then they wake one after the other, at a rate that one machine can end
- * runs at.
+ * Many sleeping runs: the cost of each for the server while nothing happens, and the delay with
+ * which they wake. They are started in one go and left idle until they have left memory; then they
+ * wake in turn, at a rate at which one machine can complete runs.
  */
 import { startBaton } from './support/baton.ts'
 import { Http } from './load/http.ts'
@@ -23,14 +23,23 @@ export const about =
   '100,000 sleeping runs: memory of each, and how long after their time they have ended'
 
 const CONNECTIONS = 64
-/** Milliseconds after which actors that wait for long have left memory, with a checkpoint or two; and what the looks at the memory take. */
+/**
+ * Milliseconds until actors with a distant deadline have left memory, including a checkpoint or
+ * two; and milliseconds that the memory measurements take.
+ */
 const LEAVES = 75_000
 const LOOKS = 30_000
-/** Runs that wake in a second: so many, or this share of those that can be started in a second where that is less. */
+/**
+ * Runs that wake per second: at most `most`, and at most this share of the runs that can be started
+ * per second.
+ */
 const WAKES = { most: 200, share: 0.4 } as const
-/** Runs that sleep before the first look at the memory: code and pools are there then, and the pages that SQLite keeps (64 MiB). */
+/**
+ * Runs that sleep before the first memory measurement: by then code and pools are loaded, and the
+ * page cache of SQLite is allocated (64 MiB).
+ */
 const WARM = 8000
-/** The start may take this much longer than the warming up says. */
+/** The start may take this many times as long as the warm-up predicts. */
 const SLACK = 1.6
 
 const sleepUntil = (at: number): string =>
@@ -42,7 +51,7 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
   const server = await startBaton({ sync, profile, node: COLLECT })
   const [pid = 0] = server.parties.server
   const http = new Http(server.port, server.key, CONNECTIONS)
-  /** Bytes after collecting garbage. */
+  /** Bytes after garbage collection. */
   const look = async (): Promise<{ resident: number; heap: number }> => {
     const bytes = await settled(pid)
     return {
@@ -118,7 +127,7 @@ async function measure(sync: string, runs: number, { profile, say }: Terms): Pro
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const runs = terms.quick ? 10_000 : 100_000
   const kib = (value: number): string => `${value.toFixed(2)} KiB`

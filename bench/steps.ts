@@ -1,4 +1,7 @@
-/** A run of ten action steps, one after the other, each a job of a leased worker. Beside it a Restate handler with ten journaled steps. */
+/**
+ * A run of ten consecutive action steps, each a job of a leased worker. For comparison, a Restate
+ * handler with ten journaled steps.
+ */
 import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
 import { present, workflowPeers } from './support/peers.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
@@ -13,7 +16,7 @@ const amountOf = (quick: boolean): Amount =>
     ? { warm: 100, count: 400, idle: 50, concurrency: 50 }
     : { warm: 500, count: 3000, idle: 200, concurrency: 50 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const amount = amountOf(terms.quick)
   const rows: [string, () => Promise<Loaded>][] = [

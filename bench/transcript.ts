@@ -1,4 +1,7 @@
-/** A session with very many messages: how soon its transcript opens, and whether writing to it takes longer than to a new one. */
+/**
+ * A session with very many messages: the time until its transcript opens, and whether a message
+ * takes longer than in a new session.
+ */
 import { startBaton } from './support/baton.ts'
 import { Http } from './load/http.ts'
 import {
@@ -17,7 +20,7 @@ export const about =
   'A transcript of 10,000 messages: its first page, its stream, and one message more'
 
 const SESSIONS = '/v1/projects/default/sessions'
-/** Messages of one request. */
+/** Messages per request. */
 const BATCH = 100
 const WORDS =
   'The third host of the second rack is being restarted, the others are green and take requests again.'
@@ -42,7 +45,10 @@ const append = async (http: Http, session: string, count: number): Promise<void>
   )
   if (status >= 300) throw new Error(`messages were answered ${status}: ${body}`)
 }
-/** Milliseconds from the request of a stream until it says that it has given everything. */
+/**
+ * Milliseconds from the request of a stream until it reports that the stored transcript is
+ * complete.
+ */
 function ready(port: number, key: string, session: string): Promise<number> {
   const from = performance.now()
   return new Promise((done, failed) => {
@@ -107,7 +113,7 @@ async function measure(
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const [count, looks] = terms.quick ? [10_000, 50] : [10_000, 300]
   const measured = await inTurn(

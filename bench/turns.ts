@@ -1,4 +1,7 @@
-/** Turns of agents with the scripted model: whole turns per second, each followed to its end over the stream of its invocation, and how soon the first piece of an answer is seen. */
+/**
+ * Turns of agents with the scripted model: complete turns per second, each followed to its end over
+ * the stream of its invocation, and the time until the first chunk of an answer arrives.
+ */
 import { startBaton, type Baton } from './support/baton.ts'
 import { Http } from './load/http.ts'
 import {
@@ -18,11 +21,11 @@ export const about =
 
 const CONNECTIONS = 32
 const INVOKE = '/v1/projects/default/agents/invoke'
-/** Milliseconds for which a refused turn is sent again, and between tries. */
+/** Milliseconds for which a rejected turn is retried, and between attempts. */
 const PATIENCE = 30_000
 const AGAIN = 200
 const quick = 'script:\n  - say: All hosts are green.\n'
-/** Shows its first piece at once and takes its time then. */
+/** Sends its first chunk at once and the others slowly. */
 const slow =
   'script:\n  - say: All hosts are green and everybody is happy about it.\n    pace: 20ms\n'
 
@@ -30,7 +33,9 @@ interface Seen {
   readonly preview: number
   readonly done: number
 }
-/** Invoke an agent in a session of its own and follow the turn. Milliseconds since the request. */
+/**
+ * Invokes an agent in a new session and follows the turn. Returns milliseconds since the request.
+ */
 function turn({ port, key }: Baton, agent: string): Promise<Seen> {
   const from = performance.now()
   const body = JSON.stringify({
@@ -46,7 +51,7 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
         key,
         INVOKE,
         (text) => {
-          // Who joins a little later is given what was shown so far in one event.
+          // A follower that joins later receives the text so far in one event.
           if (
             Number.isNaN(preview) &&
             /event: (?:generation\.delta|session\.message\.preview)\n/.test(text)
@@ -59,14 +64,14 @@ function turn({ port, key }: Baton, agent: string): Promise<Seen> {
         () => failed(new Error('the stream of a turn ended before the turn')),
         body,
       ).catch((error: Error & { status?: number }) => {
-        // What cannot be answered now is sent again, as clients do, and its time goes on.
+        // Like other clients, retries a rejected turn; the measured time includes the retries.
         if (error.status === 503 && performance.now() - from < PATIENCE) setTimeout(begin, AGAIN)
         else failed(error)
       })
     begin()
   })
 }
-/** An agent of the scripted model. */
+/** Creates an agent of the scripted model. */
 export async function agentOf(http: Http, name: string, more: object): Promise<string> {
   const { status, body } = await http.post(
     '/v1/projects/default/agents',
@@ -114,7 +119,7 @@ async function measure(sync: string, count: number, profile: string | undefined)
   }
 }
 
-/** Run the benchmark. @returns its table. */
+/** Runs the benchmark and returns its table. */
 export async function bench(terms: Terms): Promise<string> {
   const count = terms.quick ? 400 : 3000
   const measured = await inTurn(

@@ -1,16 +1,20 @@
 /**
- * Followers in a process of their own: what they cost is not the server's. They open their streams, say so, and count between
- * `begin` and `end` how late each event is. Both ends of that conversation are here.
+ * Followers in a separate process, so that their cost does not count as the server's. They open
+ * their streams, report that they are ready, and record the delay of each event between `begin` and
+ * `end`. This module contains both sides of the protocol.
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { endWithUs } from '../../nodes/process/ending.ts'
 
-/** What the process says. `counts[n]`: events that were n milliseconds late, the last one for all above. */
+/**
+ * Messages of the followers' process. `counts[n]`: events with a delay of n milliseconds; the last
+ * element counts all longer ones.
+ */
 type Told =
   | { readonly ready: true }
   | { readonly counts: readonly number[]; readonly events: number }
-/** How late events were, in milliseconds. */
+/** Delays of events, in milliseconds. */
 export interface Lateness {
   readonly events: number
   readonly p50: number
@@ -19,21 +23,27 @@ export interface Lateness {
 }
 interface Crowd {
   readonly pid: number
-  /** Resolves when it is ready, at first or after what it was told. */
+  /** Sends `told`, if given, and resolves when the followers are ready. */
   ready(told?: unknown): Promise<void>
-  /** Count while something is done. */
+  /** Records delays while `work` is running. */
   counting<T>(work: () => Promise<T>): Promise<{ result: T; lateness: Lateness }>
   stop(): void
 }
 
-/** The value that a share of the counted ones does not exceed, in a histogram with a bucket for each millisecond. */
+/**
+ * The value that a share of the recorded values does not exceed, in a histogram with one bucket per
+ * millisecond.
+ */
 function shareOf(counts: readonly number[], share: number): number {
   const total = counts.reduce((sum, n) => sum + n, 0)
   let seen = 0
   return counts.findIndex((n) => (seen += n) >= total * share)
 }
 
-/** Start a process of followers. @param file beside this one. */
+/**
+ * Starts a process of followers.
+ * @param file module in this folder.
+ */
 export function startCrowd(file: string, args: readonly string[]): Crowd {
   const child = fork(join(import.meta.dirname, file), args)
   endWithUs(child)
@@ -77,11 +87,13 @@ export function startCrowd(file: string, args: readonly string[]): Crowd {
 
 const BUCKETS = 10_000
 const tell = (told: Told) => process.send?.(told)
-/** In the process of the followers: say that they are ready. */
+/** Reports readiness, in the followers' process. */
 export const sayReady = () => tell({ ready: true })
 /**
- * In the process of the followers: count lateness whenever that is asked for.
- * @param other hears what else it is told. @returns counts an event that bears this time (Unix milliseconds); absent while nobody asks.
+ * Records delays between `begin` and `end`, in the followers' process.
+ * @param other receives all other messages.
+ * @returns `count` records an event with this timestamp (Unix milliseconds); undefined outside of a
+ * measurement.
  */
 export function openCount(other: (message: unknown) => void = () => {}): {
   readonly count: ((sent: number, now: number) => void) | undefined

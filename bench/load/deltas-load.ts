@@ -1,10 +1,13 @@
-/** The process of the followers of sessions: follows each session that it is told of. Arguments: port, key. */
+/**
+ * The process that follows sessions: it follows each session whose id it receives. Arguments: port,
+ * key.
+ */
 import { openCount, sayReady } from './crowd.ts'
 import { inFlight } from '../support/measure.ts'
 import { follow } from './sse.ts'
 
 const [port = '', key = ''] = process.argv.slice(2)
-/** What stands before the text of a piece, and the digits of its time. */
+/** The text before the time of a chunk, and the digits of the time. */
 const MARK = '"content_index":0,"text":"'
 const DIGITS = 13
 const open = openCount((message) => {

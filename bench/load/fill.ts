@@ -1,8 +1,9 @@
 /**
- * A store with many runs. The journal is written directly: runs of every kind are made by a server, and what the journal
- * then holds of them is written again and again with other ids and times. So the entries are real, and there are hundreds
- * of thousands per minute. Views are built from them as from any others; the owners of the shards are told by their
- * checkpoints that they need not read them, so these runs can be listed, read and followed, but take no commands.
+ * Fills a store with many runs by writing to the journal directly. A server creates runs of every
+ * kind, and their journal entries are written repeatedly with other ids and times. So the entries
+ * are real, and hundreds of thousands are written per minute. Views are built from them as usual.
+ * Checkpoints let the owners of the shards skip them, so these runs can be listed, read and
+ * followed, but accept no commands.
  */
 import { join } from 'node:path'
 import { findServer } from '../../nodes/nats/server/install.ts'
@@ -16,9 +17,9 @@ import { Http } from './http.ts'
 import { connectTo, SHARDS } from '../support/journal.ts'
 import { makeTemplates, type Template } from './templates.ts'
 
-/** Runs in one envelope: as many as its limits of events and bytes allow. */
+/** Runs per envelope: as many as the limits on events and bytes allow. */
 const BATCH = 40
-/** Milliseconds between the creation of one run and the next. */
+/** Milliseconds between the creation times of consecutive runs. */
 const APART = 5
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const base32 = (value: number, length: number): string => {
@@ -28,18 +29,18 @@ const base32 = (value: number, length: number): string => {
   return text
 }
 
-/** What was filled. */
+/** What was written. */
 export interface Filled {
-  /** Frames that the runs give the project's stream. */
+  /** Frames of the runs in the project's stream. */
   readonly frames: number
   /** Bytes written to the journal. */
   readonly bytes: number
 }
 
 /**
- * Fill a folder that a server then starts on.
- * @param runs how many.
- * @param say progress.
+ * Fills a folder on which a server is then started.
+ * @param runs number of runs.
+ * @param say receives progress.
  */
 export async function fill(
   data: string,
@@ -72,7 +73,7 @@ export async function fill(
   }
 }
 
-/** Write a shard's part of the runs, and set its checkpoint behind them. */
+/** Writes a shard's part of the runs and moves its checkpoint behind them. */
 async function fillShard(
   nats: Nats,
   shard: number,
@@ -96,7 +97,7 @@ async function fillShard(
       const at = from + (i * SHARDS + shard) * APART
       const template = templates[i % templates.length]
       if (!template) break
-      // The slot at the end of the id says the shard.
+      // The slot at the end of the id determines the shard.
       const id = `${base32(at, 10)}${base32(i * SHARDS + shard, 14)}${slotText(((i * 7) % 256) * SHARDS + shard)}`
       texts.push(template.text(id, at, index))
       index += template.events

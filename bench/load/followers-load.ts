@@ -1,4 +1,7 @@
-/** The process of the followers of one stream. Arguments: port, key, number, and for another stream than the project's its path and what stands before a frame's time. */
+/**
+ * The process that follows one stream. Arguments: port, key, number of followers; optionally the
+ * path of a stream other than the project's, and the text before a frame's time.
+ */
 import { openCount, sayReady } from './crowd.ts'
 import { inFlight } from '../support/measure.ts'
 import { follow } from './sse.ts'
@@ -11,7 +14,7 @@ const [
   mark = '"timestamp":"',
 ] = process.argv.slice(2)
 const open = openCount()
-/** All followers get the same events: a time is read once. */
+/** All followers receive the same events, so each time is parsed once. */
 let lastText = ''
 let lastTime = 0
 

@@ -1,13 +1,14 @@
 /**
- * An HTTP/1.1 client for loads: a pool of connections kept open, one request on each at a time, answers with a length. A
- * request that the service cannot answer right now (503) is sent again, as clients do, and its time goes on.
+ * An HTTP/1.1 client for loads: a pool of keep-alive connections, one request at a time on each,
+ * responses with a content length. Like other clients, it repeats a request that the service cannot
+ * serve right now (503); the measured time includes the repeats.
  */
 import { pause } from '../support/measure.ts'
 import { dial, headOf, type Line } from './wire.ts'
 
 export interface Reply {
   readonly status: number
-  /** Bytes of the body as Latin-1. */
+  /** The body, one Latin-1 character per byte. */
   readonly body: string
 }
 interface Asked {
@@ -16,10 +17,10 @@ interface Asked {
   readonly failed: (error: Error) => void
 }
 
-/** How long a request is sent again, and how often. Milliseconds. */
+/** How long a request is repeated, and the pause between attempts, in milliseconds. */
 const PATIENCE = { whole: 30_000, between: 200 } as const
 
-/** Milliseconds after which an idle connection is not used again. */
+/** Milliseconds after which an idle connection is not reused. */
 const FRESH = 5000
 interface Idle {
   readonly begin: (asked: Asked) => void
@@ -28,7 +29,7 @@ interface Idle {
 }
 
 export class Http {
-  /** Answers 503 so far. */
+  /** Number of 503 responses so far. */
   unavailable = 0
   readonly #port: number
   readonly #tail: string
@@ -37,7 +38,7 @@ export class Http {
   readonly #idle: Idle[] = []
   readonly #queue: Asked[] = []
 
-  /** @param most connections; further requests wait for one. */
+  /** @param most maximum number of connections; further requests wait for one. */
   constructor(port: number, key: string, most: number) {
     this.#port = port
     this.#most = most
@@ -76,7 +77,10 @@ export class Http {
       else this.#queue.push(asked)
     })
   }
-  /** A connection used lately: the server gives up idle ones after 10 s, perhaps while a request is on its way. */
+  /**
+   * Returns a recently used connection: the server closes idle ones after 10 s, perhaps while a
+   * request is in flight.
+   */
   #lately(): Idle | undefined {
     const oldest = performance.now() - FRESH
     while (this.#idle[0] && this.#idle[0].since < oldest) this.#idle.shift()?.line.close()

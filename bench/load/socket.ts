@@ -1,6 +1,7 @@
 /**
- * A WebSocket client (RFC 6455) for loads: text frames in one piece, no extensions. The mask is four zeros, so that masking
- * costs nothing; frames sent in one turn share a packet.
+ * A WebSocket client (RFC 6455) for loads: unfragmented text frames, no extensions. The mask is
+ * four zero bytes, so that masking costs nothing; frames sent in one turn of the event loop share a
+ * packet.
  */
 import { dial, headOf } from './wire.ts'
 
@@ -40,7 +41,12 @@ const big = (text: string, from: number, bytes: number): number => {
   return value
 }
 
-/** Connect. @param heard gets each text frame. @param ended when the server has closed. @param size bytes read at once. */
+/**
+ * Connects.
+ * @param heard receives each text frame.
+ * @param ended called when the server closes the connection.
+ * @param size read buffer in bytes.
+ */
 export function openSocket(
   port: number,
   key: string,

@@ -1,7 +1,13 @@
-/** A follower of an event stream (Server-Sent Events over HTTP/1.1 with chunks, RFC 9112 section 7.1) for loads: hands on whole frames as text, unparsed. */
+/**
+ * A follower of an event stream (Server-Sent Events over HTTP/1.1 chunked coding, RFC 9112 section
+ * 7.1) for loads: passes on whole frames as text, unparsed.
+ */
 import { dial, headOf } from './wire.ts'
 
-/** Takes the chunks of a body apart. Returns a function that is given the bytes and returns what they hold. What ends a chunk may come only with the next one: it is not waited for. */
+/**
+ * Creates a decoder of chunked bodies: a function from received bytes to their content. It does not
+ * wait for the line end after a chunk, which may arrive only with the next chunk.
+ */
 function unchunker(): (bytes: string) => string {
   let rest = ''
   return (bytes) => {
@@ -23,10 +29,12 @@ function unchunker(): (bytes: string) => string {
 }
 
 /**
- * Follow a stream. Resolves when it has begun; what it rejects with has the `status` of another answer.
- * @param frames gets one or more whole frames, each with the empty line that ends it.
- * @param ended when the stream has ended other than by the returned function.
- * @param body JSON in ASCII of a command that is answered with the stream; absent: the stream is only read.
+ * Follows a stream. Resolves when the stream has begun; if the response has another status, the
+ * error has a `status`.
+ * @param frames receives one or more whole frames, each with the empty line that ends it.
+ * @param ended called when the stream ends other than by the returned function.
+ * @param body JSON in ASCII of a command whose response is the stream; absent: the stream is only
+ * read.
  */
 export function follow(
   port: number,

@@ -1,11 +1,17 @@
-/** Runs of every kind as a server has written them, as texts in which ids, times and positions can be replaced. */
+/**
+ * Journal entries of runs of every kind, written by a server, as texts in which ids, times and
+ * positions can be replaced.
+ */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'
 import type { Http } from './http.ts'
 import { journalOf } from '../support/journal.ts'
 import { instantWorker } from './worker.ts'
 
-/** A run's entries for one queue. `index`: of its first event in the envelope. `frames`: what it gives the project's stream. */
+/**
+ * The entries of a run for one queue. `index`: index of its first event in the envelope. `frames`:
+ * number of its frames in the project's stream.
+ */
 interface Prepared {
   readonly events: number
   readonly frames: number
@@ -14,9 +20,9 @@ interface Prepared {
 export type Template = (queue: string) => Prepared
 
 const WORKFLOWS = 4
-/** The type of the runs of one of the workflows, by which they can be listed. */
+/** The type of the runs of a workflow, by which they can be listed. */
 export const typeOf = (workflow: number): string => `type-${workflow}`
-/** Of twenty runs so many end like this: by the action that their step calls. */
+/** The number of runs out of twenty with each end, by the action of their step. */
 const mix = [
   ['send', 17],
   ['fail', 1],
@@ -38,7 +44,10 @@ const eventually = async (what: string, look: () => Promise<boolean>): Promise<v
   throw new Error(`${what} did not happen within 30 s`)
 }
 
-/** Have a server make runs of every kind, of several workflows, and read what its journal holds of them. */
+/**
+ * Lets a server execute runs of every kind, of several workflows, and reads their entries from its
+ * journal.
+ */
 export async function makeTemplates(server: Baton, http: Http): Promise<readonly Template[]> {
   const stopWorker = await instantWorker(server, 10, () => {})
   const made: { id: string; times: number; status: string }[] = []
@@ -85,7 +94,10 @@ const speaksOf = (entry: Entry, id: string): boolean =>
   (entry.kind === 'run' && entry.id === id) ||
   (entry.kind === 'queue' && JSON.stringify(entry.events).includes(id))
 
-/** Frames of the project's stream that an event gives, as `views/tables/runs/feed.ts` makes them. */
+/**
+ * Number of frames of an event in the project's stream, as `views/tables/runs/feed.ts` creates
+ * them.
+ */
 const framesOf = (
   entry: Entry,
   event: Event & {
@@ -99,7 +111,8 @@ const framesOf = (
       Number(event.run?.status !== undefined)
 
 function template(entries: readonly Entry[]): Template {
-  // Events that belong to another job of the same claim are left out; entries follow each other as they were committed.
+  // Events of other jobs of the same claim are left out; the entries keep the order of their
+  // commits.
   const job = /"id":"(job_\w+)"/.exec(
     JSON.stringify(entries.filter(({ kind }) => kind === 'queue')),
   )?.[1]

@@ -1,17 +1,22 @@
 /**
- * Connections as cheap as Node allows: the load shares the machine with what it measures. Bytes are Latin-1 texts, one
- * character per byte, read into one buffer per connection; writes of one turn go out in one piece.
+ * TCP connections as cheap as Node allows, because the load shares the machine with the measured
+ * server. Bytes are Latin-1 strings with one character per byte. Each connection reads into one
+ * buffer, and the writes of one turn of the event loop are sent together.
  */
 import { connect } from 'node:net'
 
 export interface Line {
-  /** Send with whatever else is sent in this turn of the event loop. */
+  /** Sends the bytes together with all others of this turn of the event loop. */
   send(bytes: string): void
   close(): void
 }
 const BUFFER = 16 * 1024
 
-/** Connect to a port of this machine. @param heard gets what arrives, in pieces of any size. @param ended once, when the other side has gone or there is an error. */
+/**
+ * Connects to a port of this machine.
+ * @param heard receives the bytes in parts of any size.
+ * @param ended called once, when the connection is closed or fails.
+ */
 export function dial(
   port: number,
   heard: (bytes: string) => void,
@@ -50,7 +55,10 @@ export function dial(
   }
 }
 
-/** Where the body begins, and the length that the head gives (NaN: none); undefined while the head is incomplete. */
+/**
+ * The start of the body, and the content length (NaN if there is none); undefined while the head is
+ * incomplete.
+ */
 export function headOf(
   text: string,
 ): { readonly body: number; readonly status: number; readonly length: number } | undefined {

@@ -1,4 +1,7 @@
-/** A run from the request that starts it until the project's event stream tells its end, as a piece of work. */
+/**
+ * A run as the unit of work of a load: from the request that starts it until the project's event
+ * stream reports its end.
+ */
 import { startBaton, type Target } from '../support/baton.ts'
 import { Http } from './http.ts'
 import { load, type Amount, type Loaded, type Terms, type Work } from '../support/measure.ts'
@@ -8,7 +11,10 @@ import { instantWorker } from './worker.ts'
 const ENDED = '"data":{"status":"completed"'
 const RUN = '"type":"run_updated","run_id":"'
 
-/** The runs that frames of the project's stream say to be completed. They are looked for in the text: parsing all frames would cost more than the server's part. */
+/**
+ * The runs that frames of the project's stream report as completed. The text is searched, because
+ * parsing all frames would cost more than the server's part.
+ */
 export function* completedIn(text: string): Generator<string> {
   for (let end = text.indexOf(ENDED); end >= 0; end = text.indexOf(ENDED, end + ENDED.length)) {
     const line = text.lastIndexOf('\n', end)
@@ -17,14 +23,17 @@ export function* completedIn(text: string): Generator<string> {
       yield text.slice(run + RUN.length, text.indexOf('"', run + RUN.length))
   }
 }
-/** Start a run, and give its id. @param body see `runOf`. */
+/**
+ * Starts a run and returns its id.
+ * @param body see `runOf`.
+ */
 export async function startRun(http: Http, body: string): Promise<string> {
   const { status, body: text } = await http.post('/v1/projects/default/runs', body)
   const id = status === 202 ? /"id":"(run_\w+)"/.exec(text)?.[1] : undefined
   if (id === undefined) throw new Error(`a start was answered ${status}: ${text}`)
   return id
 }
-/** The request for a run of so many action steps, one after the other. */
+/** The request for a run of this many consecutive action steps. */
 export const runOf = (steps: number, name: string): string =>
   JSON.stringify({
     spec: {
@@ -36,7 +45,10 @@ export const runOf = (steps: number, name: string): string =>
     },
   })
 
-/** Runs of so many steps through one worker connection with 200 slots. Their first job counts as the execution. `stop` says how often a start was answered 503. */
+/**
+ * Runs of this many steps on one worker connection with 200 slots. The first job of a run counts as
+ * its execution. `stop` reports how often a start was answered 503.
+ */
 export async function runsOf(
   steps: number,
   target: Target,
@@ -81,7 +93,7 @@ export async function runsOf(
   return { work, stop }
 }
 
-/** Measure runs of so many steps on a server of its own. */
+/** Measures runs of this many steps on a separate server. */
 export async function measureRuns(
   sync: string,
   steps: number,

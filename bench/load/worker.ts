@@ -1,4 +1,7 @@
-/** A worker for loads: one connection with many slots, which ends every job as soon as it has it: as failed when its action is called `fail`, else as completed. */
+/**
+ * A worker for loads: one connection with many slots. It reports every job at once: as failed if
+ * the action is named `fail`, otherwise as completed.
+ */
 import type { Target } from '../support/baton.ts'
 import { openSocket } from './socket.ts'
 
@@ -10,9 +13,9 @@ interface Given {
 }
 
 /**
- * Connect a worker; resolves when it is registered.
- * @param executed told the run of every job when it arrives.
- * @returns a function that disconnects it.
+ * Connects a worker; resolves when it is registered.
+ * @param executed receives the run id of every job that arrives.
+ * @returns a function that disconnects the worker.
  */
 export async function instantWorker(
   { port, key }: Target,
@@ -45,7 +48,8 @@ export async function instantWorker(
     claim()
   }
   const socket = await openSocket(port, key, '/v1/projects/default/workers/socket', (text) => {
-    // Acknowledgements are half of all frames and say nothing that is needed.
+    // Acknowledgements are half of all frames and contain nothing that is needed, so they are not
+    // parsed.
     if (text.startsWith('{"type":"job.report.ack"')) {
       held--
       return claim()

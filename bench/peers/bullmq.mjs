@@ -1,6 +1,6 @@
 /**
- * BullMQ on a Redis server of its own: a job from `add` until its completion is heard of; one worker with 200 slots.
- * Argument: Redis's `appendfsync`.
+ * BullMQ on a separate Redis server: a job from `add` until its completion event; one worker with
+ * 200 slots. Argument: Redis's `appendfsync`.
  */
 import { Queue, QueueEvents, Worker } from 'bullmq'
 import { freePort } from '../../nodes/nats/server/server.ts'

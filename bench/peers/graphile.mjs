@@ -1,7 +1,8 @@
 /**
- * Graphile Worker on a PostgreSQL server of its own, with Debian's defaults (fsync and synchronous_commit on): a job from
- * `addJob` until its completion; one worker with 200 slots. Arguments: folder of PostgreSQL's programs; `batched` to fetch
- * and complete jobs in batches, which gives more throughput and more delay.
+ * Graphile Worker on a separate PostgreSQL server with Debian's defaults (fsync and
+ * synchronous_commit on): a job from `addJob` until its completion; one worker with 200 slots.
+ * Arguments: folder of PostgreSQL's programs; `batched` to fetch and complete jobs in batches,
+ * which increases both throughput and latency.
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -13,7 +14,7 @@ const {
   amount,
   rest: [bin = '', batched],
 } = asked()
-/** PostgreSQL refuses to run as root; Debian's package makes a user for it. */
+/** Ids of the user that Debian's package creates, because PostgreSQL refuses to run as root. */
 const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
 const user = process.getuid?.() === 0 ? { uid: id('-u'), gid: id('-g') } : {}
 const folder = folderFor('uid' in user ? user : undefined)
@@ -48,7 +49,7 @@ const runner = await eventually(() =>
         executedAt.set(name, performance.now())
       },
     },
-    // It writes a line for every job otherwise.
+    // The default logger writes a line for every job.
     logger: new Logger(() => () => {}),
   }),
 )

@@ -1,6 +1,7 @@
 /**
- * Restate: a call of a service through the ingress until it is answered; its handler runs as many journaled steps as asked.
- * The server is one process with its defaults, its data in a folder of its own; the service is served by this process.
+ * Restate: a call of a service through the ingress until its response; its handler executes the
+ * configured number of journaled steps. The server is one process with default settings and a
+ * separate data folder; this process hosts the service.
  */
 import { connect } from '@restatedev/restate-sdk-clients'
 import { endpoint, service } from '@restatedev/restate-sdk'

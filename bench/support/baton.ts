@@ -1,4 +1,7 @@
-/** Baton as a load sees it: a server process of its own with a NATS server beside it, in a folder that goes when it stops. */
+/**
+ * Baton as the system under load: a separate server process with its NATS server, in a folder that
+ * is deleted when the server stops.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,10 +11,10 @@ import { endWithUs } from '../../nodes/process/ending.ts'
 import { freePort } from '../../nodes/nats/server/server.ts'
 import type { Parties } from './processes.ts'
 
-/** Milliseconds; a server that finds data without its views builds them before it is ready. */
+/** Milliseconds; a server whose views are missing builds them before it is ready. */
 const READY_WITHIN = 60_000
 
-/** Where requests go. */
+/** The server that requests are sent to. */
 export interface Target {
   readonly port: number
   readonly key: string
@@ -20,27 +23,27 @@ export interface Baton extends Target {
   /** Process ids: the server, its NATS server, and this process, which is the load. */
   readonly parties: Required<Parties>
   readonly data: string
-  /** Milliseconds it took from its start until it was ready. */
+  /** Milliseconds from the start of the server until it was ready. */
   readonly took: number
-  /** End it in order and delete its data, unless the folder was given. */
+  /** Stops the server in order and deletes its data, unless the folder was given. */
   stop(): Promise<void>
 }
 export interface BatonOptions {
-  /** When the NATS server writes to disk: `always`, or an interval. */
+  /** When the NATS server syncs to disk: `always`, or an interval. */
   readonly sync: string
-  /** Folder that is used and kept; a new one otherwise. */
+  /** Existing folder, which is not deleted; by default a new one. */
   readonly data?: string
   /** Folder for a CPU profile of the server. */
   readonly profile?: string | undefined
-  /** Milliseconds to wait until it is ready. */
+  /** Maximum milliseconds until the server is ready. */
   readonly within?: number
-  /** Further flags of Node. */
+  /** Additional flags of Node. */
   readonly node?: readonly string[]
 }
-/** A folder for one run, on the disk that everybody's data is on. */
+/** A folder for one run, on the disk that all measured systems use. */
 export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'baton-bench-'))
 
-/** Start a server. */
+/** Starts a server. */
 export async function startBaton({
   sync,
   data: given,

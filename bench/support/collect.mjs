@@ -1,4 +1,7 @@
-/** Loaded into a server whose memory is measured, with `--expose-gc`: it and its threads collect their garbage when it gets SIGUSR2. */
+/**
+ * Loaded into a server whose memory is measured, with `--expose-gc`: on SIGUSR2, the process and
+ * its threads collect their garbage.
+ */
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 
 const threads = new BroadcastChannel('collect')

@@ -1,4 +1,4 @@
-/** The journal of a data folder, beside the server that owns it. */
+/** Access to the journal of a data folder while its server is running. */
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import { runningIn } from '../../nodes/nats/journal/claim.ts'
@@ -7,16 +7,16 @@ import { createJournal } from '../../nodes/nats/journal/journal.ts'
 import type { Entry } from '../../protocol/entry.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
-/** Shards that a server has unless it is told otherwise. */
+/** Default number of shards of a server. */
 export const SHARDS = 4
 
-/** Connect to the NATS server that runs in a data folder. */
+/** Connects to the NATS server that runs in a data folder. */
 export const connectTo = async (data: string): Promise<Nats> => {
   const access = runningIn(join(data, 'nats'))
   if (!access) throw new Error(`no NATS server runs in ${data}`)
   return connectNats({ access, name: 'bench', log: silent, role: 'bench' })
 }
-/** Everything that the journal holds, shard by shard. */
+/** All entries of the journal, shard by shard. */
 export async function journalOf(data: string): Promise<Entry[]> {
   const nats = await connectTo(data)
   const journal = createJournal(nats)

@@ -1,14 +1,20 @@
-/** What the machine allows. */
+/** Limits of the machine. */
 import { readFileSync } from 'node:fs'
 
-/** Open files that a process started here may have. Node raises the soft limit to the hard one by itself. */
+/**
+ * Maximum number of open files of a process started here. Node raises the soft limit to the hard
+ * limit automatically.
+ */
 const openFiles = (): number =>
   Number(
     /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ??
       Number.NaN,
   )
 
-/** As many connections as wanted, or as many as the limit of open files allows, which is said. */
+/**
+ * The wanted number of connections, or as many as the limit of open files allows; a reduction is
+ * reported.
+ */
 export function allowed(wanted: number, say: (line: string) => void): number {
   const most = openFiles() - 1000
   if (most >= wanted) return wanted

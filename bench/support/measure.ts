@@ -1,25 +1,30 @@
-/** Measuring: the same load for everybody, medians of several runs taken in turn, and tables. Times in milliseconds. */
+/**
+ * Measurements: the same load for every system, medians of several alternating runs, and tables.
+ * Times are in milliseconds.
+ */
 import { cpuSeconds, type Parties } from './processes.ts'
 
-/** How a benchmark is asked to run. */
+/** Options of a benchmark. */
 export interface Terms {
-  /** Runs of each row; medians are shown. */
+  /** Runs per row, whose medians are shown. */
   readonly times: number
-  /** Smaller counts, for trying things out. */
+  /** Smaller counts, for trying out a benchmark. */
   readonly quick: boolean
-  /** Folder for CPU profiles of the server, when wanted. */
+  /** Folder for CPU profiles of the server; absent: none are written. */
   readonly profile?: string
-  /** Progress, a line at a time. */
+  /** Reports one line of progress. */
   say(line: string): void
 }
-/** Figures of one run by name. NaN: there is none. */
+/** Figures of one run by name; NaN if a figure is missing. */
 export type Figures = Readonly<Record<string, number>>
-/** What a load measures. `cpu_*`: milliseconds of processor time per piece of work. */
+/** Results of a load. `cpu_*`: milliseconds of CPU time per piece of work. */
 export interface Loaded extends Figures {
   readonly throughput: number
   readonly busy_p50: number
   readonly busy_p99: number
-  /** One at a time: from the start until the work was executed, and until its end was known. */
+  /**
+   * One piece of work at a time: from the start until its execution, and until its end is known.
+   */
   readonly executed_p50: number
   readonly executed_p99: number
   readonly done_p50: number
@@ -28,9 +33,15 @@ export interface Loaded extends Figures {
   readonly cpu_store: number
   readonly cpu_load: number
 }
-/** Does one piece of work and resolves when its end is known, with the time (`performance.now()`) it was executed at. */
+/**
+ * Does one piece of work and resolves when its end is known, with the time of its execution
+ * (`performance.now()`).
+ */
 export type Work = (name: string) => Promise<number | undefined>
-/** How much of it: pieces before anything is measured, with `concurrency` in flight, and one at a time. */
+/**
+ * Amount of work: pieces before the measurement, pieces with `concurrency` in flight, and pieces
+ * one at a time.
+ */
 export interface Amount {
   readonly warm: number
   readonly count: number
@@ -39,13 +50,13 @@ export interface Amount {
 }
 
 const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
-/** @param sorted ascending. @param share 0..1. @returns NaN when there are none. */
+/** @param sorted ascending. @param share 0..1. @returns NaN if there are no values. */
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-/** A share (0..1) of the values, which may be in any order, is at most this. */
+/** The value that a share (0..1) of the values, in any order, does not exceed. */
 export const percentile = (values: readonly number[], share: number): number =>
   at(ascending(values), share)
-/** The middle value; the mean of the two in the middle when their number is even. */
+/** The middle value; for an even count, the mean of the two middle values. */
 function median(values: readonly number[]): number {
   const sorted = ascending(values)
   const middle = sorted.length >> 1
@@ -53,13 +64,17 @@ function median(values: readonly number[]): number {
     ? at(sorted, 0.5)
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
-/** Wait so long. */
+/** Resolves after this many milliseconds. */
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Milliseconds without any progress after which a load gives up: something was lost. */
+/** Milliseconds without any progress after which a load is aborted, because work was lost. */
 const STALLED = 60_000
 
-/** Do `count` pieces with so many in flight: each of these goes on as soon as its last piece has ended. @returns the time of each. Throws when nothing moves any more. */
+/**
+ * Does `count` pieces of work with `concurrency` in flight.
+ * @returns the time of each piece.
+ * @throws when no piece ends any more.
+ */
 export async function inFlight(
   concurrency: number,
   count: number,
@@ -91,7 +106,10 @@ export async function inFlight(
   return times
 }
 
-/** Begin pieces at a fixed rate, whether earlier ones have ended or not. @returns the time of each from when it should have begun, so that a piece that had to wait for its turn counts with its wait. */
+/**
+ * Starts pieces of work at a fixed rate, whether earlier ones have ended or not.
+ * @returns the time of each piece from its intended start, so that a delayed start counts as well.
+ */
 export async function atRate(
   perSecond: number,
   count: number,
@@ -110,7 +128,11 @@ export async function atRate(
   return times
 }
 
-/** What work gives, the seconds it took, and the seconds of processor time that a part used meanwhile; NaN for a part that there is not. @param parties asked twice, since servers start further processes. */
+/**
+ * Returns the result of the work, its duration in seconds, and the CPU seconds that a party used
+ * meanwhile; NaN for a missing party.
+ * @param parties called before and after the work, since servers start further processes.
+ */
 export async function costOf<T>(
   parties: () => Parties,
   work: () => Promise<T>,
@@ -128,7 +150,10 @@ export const spread = (name: string, times: readonly number[]): Figures => ({
   [`${name} p99`]: percentile(times, 0.99),
 })
 
-/** Warm up, then work with many in flight, then one at a time. @param parties whose processor time is counted while busy. */
+/**
+ * Warms up, then works with many pieces in flight, then with one at a time.
+ * @param parties processes whose CPU time is measured while many pieces are in flight.
+ */
 export async function load(
   work: Work,
   { warm, count, idle, concurrency }: Amount,
@@ -175,8 +200,9 @@ const medians = <F extends Figures>(runs: readonly F[]): F =>
   ) as F
 
 /**
- * Run every row so many times, turn by turn, so that a slow minute of the machine meets everybody.
- * @param tell one run as a line.
+ * Runs every row `times` times in alternation, so that a slow period of the machine affects all
+ * rows.
+ * @param tell formats one run as a line.
  * @returns the medians of each row.
  */
 export async function inTurn<F extends Figures>(

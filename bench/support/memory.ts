@@ -1,18 +1,22 @@
-/** What a server holds: resident memory, asked after it has collected its garbage. */
+/** Resident memory of a server, measured after garbage collection. */
 import { fileURLToPath } from 'node:url'
 import { pause } from './measure.ts'
 import { resident } from './processes.ts'
 
-/** Flags of Node for a server that can be told to collect. */
+/** Flags of Node for a server that collects its garbage on request. */
 export const COLLECT: readonly string[] = [
   '--expose-gc',
   `--import=${fileURLToPath(new URL('./collect.mjs', import.meta.url))}`,
 ]
-/** Collections at most, and how much less memory tells that the last one was worth another. */
+/**
+ * Maximum number of collections, and the fraction of its previous size to which memory must shrink
+ * for another collection to be worthwhile.
+ */
 const [ROUNDS, LESS] = [8, 0.99]
 /**
- * Bytes that are resident after collecting. The first collection lets finalizers run, and V8 gives the young generation and
- * empty pages back with a later one: so again, until a collection changes nothing any more.
+ * Resident bytes after garbage collection. The first collection lets finalizers run, and V8
+ * releases the young generation and empty pages only in a later one, so collections repeat until
+ * memory no longer shrinks.
  */
 export async function settled(pid: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY

