@@ -17,7 +17,7 @@ const later = (ms: number) => new Date(Date.now() + ms).toISOString()
 const never = () => false
 
 t.test(
-  'an organization key, in both forms of the path: shown once, listed, used in any project, revoked',
+  'organization keys work in both path forms: shown once, listed, valid in any project, revocable',
   async (t) => {
     const forms = [
       [
@@ -71,7 +71,7 @@ t.test(
 )
 
 t.test(
-  'the last Owner key stays, and nobody hands out or takes a role above their own',
+  'the last Owner key cannot be revoked, and nobody can grant or revoke a role above their own',
   async () => {
     const root = listOf(await s.ok('key.list_organization', { limit: 200 })).find(
       ({ name }) => name === 'root',
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'a project key: shown once, pinned to its project, capped by its scope role, revoked',
+  'project keys are shown once, limited to their project, capped by a scope role, and revocable',
   async (t) => {
     await s.ok('project.create', { name: 'Elsewhere' })
     const { status, body: made } = await s.call('key.create', { name: 'ci' })
@@ -166,7 +166,7 @@ t.test('a revoked key ends its open streams within seconds', async (t) => {
   t.ok(Date.now() - began < 5000, `${Date.now() - began} ms`)
 })
 
-t.test('a key ends at its time', async (t) => {
+t.test('a key is rejected after it expires', async (t) => {
   for (const row of ['key.create', 'key.create_organization'] as const) {
     const made = await s.ok(row, { name: 'brief', expires_at: later(700) })
     t.match(made, { expires_at: /Z$/ })
@@ -190,7 +190,7 @@ t.test('a key ends at its time', async (t) => {
   )
 })
 
-t.test('principals: made, found, changed, disabled, deleted; names and handles', async (t) => {
+t.test('principals are created, found, updated, disabled and deleted', async (t) => {
   const { status, body: made } = await s.call('principal.create', {
     name: 'Deploy Bot',
     description: 'd',
@@ -272,29 +272,32 @@ t.test('principals: made, found, changed, disabled, deleted; names and handles',
   )
 })
 
-t.test('roles and permissions are told in words, with the brand', async (t) => {
-  const roles = await pages(s, 'role.list')
-  t.strictSame(
-    roles.map(({ name }) => name),
-    systemRoleNames,
-  )
-  for (const role of roles) t.strictSame(await s.ok('role.get', { id: role['id'] }), role)
-  t.match(roles[0], {
-    id: 'role_viewer',
-    system_defined: true,
-    permissions: ['service.project.view'],
-  })
-  await s.refused('role.get', { id: 'role_king' }, 404, 'not_found')
-  const catalog = await s.ok('permission.list')
-  t.strictSame(
-    listOf(catalog).map(({ id }) => id),
-    Object.keys(permissions).map((id) => (id.startsWith('actions.') ? id : `service.${id}`)),
-  )
-  t.equal(listOf(catalog, 'presets').length, systemRoleNames.length)
-})
+t.test(
+  'system roles and the permission catalog are listed, with the brand as prefix',
+  async (t) => {
+    const roles = await pages(s, 'role.list')
+    t.strictSame(
+      roles.map(({ name }) => name),
+      systemRoleNames,
+    )
+    for (const role of roles) t.strictSame(await s.ok('role.get', { id: role['id'] }), role)
+    t.match(roles[0], {
+      id: 'role_viewer',
+      system_defined: true,
+      permissions: ['service.project.view'],
+    })
+    await s.refused('role.get', { id: 'role_king' }, 404, 'not_found')
+    const catalog = await s.ok('permission.list')
+    t.strictSame(
+      listOf(catalog).map(({ id }) => id),
+      Object.keys(permissions).map((id) => (id.startsWith('actions.') ? id : `service.${id}`)),
+    )
+    t.equal(listOf(catalog, 'presets').length, systemRoleNames.length)
+  },
+)
 
 t.test(
-  'what a role grants: for each permission and role, a row is answered or refused with the permission that lacks',
+  'a role grants exactly its permissions: every other operation is refused with the missing one',
   async (t) => {
     const table: Readonly<Record<string, Row>> = api
     const keys = await Promise.all(

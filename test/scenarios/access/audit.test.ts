@@ -14,7 +14,7 @@ let half = ''
 let made: Record<string, unknown> = {}
 
 t.test(
-  'every change of configuration is told once, newest first, with who made it and what it changed',
+  'every configuration change is logged once, newest first, with its actor and the changed fields',
   async (t) => {
     t.strictSame(
       told(await all()),
@@ -101,7 +101,7 @@ t.test(
   },
 )
 
-t.test('refused changes and the running of work leave no trace', async (t) => {
+t.test('rejected changes and the execution of runs are not logged', async (t) => {
   const before = (await all()).length
   await s.refused('workflow.create', { name: 'x', spec: {} }, 400, 'bad_request')
   await s.refused('key.create', { name: 'bot key' }, 409, 'already_exists')
@@ -112,7 +112,7 @@ t.test('refused changes and the running of work leave no trace', async (t) => {
   t.equal((await all()).length, before)
 })
 
-t.test('every filter, alone and with others', async (t) => {
+t.test('audit entries are filtered by every field, alone and combined', async (t) => {
   const list = async (query: object) =>
     told(listOf(await s.ok('audit.list', { limit: 200, ...query })))
   t.strictSame(await list({ resource_type: 'principal' }), [
@@ -176,42 +176,45 @@ t.test('every filter, alone and with others', async (t) => {
   )
 })
 
-t.test('a project key reads the log of its project only, and needs the permission', async (t) => {
-  const { id } = await s.ok('project.get')
-  const { key } = await s.ok('key.create', { name: 'auditor', principal_id: made['principal'] })
-  const options = { key: String(key) }
-  const mine = await s.ok('audit.list', { limit: 200 }, options)
-  t.ok(listOf(mine).length > 5 && listOf(mine).every(({ project_id }) => project_id === id))
-  t.strictSame(
-    idsOf(await s.ok('audit.list', { limit: 200, project_id: id }, options)),
-    idsOf(mine),
-  )
-  await s.refused('audit.list', { project_id: made['project'] }, 403, 'forbidden', options)
-  for (const who of [options, {}])
+t.test(
+  'a project key reads only the log of its project, and only with the permission',
+  async (t) => {
+    const { id } = await s.ok('project.get')
+    const { key } = await s.ok('key.create', { name: 'auditor', principal_id: made['principal'] })
+    const options = { key: String(key) }
+    const mine = await s.ok('audit.list', { limit: 200 }, options)
+    t.ok(listOf(mine).length > 5 && listOf(mine).every(({ project_id }) => project_id === id))
     t.strictSame(
-      idsOf(await s.ok('audit.project', { limit: 200 }, who)),
+      idsOf(await s.ok('audit.list', { limit: 200, project_id: id }, options)),
       idsOf(mine),
-      'at the path of the project',
     )
-  t.strictSame(
-    idsOf(await s.ok('audit.project', { project_id: made['project'] })),
-    [],
-    'both filters have to hold',
-  )
-  const [first, second] = [
-    await s.ok('audit.project', { limit: 1 }),
-    await s.ok('audit.project', {
-      limit: 1,
-      cursor: (await s.ok('audit.project', { limit: 1 }))['next_cursor'],
-    }),
-  ]
-  t.strictSame([...idsOf(first), ...idsOf(second)], idsOf(mine).slice(0, 2))
-  const editor = String((await s.ok('key.create', { name: 'an editor' }))['key'])
-  for (const row of ['audit.list', 'audit.project'] as const)
-    await s.refused(row, {}, 403, 'permission_denied', { key: editor })
-})
+    await s.refused('audit.list', { project_id: made['project'] }, 403, 'forbidden', options)
+    for (const who of [options, {}])
+      t.strictSame(
+        idsOf(await s.ok('audit.project', { limit: 200 }, who)),
+        idsOf(mine),
+        'at the path of the project',
+      )
+    t.strictSame(
+      idsOf(await s.ok('audit.project', { project_id: made['project'] })),
+      [],
+      'both filters have to hold',
+    )
+    const [first, second] = [
+      await s.ok('audit.project', { limit: 1 }),
+      await s.ok('audit.project', {
+        limit: 1,
+        cursor: (await s.ok('audit.project', { limit: 1 }))['next_cursor'],
+      }),
+    ]
+    t.strictSame([...idsOf(first), ...idsOf(second)], idsOf(mine).slice(0, 2))
+    const editor = String((await s.ok('key.create', { name: 'an editor' }))['key'])
+    for (const row of ['audit.list', 'audit.project'] as const)
+      await s.refused(row, {}, 403, 'permission_denied', { key: editor })
+  },
+)
 
-t.test('no key and no spec is anywhere in the log', async (t) => {
+t.test('the log contains no keys and no specs', async (t) => {
   const text = JSON.stringify(await s.ok('audit.list', { limit: 200 }))
   for (const secret of secrets) t.notOk(text.includes(secret) || text.includes(secret.slice(4, 24)))
   t.notMatch(text, /spec-secret|"hash"|"spec"/)

@@ -36,7 +36,7 @@ const nested = (action_name: string) => ({
 })
 const refusal = (name: string) => ({ details: { permission: `actions.execute.${name}` } })
 
-t.test('a definition may name what its author may execute', async (t) => {
+t.test('a definition may refer only to actions that its author may execute', async (t) => {
   const none = { key: await keyWith('none') }
   const crm = { key: await keyWith('crm', 'actions.execute.crm.*') }
   const denied = [403, 'permission_denied'] as const
@@ -74,7 +74,7 @@ t.test('a definition may name what its author may execute', async (t) => {
   t.match(await s.refused('loop.update', update, ...denied, crm), refusal('pay.out'))
 })
 
-t.test('built-in actions and published workflows need the permission as well', async (t) => {
+t.test('built-in actions and published workflows require the permission as well', async (t) => {
   const crm = { key: await keyWith('crm-only', 'actions.execute.crm.*') }
   for (const name of ['workflow.sync', 'workflow.other'])
     t.match(
@@ -84,7 +84,7 @@ t.test('built-in actions and published workflows need the permission as well', a
   await s.refused('run.start', { spec: specOf('service.memory.recall') }, 400, 'bad_request', crm)
 })
 
-t.test('an inline config gives an agent only tools that its author may execute', async (t) => {
+t.test('an inline config can grant an agent only tools that its author may execute', async (t) => {
   const agent = await s.ok('agent.create', {
     name: 'helper',
     model_route: { mode: 'worker', provider: 'local', model: 'none' },

@@ -38,7 +38,7 @@ const person = async (name: string, project = 'default') => {
 }
 const ann = await person('Ann')
 
-t.test('a person allows a device by a row; its token is theirs, listed and revoked', async (t) => {
+t.test('a user approves a device through the API; its token is listed and revocable', async (t) => {
   const { device_code, user_code, verification_uri, verification_uri_complete } = await ask({
     service_client: 'baton',
     service_client_version: '0.1.0',
@@ -84,7 +84,7 @@ t.test('a person allows a device by a row; its token is theirs, listed and revok
   await s.refused('cli_credential.list', {}, 404, 'not_found')
 })
 
-t.test('a person allows or denies a device on the page', async (t) => {
+t.test('a user approves or denies a device on the page', async (t) => {
   const { device_code, user_code } = await ask({ service_label: '<b>laptop' })
   const page = await s.raw('GET', `/device?user_code=${user_code}`, { key: null })
   t.equal(page.status, 200)
@@ -105,7 +105,7 @@ t.test('a person allows or denies a device on the page', async (t) => {
   t.match(await poll(denied.device_code), { status: 400, body: { error: 'access_denied' } })
 })
 
-t.test('a token reaches the project of its person only', async (t) => {
+t.test('a device token works only in the project of its user', async (t) => {
   await s.ok('project.create', { name: 'Shop', handle: 'shop' })
   const bob = await person('Bob', 'shop')
   const elsewhere = await ask({ service_requested_project_handle: 'shop' })
@@ -124,7 +124,7 @@ t.test('a token reaches the project of its person only', async (t) => {
   })
 })
 
-t.test('no token is made once who allowed it was shut out', async (t) => {
+t.test('no token is issued once the user who approved it is deleted', async (t) => {
   const eve = await person('Eve')
   const { device_code, user_code } = await ask()
   await s.ok('device.answer', { user_code, decision: 'allow' }, { key: eve.key })
@@ -132,7 +132,7 @@ t.test('no token is made once who allowed it was shut out', async (t) => {
   t.match(await poll(device_code), { status: 400, body: { error: 'access_denied' } })
 })
 
-t.test('a token ends with the one that allowed it, and is given once', async (t) => {
+t.test('a device token expires with the token that approved it, and is issued once', async (t) => {
   const user = await s.ok('user.create', { name: 'Joe', role_ids: ['role_operator'] })
   const expires_at = new Date(Date.now() + 3_600_000).toISOString()
   const { key } = await s.ok('token.create', { id: user['id'], name: 'first', expires_at })
@@ -150,7 +150,7 @@ t.test('a token ends with the one that allowed it, and is given once', async (t)
   )
 })
 
-t.test('forms that are not right are refused as RFC 6749 says', async (t) => {
+t.test('malformed forms are rejected with the errors of RFC 6749', async (t) => {
   const refused = async (path: string, body: string, error: string, type?: string) => {
     const headers = { 'content-type': type ?? 'application/x-www-form-urlencoded' }
     const answer = await s.raw('POST', path, { key: null, body, headers })
@@ -171,7 +171,7 @@ t.test('forms that are not right are refused as RFC 6749 says', async (t) => {
     t.equal((await form(code, { [name]: 'x' })).status, 200, name)
 })
 
-t.test('baton login and baton logout do all of this', async (t) => {
+t.test('baton login and baton logout complete the device login', async (t) => {
   const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
   const notes: string[] = []
   const program = new Command('baton')
@@ -198,7 +198,7 @@ t.test('baton login and baton logout do all of this', async (t) => {
   await s.refused('me.get', {}, 401, 'unauthorized', { key })
 })
 
-t.test('a device that asks for another organization gets no code', async (t) => {
+t.test('a device that requests another organization gets no code', async (t) => {
   t.match(await form('/v1/auth/device/code', { service_requested_org_id: 'org_other' }), {
     status: 400,
     body: { error: 'invalid_request', error_description: /organization/ },

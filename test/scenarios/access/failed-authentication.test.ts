@@ -9,7 +9,7 @@ import { until } from '../support/given.ts'
 
 const LIMITS = { BATON_RATE_KEY: '20', BATON_RATE_ORG: '60', BATON_RATE_WINDOW: '3600' }
 
-t.test('wrong keys are limited; a right one from the same address is not', async (t) => {
+t.test('invalid keys are rate limited; a valid key from the same address is not', async (t) => {
   const s = await service(LIMITS)
   t.teardown(() => s.stop())
   const statuses: number[] = []
@@ -25,7 +25,7 @@ t.test('wrong keys are limited; a right one from the same address is not', async
   t.equal((await s.call('project.list')).status, 200)
 })
 
-t.test('wrong signatures are charged to their sender, not to the trigger', async (t) => {
+t.test('invalid signatures count against the sender, not against the trigger', async (t) => {
   const s = await service(LIMITS)
   t.teardown(() => s.stop())
   const secret = 'a secret of the sender'
@@ -55,7 +55,7 @@ t.test('wrong signatures are charged to their sender, not to the trigger', async
   t.equal(await post(secret), 202)
 })
 
-t.test('guessed codes of devices are charged to their sender', async (t) => {
+t.test('guessed device codes count against the sender', async (t) => {
   const s = await service(LIMITS)
   t.teardown(() => s.stop())
   const user = await s.ok('user.create', { name: 'Ann' })

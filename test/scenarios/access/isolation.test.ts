@@ -302,7 +302,7 @@ const idsFor = (name: string): unknown[] =>
                               : [role['id']]
 
 t.test(
-  'without a credential, or with one that is unknown, every row answers 401 and nothing else',
+  'every operation answers only 401 without a credential or with an unknown one',
   async (t) => {
     for (const [name, row] of rows) {
       for (const credential of [null, 'bat_0000000000000000000000000000000000000000', `${key}x`]) {
@@ -322,7 +322,7 @@ t.test(
 )
 
 t.test(
-  'the key of another project is refused on every row below the project, by handle and by id',
+  'the key of another project is rejected by every operation of the project, by handle and by id',
   async (t) => {
     for (const [name, row] of rows) {
       if (!slotsOf(row).includes('project')) continue
@@ -342,57 +342,54 @@ t.test(
   },
 )
 
-t.test(
-  'in its own project it finds nothing under the ids of another one, and can do nothing to them',
-  async (t) => {
-    for (const [name, row] of rows) {
-      if (row.shape.stream === 'socket' || name === 'project.delete') continue
-      const slots = slotsOf(row)
-      for (const id of idsFor(name)) {
-        const { status, text } = await ask(
-          name,
-          { project: 'default', id, worker_instance_id: `${MARK}-worker` },
-          key,
-        )
-        t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
-        t.notMatch(text, String(run['id']), name)
-        const names =
-          slots.includes('id') ||
-          slots.includes('session_id') ||
-          slots.includes('turn_id') ||
-          slots.includes('worker_instance_id') ||
-          slots.includes('action_name') ||
-          slots.includes('action_id') ||
-          slots.includes('webhook_id')
-        if (names && status !== 403 && status !== 404)
-          t.fail(`${name} answered ${status} ${text} for an id of another project`)
-      }
-    }
-    const many = { run_ids: [run['id'], failed['id']] }
-    for (const name of ['run.cancel_many', 'run.retry_many'] as const) {
-      const { status, text } = await ask(name, { project: 'default', ...many }, key)
-      t.equal(status, 200)
-      t.strictSame(
-        (JSON.parse(text) as { results: { error?: { code: string } }[] }).results.map(
-          ({ error }) => error?.code,
-        ),
-        ['not_found', 'not_found'],
+t.test('ids of another project are not found, and operations on them have no effect', async (t) => {
+  for (const [name, row] of rows) {
+    if (row.shape.stream === 'socket' || name === 'project.delete') continue
+    const slots = slotsOf(row)
+    for (const id of idsFor(name)) {
+      const { status, text } = await ask(
+        name,
+        { project: 'default', id, worker_instance_id: `${MARK}-worker` },
+        key,
       )
+      t.notMatch(text, MARK, `${name} answered ${status} with a record of another project`)
+      t.notMatch(text, String(run['id']), name)
+      const names =
+        slots.includes('id') ||
+        slots.includes('session_id') ||
+        slots.includes('turn_id') ||
+        slots.includes('worker_instance_id') ||
+        slots.includes('action_name') ||
+        slots.includes('action_id') ||
+        slots.includes('webhook_id')
+      if (names && status !== 403 && status !== 404)
+        t.fail(`${name} answered ${status} ${text} for an id of another project`)
     }
-    const start = await ask(
-      'run.start',
-      { project: 'default', spec: undefined, definition_id: workflow['id'] },
-      key,
+  }
+  const many = { run_ids: [run['id'], failed['id']] }
+  for (const name of ['run.cancel_many', 'run.retry_many'] as const) {
+    const { status, text } = await ask(name, { project: 'default', ...many }, key)
+    t.equal(status, 200)
+    t.strictSame(
+      (JSON.parse(text) as { results: { error?: { code: string } }[] }).results.map(
+        ({ error }) => error?.code,
+      ),
+      ['not_found', 'not_found'],
     )
-    t.equal(start.status, 404, 'a workflow of another project cannot be started')
-    for (const filter of [{ external_id: MARK }, { parent_run_id: run['id'] }])
-      t.match(JSON.parse((await ask('run.list', { project: 'default', ...filter }, key)).text), {
-        items: [],
-      })
-  },
-)
+  }
+  const start = await ask(
+    'run.start',
+    { project: 'default', spec: undefined, definition_id: workflow['id'] },
+    key,
+  )
+  t.equal(start.status, 404, 'a workflow of another project cannot be started')
+  for (const filter of [{ external_id: MARK }, { parent_run_id: run['id'] }])
+    t.match(JSON.parse((await ask('run.list', { project: 'default', ...filter }, key)).text), {
+      items: [],
+    })
+})
 
-t.test('and nothing of the other project was changed by all of this', async (t) => {
+t.test('none of these calls has changed the other project', async (t) => {
   t.match(await s.ok('run.get', { project, id: run['id'] }), {
     status: 'suspended',
     cancel_requested: false,

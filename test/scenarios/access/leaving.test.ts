@@ -25,7 +25,7 @@ const inputOf = (name: string): Record<string, unknown> => ({
 })
 const rows = Object.entries(api as Readonly<Record<string, Row>>)
 
-t.test('streams are refused with Retry-After on every row, other requests are not', async (t) => {
+t.test('every stream is refused with Retry-After, other requests are not', async (t) => {
   for (const node of s.nodes) node.leave()
   const streams = rows.filter(([name, { verb }]) => verb === 'stream' && name !== 'worker.socket')
   t.ok(streams.length >= 7)

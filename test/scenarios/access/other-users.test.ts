@@ -48,7 +48,7 @@ t.test('folders have mode 0700 and files 0600', async (t) => {
   )
 })
 
-t.test('files and folders of earlier releases are tightened', async (t) => {
+t.test('the modes of files and folders from earlier releases are restricted', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-private-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const views = join(folder, 'views')
@@ -72,7 +72,7 @@ t.test('files and folders of earlier releases are tightened', async (t) => {
 
 const noProc = process.platform !== 'linux' && 'SKIPPED: this machine has no /proc'
 t.test(
-  'the credential is on no command line and in no environment',
+  'the NATS credential is in no command line and in no environment variable',
   { skip: noProc },
   async (t) => {
     t.match(seed, /^SU/)
@@ -110,7 +110,7 @@ const NOBODY = 65_534
 const notRoot =
   process.getuid?.() !== 0 && 'SKIPPED: only root can become another user; run this test as root'
 t.test(
-  'another user reads no file and has no NATS command accepted',
+  'another user can read no file and execute no NATS command',
   { skip: notRoot },
   async (t) => {
     const child = spawn(process.execPath, ['-e', intruder, String(s.server.port), ...all], {

@@ -21,7 +21,7 @@ const person = async (name: string, more: object = {}) => {
 }
 
 t.test(
-  'a person is added, given a role, signs in, acts as themselves, and is shut out',
+  'a user is created, gets a role, authenticates, acts under their own name, and is deleted',
   async (t) => {
     const { status, body: ann } = await s.call('user.create', {
       name: 'Ann Lee',
@@ -106,7 +106,7 @@ t.test(
   },
 )
 
-t.test('people are listed apart from services, in pages', async (t) => {
+t.test('users are listed separately from services, in pages', async (t) => {
   const made = []
   for (const n of [1, 2, 3]) made.push(await s.ok('user.create', { name: `P${n}` }))
   const bot = await s.ok('principal.create', { name: 'P1' })
@@ -145,27 +145,24 @@ t.test('people are listed apart from services, in pages', async (t) => {
   )
 })
 
-t.test(
-  'disabling somebody ends what they have open and what they can claim, and is reversible',
-  async (t) => {
-    const { id, as } = await person('Dan', { role_ids: ['role_operator'] })
-    const run = await s.ok('run.start', { spec: sleeping() })
-    const stream = s.follow('run.events', { id: run['id'] }, () => false, { ...as, url: B })
-    const worker = await s.worker({ action_names: ['dan'] }, { ...as, url: B })
-    const began = Date.now()
-    await s.ok('user.update', { id, state: 'disabled' }, { url: A })
-    await s.refused('run.list', {}, 401, 'unauthorized', { ...as, url: B })
-    await stream
-    await worker.closed
-    t.ok(Date.now() - began < 5000, `${Date.now() - began} ms`)
-    await t.rejects(s.worker({ action_names: ['dan'] }, { ...as, url: A }), /401/)
-    await s.ok('user.update', { id, state: 'active' }, { url: A })
-    await s.ok('run.list', {}, { ...as, url: B })
-  },
-)
+t.test('disabling a user ends their open streams and sockets, and can be undone', async (t) => {
+  const { id, as } = await person('Dan', { role_ids: ['role_operator'] })
+  const run = await s.ok('run.start', { spec: sleeping() })
+  const stream = s.follow('run.events', { id: run['id'] }, () => false, { ...as, url: B })
+  const worker = await s.worker({ action_names: ['dan'] }, { ...as, url: B })
+  const began = Date.now()
+  await s.ok('user.update', { id, state: 'disabled' }, { url: A })
+  await s.refused('run.list', {}, 401, 'unauthorized', { ...as, url: B })
+  await stream
+  await worker.closed
+  t.ok(Date.now() - began < 5000, `${Date.now() - began} ms`)
+  await t.rejects(s.worker({ action_names: ['dan'] }, { ...as, url: A }), /401/)
+  await s.ok('user.update', { id, state: 'active' }, { url: A })
+  await s.ok('run.list', {}, { ...as, url: B })
+})
 
 t.test(
-  "a role of one's own: made, given, changed, deleted; each counts on the other gateway at once",
+  'a custom role is created, assigned, updated and deleted, with immediate effect on the other gateway',
   async (t) => {
     const { status, body: role } = await s.call('role.create', {
       name: 'Reader of runs',
@@ -236,7 +233,7 @@ t.test(
 )
 
 t.test(
-  'an assignment that was taken refuses the very next request on the other gateway, whoever asks how often',
+  'a revoked assignment applies to the next request on the other gateway, however busy it is',
   async (t) => {
     const { id, as } = await person('Fay')
     let stop = false
@@ -301,7 +298,7 @@ t.test('a stream ends when its reader loses the role that opened it', async (t) 
 })
 
 t.test(
-  'a person with access to access makes tokens for others, but none that can do more than they',
+  'a user who manages access creates tokens for others, but none with more permissions than their own',
   async (t) => {
     const keeper = await s.ok('role.create', {
       name: 'Keeper',
@@ -343,7 +340,7 @@ t.test(
   },
 )
 
-t.test('somebody learns who they are, and people keep their own tokens', async (t) => {
+t.test('me.get returns the caller, and users manage their own tokens', async (t) => {
   const { id, token, as } = await person('Nia', { role_ids: ['role_viewer'] })
   t.strictSame(await s.ok('me.get', {}, as), {
     principal: { id, kind: 'user', name: 'Nia' },
@@ -392,62 +389,59 @@ t.test('somebody learns who they are, and people keep their own tokens', async (
     await s.refused(row, input, 404, 'not_found')
 })
 
-t.test(
-  'each change is in the audit log once, with what it changed and without any token',
-  async (t) => {
-    const { id, token, as } = await person('Zoe', {
-      role_ids: ['role_viewer'],
-      email: 'zoe@example.org',
-    })
-    await s.ok('user.update', { id, email: 'z@example.org', role_ids: ['role_editor'] })
-    await s.ok('token.revoke', { id, token })
-    const role = await s.ok('role.create', { name: 'Zoo', permissions: ['service.project.view'] })
-    await s.ok('role.update', {
-      id: role['id'],
-      permissions: ['service.project.view', 'actions.execute.zoo.*'],
-    })
-    await s.ok('assignment.create', { principal_id: id, role_id: role['id'] })
-    await s.ok('role.delete', { id: role['id'] })
-    await s.ok('user.delete', { id })
-    const entries = (await pages(s, 'audit.list', {}, 50)).slice(0, 13)
-    t.strictSame(
-      entries.map(
-        ({ resource_type, action, resource_name }) => `${resource_type} ${action} ${resource_name}`,
-      ),
-      [
-        'principal delete Zoe',
-        'role delete Zoo',
-        'role_assignment delete Zoo',
-        'role_assignment create Zoo',
-        'role update Zoo',
-        'role create Zoo',
-        'personal_token delete laptop',
-        'role_assignment create Editor',
-        'role_assignment delete Viewer',
-        'principal update Zoe',
-        'personal_token create laptop',
-        'role_assignment create Viewer',
-        'principal create Zoe',
-      ],
-    )
-    t.match(entries[4], {
-      changes: {
-        permissions: {
-          from: ['service.project.view'],
-          to: ['service.project.view', 'actions.execute.zoo.*'],
-        },
+t.test('each change is logged once with the changed fields and without any token', async (t) => {
+  const { id, token, as } = await person('Zoe', {
+    role_ids: ['role_viewer'],
+    email: 'zoe@example.org',
+  })
+  await s.ok('user.update', { id, email: 'z@example.org', role_ids: ['role_editor'] })
+  await s.ok('token.revoke', { id, token })
+  const role = await s.ok('role.create', { name: 'Zoo', permissions: ['service.project.view'] })
+  await s.ok('role.update', {
+    id: role['id'],
+    permissions: ['service.project.view', 'actions.execute.zoo.*'],
+  })
+  await s.ok('assignment.create', { principal_id: id, role_id: role['id'] })
+  await s.ok('role.delete', { id: role['id'] })
+  await s.ok('user.delete', { id })
+  const entries = (await pages(s, 'audit.list', {}, 50)).slice(0, 13)
+  t.strictSame(
+    entries.map(
+      ({ resource_type, action, resource_name }) => `${resource_type} ${action} ${resource_name}`,
+    ),
+    [
+      'principal delete Zoe',
+      'role delete Zoo',
+      'role_assignment delete Zoo',
+      'role_assignment create Zoo',
+      'role update Zoo',
+      'role create Zoo',
+      'personal_token delete laptop',
+      'role_assignment create Editor',
+      'role_assignment delete Viewer',
+      'principal update Zoe',
+      'personal_token create laptop',
+      'role_assignment create Viewer',
+      'principal create Zoe',
+    ],
+  )
+  t.match(entries[4], {
+    changes: {
+      permissions: {
+        from: ['service.project.view'],
+        to: ['service.project.view', 'actions.execute.zoo.*'],
       },
-    })
-    t.match(entries[2], { changes: { principal_id: { from: id }, role_id: { from: role['id'] } } })
-    t.match(entries[3], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
-    t.match(entries[8], {
-      changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } },
-    })
-    t.strictSame((entries[9] as { changes: unknown } | undefined)?.changes, {
-      email: { from: 'zoe@example.org', to: 'z@example.org' },
-      role_ids: { from: ['role_viewer'], to: ['role_editor'] },
-    })
-    const text = JSON.stringify(entries)
-    t.notOk(text.includes(as.key) || text.includes(as.key.slice(9, 40)) || text.includes('hash'))
-  },
-)
+    },
+  })
+  t.match(entries[2], { changes: { principal_id: { from: id }, role_id: { from: role['id'] } } })
+  t.match(entries[3], { changes: { principal_id: { to: id }, role_id: { to: role['id'] } } })
+  t.match(entries[8], {
+    changes: { principal_id: { from: id }, role_id: { from: 'role_viewer' } },
+  })
+  t.strictSame((entries[9] as { changes: unknown } | undefined)?.changes, {
+    email: { from: 'zoe@example.org', to: 'z@example.org' },
+    role_ids: { from: ['role_viewer'], to: ['role_editor'] },
+  })
+  const text = JSON.stringify(entries)
+  t.notOk(text.includes(as.key) || text.includes(as.key.slice(9, 40)) || text.includes('hash'))
+})

@@ -8,7 +8,7 @@ import { service } from '../../support/service.ts'
 const s = await service({ BATON_RATE_KEY: '30', BATON_RATE_ORG: '60', BATON_RATE_WINDOW: '3600' })
 t.teardown(() => s.stop())
 
-t.test('posts to unknown triggers are charged to their sender', async (t) => {
+t.test('requests to unknown triggers count against their sender', async (t) => {
   const statuses: number[] = []
   for (let i = 0; i < 100; i++)
     statuses.push(
@@ -19,7 +19,7 @@ t.test('posts to unknown triggers are charged to their sender', async (t) => {
   t.equal((await s.call('project.list')).status, 200, 'the organization has lost nothing')
 })
 
-t.test('a known trigger is taken from the same sender', async (t) => {
+t.test('a known trigger is accepted from the same sender', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'hook',
     status: 'active',
@@ -31,7 +31,7 @@ t.test('a known trigger is taken from the same sender', async (t) => {
   t.equal(taken.status, 202)
 })
 
-t.test('a person has one allowance over all their tokens', async (t) => {
+t.test('all tokens of a user share one rate limit', async (t) => {
   const { id } = await s.ok('user.create', { name: 'Ada' })
   await s.ok('assignment.create', { principal_id: id, role_name: 'Viewer' })
   const keys = [

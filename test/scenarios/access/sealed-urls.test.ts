@@ -36,7 +36,7 @@ const called = (path: string) =>
   )
 const sealed = (text: string) => text.replaceAll(/=[^&]+/g, '=***')
 
-t.test('an action is called with its token, which no answer has', async (t) => {
+t.test('an action is called with its token, which no response contains', async (t) => {
   const url = `${there.url}/act?token=${TOKEN}&v=1`
   const made = await s.ok('action.create', { name: 'crm.sync', endpoint_url: url })
   t.equal(made['endpoint_url'], sealed(url))
@@ -64,7 +64,7 @@ t.test('an action is called with its token, which no answer has', async (t) => {
   )
 })
 
-t.test('a webhook and its test have their tokens', async (t) => {
+t.test('webhooks and their test requests are sent with their tokens', async (t) => {
   const url = `${there.url}/hook?key=${TOKEN}`
   const made = await s.ok('webhook.create', { name: 'hook', url, events: ['a.b'] })
   t.equal(made['url'], sealed(url))
@@ -106,7 +106,7 @@ t.test('the subscriber of an interaction is called with its token', async (t) =>
   t.strictSame(await called('/callback'), [`/callback?sig=${TOKEN}`])
 })
 
-t.test('no token is stored, logged or listed in clear', async (t) => {
+t.test('no token is stored, logged or listed in plain text', async (t) => {
   t.notMatch(JSON.stringify(listOf(await s.ok('audit.list', { limit: 200 }))), TOKEN)
   t.ok(lines.length > 0, 'the service logs')
   t.notMatch(lines.join('\n'), TOKEN)
