@@ -72,7 +72,7 @@ const over = (id: unknown) =>
 let last: Awaited<ReturnType<typeof it.node>> | undefined
 
 t.test(
-  "a killed executor's call is made again by another, under the same delivery id",
+  'after an executor is killed, another one repeats its call under the same delivery id',
   async (t) => {
     const { body: made } = await call('POST', `${P}/actions`, {
       name: 'pay',
@@ -134,7 +134,7 @@ t.test(
   },
 )
 
-t.test('what may not be repeated is not, when nobody knows whether it was done', async (t) => {
+t.test('a call with an unknown outcome is repeated only if its action allows it', async (t) => {
   await call('POST', `${P}/actions`, { name: 'once', endpoint_url: `${plain.url}/once` })
   const from = plain.deliveries.length
   plain.answer = () => {}
@@ -165,7 +165,7 @@ t.test('what may not be repeated is not, when nobody knows whether it was done',
 })
 
 t.test(
-  'an action of the organization is called over TLS by every project, and its secret changes without a break',
+  'every project calls an organization action over TLS, also while its secret is rotated',
   async (t) => {
     const A = '/organization/actions'
     t.match(

@@ -26,7 +26,7 @@ t.teardown(async () => {
 const invocationOf = async (run_id: unknown) =>
   listOf(await s.ok('invocation.list', { run_id: String(run_id) }))[0]
 
-t.test('an action is defined, read, changed and deleted', async (t) => {
+t.test('an action is created, read, updated and deleted', async (t) => {
   const made = await s.ok('action.create', {
     name: 'crm.lookup',
     endpoint_url: `${there.url}/lookup`,
@@ -128,7 +128,7 @@ t.test('an action is defined, read, changed and deleted', async (t) => {
   )
 })
 
-t.test('a step of a run calls it, signed, and the answer is the output of the step', async (t) => {
+t.test('a step sends a signed call, and the response is the output of the step', async (t) => {
   const { signing_secret, id } = await s.ok('action.create', {
     name: 'mail',
     endpoint_url: `${there.url}/mail`,
@@ -194,7 +194,7 @@ t.test('a step of a run calls it, signed, and the answer is the output of the st
 })
 
 t.test(
-  'the signed context says for whom and from where, and a rotated secret signs the next call',
+  'the signed context contains actor and origin, and a rotated secret signs the next call',
   async (t) => {
     const made = await s.ok('action.create', {
       name: 'crm.sync',
@@ -245,7 +245,7 @@ t.test(
 )
 
 t.test(
-  'a run of a loop names it, and acts for whoever started it; one of a trigger for nobody',
+  'a loop run names its loop and acts for its starter; a triggered run has no actor',
   async (t) => {
     await s.ok('action.create', {
       name: 'crm.push',
@@ -309,7 +309,7 @@ t.test(
 )
 
 t.test(
-  'what may pass is tried again under one delivery id, signed anew; what cannot is final',
+  'transient failures are retried under one delivery id with a new signature; others are final',
   async (t) => {
     await s.ok('action.create', { name: 'flaky', endpoint_url: `${there.url}/flaky` })
     const calls = async (step: Record<string, unknown>) =>
@@ -380,7 +380,7 @@ t.test(
   },
 )
 
-t.test('answers of every form become outputs', async (t) => {
+t.test('response bodies of every format become outputs', async (t) => {
   await s.ok('action.create', { name: 'forms', endpoint_url: `${there.url}/forms` })
   const answers: readonly [string | undefined, string, unknown][] = [
     ['application/json', '{"a":1}', { a: 1 }],
@@ -412,7 +412,7 @@ t.test('answers of every form become outputs', async (t) => {
   })
 })
 
-t.test('a direct call is checked, waited for, and recorded', async (t) => {
+t.test('a direct call is validated, waits for its result, and is recorded', async (t) => {
   await s.ok('action.create', {
     name: 'price',
     endpoint_url: `${there.url}/price`,
@@ -499,7 +499,7 @@ t.test('a direct call is checked, waited for, and recorded', async (t) => {
   t.strictSame(one, two)
 })
 
-t.test('only who may execute an action calls it', async (t) => {
+t.test('calling an action requires the permission to execute it', async (t) => {
   there.answer = json({})
   const role = await s.ok('role.create', {
     name: 'Pricer',
@@ -513,7 +513,7 @@ t.test('only who may execute an action calls it', async (t) => {
   await s.refused('action.invoke', { action_name: 'mail' }, 403, 'permission_denied', { key })
 })
 
-t.test('workers never get what the service does, and keep what is theirs', async (t) => {
+t.test('workers receive all jobs except those that the service executes', async (t) => {
   const worker = await s.worker({ concurrency_limit: 2 })
   t.teardown(() => worker.close())
   there.answer = json({ by: 'service' })
@@ -547,7 +547,7 @@ t.test('workers never get what the service does, and keep what is theirs', async
 })
 
 t.test(
-  'a job that waited for a worker is done by the service once the action is defined',
+  'the service executes a job that waited for a worker once the action is defined',
   async (t) => {
     there.answer = json({ late: true })
     const run = await s.ok('run.start', { spec: acting('later') })
@@ -556,7 +556,7 @@ t.test(
   },
 )
 
-t.test('the catalog lists what can be called', async (t) => {
+t.test('the catalog lists the callable actions', async (t) => {
   await s.ok('workflow.create', {
     name: 'Bill',
     handle: 'bill',
@@ -598,7 +598,7 @@ t.test('the catalog lists what can be called', async (t) => {
   await s.refused('action.invoke', { action_name: 'workflow.bill' }, 400, 'bad_request')
 })
 
-t.test('invocations are found by every filter, newest first', async (t) => {
+t.test('invocations are filtered by every field and listed newest first', async (t) => {
   const all = await pages(s, 'invocation.list', {}, 7)
   t.ok(all.length > 15)
   t.strictSame(

@@ -10,7 +10,7 @@ const s = await service()
 t.teardown(() => s.stop())
 t.setTimeout(60_000)
 
-t.test('an action of the organization is kept by its administrators', async (t) => {
+t.test('administrators create, read and update organization actions', async (t) => {
   const made = await s.ok('organization_action.create', {
     name: 'ledger.post',
     endpoint_url: 'https://ledger.example.org/',
@@ -119,7 +119,7 @@ t.test('an action of the organization is kept by its administrators', async (t) 
   )
 })
 
-t.test('its secret is rotated, activated and revoked', async (t) => {
+t.test('the secret of an organization action is rotated, activated and revoked', async (t) => {
   const [, { id: action_id } = { id: '' }] = listOf(await s.ok('organization_action.list'))
   const rotated = await s.ok('organization_action.rotate_secret', { action_id })
   t.match(rotated, {
@@ -159,7 +159,7 @@ t.test('its secret is rotated, activated and revoked', async (t) => {
   await s.refused('organization_action.revoke_secret', { action_id, version: 9 }, 404, 'not_found')
 })
 
-t.test('an address that only the service can reach is refused when it is saved', async (t) => {
+t.test('saving an action with an internal address is rejected', async (t) => {
   for (const endpoint_url of [
     'https://127.0.0.1:9/',
     'https://169.254.169.254/latest',
@@ -187,7 +187,7 @@ t.test('an address that only the service can reach is refused when it is saved',
   await s.refused('action.update', moved, 400, 'bad_request')
 })
 
-t.test('it is deleted', async (t) => {
+t.test('an organization action is deleted', async (t) => {
   for (const { id } of listOf(await s.ok('organization_action.list')))
     await s.ok('organization_action.delete', { action_id: id })
   t.strictSame(idsOf(await s.ok('organization_action.list')), [])
