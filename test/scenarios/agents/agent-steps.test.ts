@@ -37,7 +37,7 @@ const stepOf = async (run: Found, key: string): Promise<Found> =>
 const turnOf = async (step: Found): Promise<Found> =>
   s.ok('session.turn', { session_id: step['session_id'], turn_id: step['agent_turn_id'] })
 
-t.test('a workflow asks an agent for an output that a later step uses', async (t) => {
+t.test('a workflow uses the output of an agent in a later step', async (t) => {
   const writer = await agentWith(
     'writer',
     'script:\n  - when: "count * letters of *"\n    call: {submit: {word: "{{2}}", letters: 3}}\n',
@@ -127,7 +127,7 @@ t.test('a workflow asks an agent for an output that a later step uses', async (t
   )
 })
 
-t.test('runs of a loop go on in one session, or each in its own', async (t) => {
+t.test('runs of a loop share one session, or use one session each', async (t) => {
   await agentWith(
     'memo',
     'script:\n  - when: {turn: 1}\n    say: first\n  - say: "again, turn {{turn}}"\n',
@@ -184,7 +184,7 @@ t.test('runs of a loop go on in one session, or each in its own', async (t) => {
   )
 })
 
-t.test('a turn that fails fails the attempt, and the next one is a turn of its own', async (t) => {
+t.test('a failed turn fails the attempt, and a retry starts a new turn', async (t) => {
   const output_schema = {
     type: 'object',
     properties: { done: { type: 'boolean' } },
@@ -236,7 +236,7 @@ t.test('a turn that fails fails the attempt, and the next one is a turn of its o
   })
 })
 
-t.test('cancelling the run cancels its turn', async (t) => {
+t.test('cancelling a run cancels its turn', async (t) => {
   await agentWith('slow', 'script:\n  - delay: 1m\n    say: too late\n')
   const run = await start([asking({ agent_id: 'slow', instructions: 'Wait' })])
   const step = await until(
@@ -266,7 +266,7 @@ t.test('cancelling the run cancels its turn', async (t) => {
   t.match(await turnOf(step), { status: 'cancelled' })
 })
 
-t.test('tools, turns and money are limited', async (t) => {
+t.test('a step limits the tools, turns and cost of its agent', async (t) => {
   const toolkit = await s.ok('toolkit.create', {
     name: 'Both',
     actions: [
@@ -418,7 +418,7 @@ t.test('an agent judges a check', async (t) => {
   )
 })
 
-t.test('agents that are not there are refused where they are named', async (t) => {
+t.test('a definition is rejected with the field that names an unknown agent', async (t) => {
   const nobody = asking({ agent_id: 'nobody', instructions: 'Do' })
   const judged = {
     kind: 'check',

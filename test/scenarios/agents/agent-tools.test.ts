@@ -64,7 +64,7 @@ const blocks = async (ack: Found): Promise<Open[]> =>
   )
 
 t.test(
-  'a worker checks, a person approves, a worker deploys, and the model says how it went',
+  'a model calls a tool, a person approves the next one, and the model reports the result',
   async (t) => {
     await s.ok('action.create', {
       name: 'hosts.check',
@@ -130,24 +130,20 @@ script:
   },
 )
 
-t.test(
-  'an endpoint is called in the name of the agent, signed, and several tools at once',
-  async (t) => {
-    await s.ok('action.create', {
-      name: 'crm.find',
-      endpoint_url: `${there.url}/crm`,
-      invocation_format: 'signed_context_v1',
-      annotations: { idempotent: true },
-    })
-    there.answer = ({ body }, res) => {
-      res.writeHead(200, { 'content-type': 'application/json' })
-      res.end(
-        JSON.stringify({ found: (body as unknown as { parameters: Open }).parameters['who'] }),
-      )
-    }
-    const agent = await agentWith(
-      'finder',
-      `
+t.test('an endpoint receives signed calls on behalf of the agent, several at once', async (t) => {
+  await s.ok('action.create', {
+    name: 'crm.find',
+    endpoint_url: `${there.url}/crm`,
+    invocation_format: 'signed_context_v1',
+    annotations: { idempotent: true },
+  })
+  there.answer = ({ body }, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' })
+    res.end(JSON.stringify({ found: (body as unknown as { parameters: Open }).parameters['who'] }))
+  }
+  const agent = await agentWith(
+    'finder',
+    `
 script:
   - when: {step: 1}
     call:
@@ -155,54 +151,53 @@ script:
       - crm.find: {who: Bob}
   - say: "{{results.0.found}} and {{results.1.found}}"
 `,
-      ['crm.find'],
-    )
-    const ack = await invoke(s, agent, 'who?')
-    t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
-    t.equal((await said(s, ack)).at(-1), 'assistant: Ada and Bob')
-    t.equal(there.deliveries.length, 2)
-    const { session_id, turn_id } = placeOf(ack)
-    t.match(there.deliveries[0]?.body, {
-      service: {
-        actor: { principal_id: agent['id'], principal_type: 'agent', agent_id: agent['id'] },
-        origin: {
-          kind: 'agent_tool_call',
-          session_id,
-          agent_turn_id: turn_id,
-          tool_call_id: /^call_/,
-        },
+    ['crm.find'],
+  )
+  const ack = await invoke(s, agent, 'who?')
+  t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
+  t.equal((await said(s, ack)).at(-1), 'assistant: Ada and Bob')
+  t.equal(there.deliveries.length, 2)
+  const { session_id, turn_id } = placeOf(ack)
+  t.match(there.deliveries[0]?.body, {
+    service: {
+      actor: { principal_id: agent['id'], principal_type: 'agent', agent_id: agent['id'] },
+      origin: {
+        kind: 'agent_tool_call',
+        session_id,
+        agent_turn_id: turn_id,
+        tool_call_id: /^call_/,
       },
-    })
-    t.match((await blocks(ack))[1], {
-      type: 'tool_use',
-      name: 'crm',
-      input: { command: 'find', args: { who: 'Ada' } },
-      resolved_action: { name: 'crm.find', input: { who: 'Ada' } },
-    })
-    t.match(
-      await until(
-        () => s.ok('invocation.list', { action_name: 'crm.find' }),
-        (page) => listOf(page).length === 2,
+    },
+  })
+  t.match((await blocks(ack))[1], {
+    type: 'tool_use',
+    name: 'crm',
+    input: { command: 'find', args: { who: 'Ada' } },
+    resolved_action: { name: 'crm.find', input: { who: 'Ada' } },
+  })
+  t.match(
+    await until(
+      () => s.ok('invocation.list', { action_name: 'crm.find' }),
+      (page) => listOf(page).length === 2,
+    ),
+    {
+      items: [
+        { source: 'agent', status: 'success', agent_turn_id: turn_id, agent_id: agent['id'] },
+        {},
+      ],
+    },
+  )
+  t.strictSame(
+    new Set(
+      listOf(await s.ok('invocation.list', { action_name: 'crm.find' })).map(
+        ({ parameters }) => (parameters as unknown as Open)['who'],
       ),
-      {
-        items: [
-          { source: 'agent', status: 'success', agent_turn_id: turn_id, agent_id: agent['id'] },
-          {},
-        ],
-      },
-    )
-    t.strictSame(
-      new Set(
-        listOf(await s.ok('invocation.list', { action_name: 'crm.find' })).map(
-          ({ parameters }) => (parameters as unknown as Open)['who'],
-        ),
-      ),
-      new Set(['Ada', 'Bob']),
-    )
-  },
-)
+    ),
+    new Set(['Ada', 'Bob']),
+  )
+})
 
-t.test('an agent remembers from one session to the next, recalls and forgets', async (t) => {
+t.test('an agent saves, recalls and deletes memories across sessions', async (t) => {
   const agent = await agentWith(
     'keeper',
     `
@@ -234,7 +229,7 @@ script:
   t.match(await say('recall'), /"entries":\[\]/)
 })
 
-t.test('what an agent remembers is told to its model', async (t) => {
+t.test("the model receives a summary of the agent's memories", async (t) => {
   const agent = await s.ok('agent.create', {
     name: 'mindful',
     model_route: { mode: 'worker', provider: 'local', model: 'mindful' },
@@ -264,7 +259,7 @@ t.test('what an agent remembers is told to its model', async (t) => {
   model.close()
 })
 
-t.test('an agent starts runs, looks at them, and calls published workflows', async (t) => {
+t.test('an agent starts and reads runs, and calls published workflows', async (t) => {
   const spec = (output: Open) => ({
     input: { who: { type: 'string', required: true } },
     steps: [{ id: 'nap', kind: 'sleep', config: { duration: '10ms' } }],
@@ -313,7 +308,7 @@ script:
 })
 
 t.test(
-  'nothing is granted beyond toolkits, and a skill narrows them once it is loaded',
+  'an agent has only the tools of its toolkits, and a loaded skill restricts them further',
   async (t) => {
     const agent = await agentWith(
       'narrow',
@@ -345,7 +340,7 @@ script:
   },
 )
 
-t.test('an output that fits is submitted', async (t) => {
+t.test('a model submits an output that matches the schema, after an invalid attempt', async (t) => {
   const agent = await agentWith(
     'former',
     'script:\n  - when: {step: 1}\n    call: {submit: {n: "seven"}}\n  - when: {error: true}\n    call: {submit: {n: 7}}\n',
@@ -361,7 +356,7 @@ t.test('an output that fits is submitted', async (t) => {
   })
 })
 
-t.test('calls in runs of a loop name the loop', async (t) => {
+t.test('tool calls in loop runs contain the loop id', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Finds',
     agent_id: 'finder',

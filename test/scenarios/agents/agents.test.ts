@@ -10,7 +10,7 @@ import { agentOf, placeOf, text } from '../support/talk.ts'
 const s = await service()
 t.teardown(() => s.stop())
 
-t.test('an agent is made, changed, found and deleted', async (t) => {
+t.test('an agent is created, updated, found and deleted', async (t) => {
   const { status, body: agent } = await s.call('agent.create', {
     name: 'Support',
     description: 'first line',
@@ -68,7 +68,7 @@ t.test('agents are listed newest first, in pages', async (t) => {
   for (const { id } of made) await s.ok('agent.delete', { id })
 })
 
-t.test('creating by external reference can be repeated', async (t) => {
+t.test('creation with an external reference can be repeated', async (t) => {
   const wish = { name: 'Nightly', external_ref: 'jobs/nightly', if_exists: 'adopt' }
   const first = await s.call('agent.create', wish)
   const again = await s.call('agent.create', { ...wish, description: 'ignored' })
@@ -86,7 +86,7 @@ t.test('creating by external reference can be repeated', async (t) => {
   await s.refused('agent.create', wish, 409, 'external_identity_conflict')
 })
 
-t.test('what is wrong is named', async (t) => {
+t.test('invalid fields of an agent are named', async (t) => {
   const faults = async (body: object) =>
     fieldsOf(await s.refused('agent.create', { name: 'x', ...body }, 400, 'bad_request')).sort()
   t.strictSame(await faults({ name: '', thinking_effort: 'huge', timeout_seconds: -1 }), [
@@ -106,7 +106,7 @@ t.test('what is wrong is named', async (t) => {
   t.strictSame(await faults({ memory_context: {} }), ['memory_context.mode'])
 })
 
-t.test('an agent signs in with a key of its own, as itself', async (t) => {
+t.test('an agent authenticates with its own key and acts under its own name', async (t) => {
   const agent = await s.ok('agent.create', { name: 'Actor' })
   await s.refused(
     'key.create',
@@ -138,7 +138,7 @@ t.test('an agent signs in with a key of its own, as itself', async (t) => {
   )
 })
 
-t.test('an agent gets its address once', async (t) => {
+t.test('an agent gets its email address once', async (t) => {
   const agent = await s.ok('agent.create', { name: 'Postmaster' })
   const first = await s.call('agent.inbox', { id: agent['id'] })
   t.strictSame([first.status, first.body['email_address']], [200, `${agent['id']}@agents.test`])
@@ -146,7 +146,7 @@ t.test('an agent gets its address once', async (t) => {
   await s.refused('agent.inbox', { id: 'agt_none' }, 404, 'not_found')
 })
 
-t.test('bindings say where an agent answers; one account has one that is active', async (t) => {
+t.test('bindings assign accounts to agents; an account has one active binding', async (t) => {
   const [one, two] = [
     await s.ok('agent.create', { name: 'First' }),
     await s.ok('agent.create', { name: 'Second' }),
@@ -259,7 +259,7 @@ t.test('bindings say where an agent answers; one account has one that is active'
 })
 
 t.test(
-  'an agent that is not active claims no jobs, but stays connected and keeps what it has',
+  'an inactive agent claims no jobs, but stays connected and keeps its claimed jobs',
   async (t) => {
     const agent = await s.ok('agent.create', { name: 'Laborer' })
     await s.ok('assignment.create', { principal_id: agent['id'], role_name: 'Operator' })
@@ -298,7 +298,7 @@ t.test(
   },
 )
 
-t.test('a repeat is answered, whatever became of the agent', async (t) => {
+t.test('a repeated request is answered, even if the agent cannot start turns', async (t) => {
   const agent = await agentOf(s, 'retired')
   const asked = (key: string, more: object = {}) => ({
     agent_ref: { id: agent['id'] },
@@ -387,7 +387,7 @@ t.test('a repeat is answered, whatever became of the agent', async (t) => {
   )
 })
 
-t.test('a session says at how many tokens it compacts by itself', async (t) => {
+t.test('a session reports the token threshold of its automatic compaction', async (t) => {
   const agent = await agentOf(s, 'tidy')
   const { id: session_id } = await s.ok('session.create', { agent_id: agent['id'] })
   const progress = async () => (await s.ok('session.get', { session_id }))['compaction']

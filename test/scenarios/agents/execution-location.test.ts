@@ -42,7 +42,7 @@ t.test(
 )
 
 t.test(
-  'work for workers waits for one, and does not hold up what the service executes',
+  'a job for workers waits for one without delaying jobs that the service executes',
   async (t) => {
     const waiting = await start({ execution_location: 'worker' })
     const managed = await start({})
@@ -55,7 +55,7 @@ t.test(
   },
 )
 
-t.test('an environment is named exactly where one executes', async (t) => {
+t.test('an environment id is required only for the execution location environment', async (t) => {
   const spec = (config: Record<string, unknown>) => ({
     spec: { steps: [{ id: 'a', kind: 'action', config: { action_name: 'mail', ...config } }] },
   })

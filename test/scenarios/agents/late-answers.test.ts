@@ -43,7 +43,7 @@ const losses: Readonly<Record<string, (by: Caller) => Promise<unknown>>> = {
   right: ({ role }) => s.ok('role.update', { id: role, permissions: ['service.project.view'] }),
 }
 
-t.test('an answer that was waited for is judged again when it is sent', async (t) => {
+t.test('a delayed response is authorized again before it is sent', async (t) => {
   const worker = await s.worker({ action_names: ['slow.count'] })
   for (const [way, ask] of Object.entries({ http: overHttp, mcp: overMcp }))
     for (const [loss, lose] of Object.entries(losses)) {

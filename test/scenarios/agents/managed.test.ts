@@ -37,7 +37,7 @@ const blocks = async (ack: Found): Promise<Open[]> =>
   )
 
 t.test(
-  'a model of a provider answers: text, thinking, usage, and what it was asked; a worker that has one of that name gets nothing',
+  "a provider's model returns text, thinking and usage; a worker with a model of that name gets no job",
   async (t) => {
     const worker = await s.worker({
       models: [{ provider: 'stub', model: 'small' }],
@@ -97,7 +97,7 @@ t.test(
 )
 
 t.test(
-  'tool calls come in pieces, several at once, and their results go back under the names the model knows',
+  "parallel tool calls arrive in chunks, and their results are sent back under the provider's tool names",
   async (t) => {
     const worker = await s.worker({ action_names: ['hosts.check'] })
     const agent = await agentOf('caller')
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('what breaks on the way is tried again, and the answer is whole', async (t) => {
+t.test('transient provider failures are retried, and the answer is complete', async (t) => {
   const agent = await agentOf('patient')
   const tries: readonly (readonly [string, Open])[] = [
     ['dropped in the middle', { say: 'A rather long answer that breaks off.', cut: 3 }],
@@ -188,7 +188,7 @@ t.test('what breaks on the way is tried again, and the answer is whole', async (
 })
 
 t.test(
-  'what stays broken ends the turn with its name, and no key is told to anybody',
+  "permanent failures end the turn with an error type, and the provider's key is never disclosed",
   async (t) => {
     const agent = await agentOf('unlucky')
     const ends = async (name: string, told: string | Open, match: Open) =>
@@ -233,7 +233,7 @@ t.test(
   },
 )
 
-t.test('a turn that is cancelled stops asking', async (t) => {
+t.test('cancelling a turn ends its provider request', async (t) => {
   const agent = await agentOf('stopped')
   const ack = await invoke(s, agent, play({ say: 'never', silent: 1 }))
   await turnIn(s, ack, 'running')

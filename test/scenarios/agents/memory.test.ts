@@ -8,7 +8,7 @@ t.teardown(() => s.stop())
 const fresh = async (name: string) => ({ id: (await s.ok('agent.create', { name }))['id'] })
 const keys = (answer: object) => listOf(answer).map(({ key }) => String(key))
 
-t.test('what is saved is remembered, counted and forgotten', async (t) => {
+t.test('memory entries are saved, counted and deleted', async (t) => {
   const at = await fresh('Rememberer')
   t.strictSame(await s.ok('memory.get', at), {
     agent_id: at.id,
@@ -102,7 +102,7 @@ t.test('what is saved is remembered, counted and forgotten', async (t) => {
   }
 })
 
-t.test('what others write is in the audit log, without the content', async (t) => {
+t.test('writes of other principals are in the audit log, without the content', async (t) => {
   const at = await fresh('Audited')
   for (const content of ['secret one', 'secret two'])
     await s.ok('memory.save', { ...at, memory_key: 'k', content })
@@ -120,7 +120,7 @@ t.test('what others write is in the audit log, without the content', async (t) =
 })
 
 t.test(
-  'entries are listed pinned first, then by importance, and found by their words',
+  'entries are listed with pinned ones first, then by importance, and found by their words',
   async (t) => {
     const at = await fresh('Searcher')
     for (const [memory_key, content, more] of [
@@ -157,7 +157,7 @@ t.test(
   },
 )
 
-t.test('a client that follows the feed has what the service has', async (t) => {
+t.test('a client that follows the change feed has the same entries as the service', async (t) => {
   const at = await fresh('Followed')
   const empty = await s.ok('memory.changes', at)
   t.match(empty, { items: [], has_more: false, next_cursor: /./ })
@@ -211,7 +211,7 @@ t.test('a client that follows the feed has what the service has', async (t) => {
   t.strictSame(keys(await s.ok('memory.entries', at)), ['b'])
 })
 
-t.test('a memory goes with its agent', async () => {
+t.test('deleting an agent deletes its memory', async () => {
   const at = await fresh('Mortal')
   await s.ok('memory.save', { ...at, memory_key: 'a', content: 'last words' })
   await s.ok('agent.delete', at)

@@ -26,7 +26,7 @@ const models = {
 const s = await service({ BATON_MODELS: JSON.stringify(models) })
 t.teardown(() => s.stop())
 
-t.test('the models of the service, without where their keys are', async (t) => {
+t.test("the catalog lists the service's models without the source of their keys", async (t) => {
   const catalog = await s.ok('catalog.models')
   t.match(catalog, {
     default_model: 'acme/large',
@@ -50,7 +50,7 @@ t.test('the models of the service, without where their keys are', async (t) => {
   })
   t.notMatch(JSON.stringify(catalog), /SECRET_OF_ACME|127\.0\.0\.1/)
 })
-t.test('the models of workers, while they are online', async (t) => {
+t.test('the catalog lists the models of connected workers', async (t) => {
   const list = async () => listOf(await s.ok('catalog.worker_models'))
   t.strictSame(await list(), [])
   const one = await s.worker({

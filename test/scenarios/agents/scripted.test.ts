@@ -14,7 +14,7 @@ const agentWith = (name: string, script: string, more: Record<string, unknown> =
   s.ok('agent.create', { name, system_prompt: script, tool_presentation: 'flat', ...more })
 
 t.test(
-  'an agent without a model of its own speaks by a script, and without one repeats what it hears',
+  'an agent without a model of its own follows its script, or repeats its input without a script',
   async (t) => {
     t.match(await s.ok('catalog.models'), { default_model: 'service/scripted' })
     const echo = await agentWith('echo', 'You are kind.')
@@ -51,7 +51,7 @@ t.test(
 )
 
 t.test(
-  'a failure that passes is tried again, and one that does not ends the turn with its name',
+  'transient failures are retried; a permanent one ends the turn with its error type',
   async (t) => {
     const busy = await agentWith(
       'busy',

@@ -15,7 +15,7 @@ const kits = async () =>
 const skilled = async () => listOf(await s.ok('agent.skills', at)).map((one) => one['skill_id'])
 
 t.test(
-  'a toolkit is made, replaced as a whole and deleted; those of the service are read-only',
+  'a toolkit is created, replaced as a whole and deleted; system toolkits are read-only',
   async (t) => {
     const made = await s.ok('toolkit.create', {
       name: 'CRM',
@@ -85,7 +85,7 @@ t.test(
   },
 )
 
-t.test('an agent is given exactly these toolkits, in this order', async (t) => {
+t.test("assigning toolkits replaces an agent's list in the given order", async (t) => {
   const [a, b] = [
     await s.ok('toolkit.create', { name: 'A' }),
     await s.ok('toolkit.create', { name: 'B' }),
@@ -133,7 +133,7 @@ t.test('an agent is given exactly these toolkits, in this order', async (t) => {
   })
 })
 
-t.test('skills are made, replaced, imported from Markdown, given and taken', async (t) => {
+t.test('skills are created, replaced, imported from Markdown, assigned and removed', async (t) => {
   const made = await s.ok('skill.create', {
     name: 'Triage',
     instructions: 'Sort by urgency.',
@@ -224,7 +224,7 @@ t.test('skills are made, replaced, imported from Markdown, given and taken', asy
 })
 
 t.test(
-  'a skill of the organization is for all projects, and stays while an agent has it',
+  'an organization skill is available in all projects and cannot be deleted while an agent has it',
   async (t) => {
     const shared = await s.ok('skill.create_organization', {
       name: 'House style',
@@ -341,7 +341,7 @@ t.test(
   },
 )
 
-t.test('of an assignment and a deletion at one time, one is refused', async (t) => {
+t.test('of a concurrent assignment and deletion of a skill, one is rejected', async (t) => {
   const helper = await s.ok('agent.create', { name: 'Racer' })
   const outcomes = { assigned: 0, deleted: 0 }
   for (let round = 0; round < 12; round++) {
@@ -364,7 +364,7 @@ t.test('of an assignment and a deletion at one time, one is refused', async (t) 
   t.ok(outcomes.assigned + outcomes.deleted > 0)
 })
 
-t.test('the tool manifest says which tools an agent has now, and what is missing', async (t) => {
+t.test("the tool manifest lists an agent's current tools and reports missing ones", async (t) => {
   const helper = await s.ok('agent.create', { name: 'Toolsmith' })
   for (const [name, more] of [
     ['crm.find', { endpoint_url: 'https://example.org/find', annotations: { read_only: true } }],
