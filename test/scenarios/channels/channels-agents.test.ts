@@ -28,7 +28,7 @@ let names = 0
 const name = () => `agents-${++names}`
 
 t.test(
-  'a message in the name of an agent is from a session of that agent, if from any',
+  'a message on behalf of an agent may refer to a session only if it belongs to that agent',
   async (t) => {
     const [one, two] = await Promise.all([agent('speaker one', ''), agent('speaker two', '')])
     const [mine, other] = await Promise.all(
@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-t.test('agents are members: added, listed, removed, and gone when they are deleted', async (t) => {
+t.test('agents are added to a channel, listed and removed, also by their deletion', async (t) => {
   const [one, two, idle] = await Promise.all([
     agent('member one', ''),
     agent('member two', ''),
@@ -100,7 +100,7 @@ t.test('agents are members: added, listed, removed, and gone when they are delet
   t.strictSame(await members(), [])
 })
 
-t.test('a person mentions an agent, and the answer stands below the message', async (t) => {
+t.test('an agent answers a mention as a reply to the message', async (t) => {
   const helper = await agent(
     'helper',
     'script:\n  - when: "*status*"\n    say: "All is well."\n  - say: "You said: {{text}}"\n',
@@ -174,7 +174,7 @@ t.test('a person mentions an agent, and the answer stands below the message', as
   )
 })
 
-t.test('a message that is sent again wakes nobody again', async (t) => {
+t.test('a repeated message starts no second turn', async (t) => {
   const once = await agent('once', 'script:\n  - say: "Once."\n')
   const { id } = await ann.ok('channel.create', { name: name(), member_ids: [once['id']] })
   const send = () =>
@@ -192,7 +192,7 @@ t.test('a message that is sent again wakes nobody again', async (t) => {
   t.strictSame(seen(await messages(id)), ['@once', 'Once.', '@once more', 'Once.'])
 })
 
-t.test('in a direct message every word is for the agent; an operator may write one', async (t) => {
+t.test('an agent answers every direct message; an operator may start a conversation', async (t) => {
   const pal = await agent(
     'pal',
     'script:\n  - when: {turn: 2}\n    say: "Again: {{text}}"\n  - say: "Hello, {{text}}"\n',
@@ -222,7 +222,7 @@ t.test('in a direct message every word is for the agent; an operator may write o
 })
 
 t.test(
-  'two agents that mention each other end, and the stream of the channel shows it all',
+  'two agents that mention each other stop at the limit, and the channel stream shows every message',
   async (t) => {
     const [ping, pong] = await Promise.all([
       agent('ping', 'script:\n  - say: "@pong"\n'),
@@ -262,7 +262,7 @@ t.test(
   },
 )
 
-t.test('a member is called by its name, whatever agents elsewhere are called', async (t) => {
+t.test('a mention refers to a member, even if other agents have similar names', async (t) => {
   const script = 'script:\n  - say: "Here."\n'
   await agent('Twin', script)
   await agent('data team', script)
@@ -278,7 +278,7 @@ t.test('a member is called by its name, whatever agents elsewhere are called', a
   )
 })
 
-t.test('a turn that fails posts nothing, and the list of exchanges says why', async (t) => {
+t.test('a failed turn posts no message, and its exchange contains the reason', async (t) => {
   const broken = await agent('broken', 'script:\n  - fail: 400\n')
   const { id } = await ann.ok('channel.create', { name: name(), member_ids: [broken['id']] })
   const failures = (channel: unknown, count = 1) =>
@@ -313,7 +313,7 @@ t.test('a turn that fails posts nothing, and the list of exchanges says why', as
   )
 })
 
-t.test('what an agent is no member of it cannot see, whatever it uses', async (t) => {
+t.test('an agent cannot read channels of which it is not a member', async (t) => {
   const spy = await agent('spy', 'script:\n  - say: "{{text}}"\n')
   await s.ok('assignment.create', { principal_id: spy['id'], role_name: 'Operator' })
   await s.ok('agent.assign_toolkits', { id: spy['id'], toolkit_ids: ['kit_system_all'] })
@@ -354,7 +354,7 @@ t.test('what an agent is no member of it cannot see, whatever it uses', async (t
   )
 })
 
-t.test('each message of a session is a source event, once, that wakes waits', async (t) => {
+t.test('each session message is one source event, which resumes waits', async (t) => {
   const source = await agent('source', 'script:\n  - say: "Heard."\n')
   const run = await s.ok('run.start', {
     spec: {

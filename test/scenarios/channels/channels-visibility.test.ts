@@ -51,7 +51,7 @@ async function status(
   return { status, text: JSON.stringify(body) }
 }
 
-t.test('what cannot be seen does not exist, on any row', async (t) => {
+t.test('every operation answers 404 for a channel that the caller cannot see', async (t) => {
   const closed = await made({ name: 'closed', private: true, member_ids: [bob.id] })
   const dm = await made({ kind: 'dm', member_ids: [bob.id] })
   for (const [name] of rows) {
@@ -108,7 +108,7 @@ t.test('what cannot be seen does not exist, on any row', async (t) => {
 })
 
 t.test(
-  'a public channel is read by everybody who may view the project, also after it was private',
+  'a public channel is readable for everybody who may view the project, also if it was private before',
   async (t) => {
     const { id, message_id } = await made({ name: 'open', private: true })
     await out.refused('channel.message', { id, message_id }, 404, 'not_found')
@@ -129,7 +129,7 @@ t.test(
 )
 
 t.test(
-  'what is said to an agent in a channel is seen by those who may read the channel, and by nobody else, on any row',
+  "a channel's agent session is readable exactly for those who may read the channel, in every operation",
   async (t) => {
     const agent = await s.ok('agent.create', {
       name: 'confidant',
@@ -297,7 +297,7 @@ t.test(
 )
 
 const typesOf = (frames: readonly Frame[]) => frames.map(({ event }) => event)
-t.test('the stream shows what happens, as the page of JSON does, from every cursor', async (t) => {
+t.test('the stream and the JSON page return the same events from every cursor', async (t) => {
   const { id } = await ann.ok('channel.create', { name: 'stream' })
   const all = s.follow(
     'channel.events',
@@ -361,7 +361,7 @@ t.test('the stream shows what happens, as the page of JSON does, from every curs
   }
 })
 
-t.test('without a cursor a stream begins now', async (t) => {
+t.test('a stream without a cursor starts with new events', async (t) => {
   const { id } = await ann.ok('channel.create', { name: 'now' })
   await ann.ok('channel.send', { id, content: 'old' })
   let frames: Frame[] = []
@@ -381,7 +381,7 @@ t.test('without a cursor a stream begins now', async (t) => {
   t.match(frames[0]?.data, { payload: { message: { content: 'new' } } })
 })
 
-t.test('a stream goes on from Last-Event-ID without a repeat', async (t) => {
+t.test('a stream continues after Last-Event-ID without a repeat', async (t) => {
   const { id } = await ann.ok('channel.create', { name: 'again' })
   for (let n = 1; n <= 250; n++) await ann.ok('channel.send', { id, content: `${n}` })
   const seqOf = ({ data }: Frame) => (data['payload'] as { message: { seq: number } }).message.seq
@@ -423,7 +423,7 @@ function watch(
   )
   return { ready, ended }
 }
-t.test('who loses sight of a channel sees nothing after the event that takes it', async (t) => {
+t.test('a stream ends with the event that revokes access to the channel', async (t) => {
   const { id } = await ann.ok('channel.create', {
     name: 'sight',
     private: true,

@@ -20,7 +20,7 @@ const channel = (input: Record<string, unknown> = {}) =>
   ann.ok('channel.create', { name: `made-${++made}`, ...input })
 
 t.test(
-  'a channel comes with its members in one piece; its name is unique until it is deleted',
+  'a channel is created together with its members; its name is unique until it is deleted',
   async (t) => {
     const { status, body } = await ann.call('channel.create', {
       name: 'ops',
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('a request with a key is done once', async (t) => {
+t.test('a request with an idempotency key takes effect once', async (t) => {
   const headers = { 'idempotency-key': 'k1' }
   const first = await s.ok('channel.create', { name: 'once' }, { headers })
   t.strictSame(await s.ok('channel.create', { name: 'once' }, { headers }), first)
@@ -165,7 +165,7 @@ t.test('there is one direct message for each exact set of members', async (t) =>
   t.not((await ann.ok('channel.create', { kind: 'dm', member_ids: [bob.id] }))['id'], id)
 })
 
-t.test('settings', async (t) => {
+t.test('admins update channel settings; an archived channel is read-only', async (t) => {
   const { id, name } = await channel({ member_ids: [bob.id], topic: 'T' })
   t.match(await ann.ok('channel.update', { id, display_name: 'Shown', topic: null }), {
     display_name: 'Shown',
@@ -213,7 +213,7 @@ t.test('settings', async (t) => {
   await bob.ok('channel.send', { id, content: 'y' })
 })
 
-t.test('members', async (t) => {
+t.test('members are added, listed and removed', async (t) => {
   const { id } = await channel()
   t.match(await bob.ok('channel.add_member', { id, user_id: bob.id }), {
     member_id: bob.id,
@@ -253,7 +253,7 @@ t.test('members', async (t) => {
   t.match(await ann.ok('channel.get', { id }), { member_count: 0 })
 })
 
-t.test('who may not write may leave, and no more', async (t) => {
+t.test('a member without write permission may only leave', async (t) => {
   const eve = await person(s, 'eve', 'role_viewer')
   const { id } = await channel({ member_ids: [eve.id, bob.id] })
   t.match(
@@ -265,7 +265,7 @@ t.test('who may not write may leave, and no more', async (t) => {
   await eve.refused('channel.remove_member', { id, user_id: eve.id }, 404, 'not_found')
 })
 
-t.test('read markers move forward only, and by their member', async (t) => {
+t.test('read markers only move forward, and only the member moves them', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   for (let n = 1; n <= 5; n++) await ann.ok('channel.send', { id, content: `m${n}` })
   const unread = async (who: typeof bob) =>
@@ -373,7 +373,7 @@ t.test('messages are numbered, threads have one level, and lists are filtered', 
   t.strictSame(idsOf(await bob.ok('channel.messages', { id, limit: 1 })), [long['id']])
 })
 
-t.test('messages are edited by their sender and pinned by every member', async (t) => {
+t.test('only the sender edits a message, and every member may pin it', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   const { id: message_id } = await ann.ok('channel.send', {
     id,
@@ -422,7 +422,7 @@ t.test('messages are edited by their sender and pinned by every member', async (
   )
 })
 
-t.test('words are found, and nothing that is typed is a query', async (t) => {
+t.test('search finds words, and input is never interpreted as query syntax', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   const [a, b] = [
     await ann.ok('channel.send', { id, content: 'Deploy of **Zürich** done' }),
@@ -469,7 +469,7 @@ t.test('words are found, and nothing that is typed is a query', async (t) => {
   t.strictSame(await found('geneva'), [], 'what is deleted is not found')
 })
 
-t.test('channels and memberships are audited, messages are not', async (t) => {
+t.test('changes of channels and memberships are audited, messages are not', async (t) => {
   const { id } = await channel({ member_ids: [bob.id] })
   await ann.ok('channel.add_member', { id, user_id: cyd.id })
   await ann.ok('channel.send', { id, content: 'secret' })
@@ -494,7 +494,7 @@ t.test('channels and memberships are audited, messages are not', async (t) => {
   t.notMatch(JSON.stringify(await s.ok('audit.list', { limit: 200 })), 'secret')
 })
 
-t.test('who is no principal any more is no member', async (t) => {
+t.test('a deleted principal is no longer a member', async (t) => {
   const dan = await editor(s, 'dan')
   const { id } = await channel({ member_ids: [dan.id] })
   const dm = await ann.ok('channel.create', { kind: 'dm', member_ids: [dan.id] })
