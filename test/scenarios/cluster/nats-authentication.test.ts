@@ -123,7 +123,7 @@ async function serverWith(t: Test, configuration: string, domain?: string): Prom
   return server.address
 }
 
-t.test('user and password', async (t) => {
+t.test('a node connects with user and password', async (t) => {
   const address = await serverWith(t, 'authorization { user: baton, password: "a b#c" }')
   const right = {
     BATON_NATS: `nats://${address}`,
@@ -138,7 +138,7 @@ t.test('user and password', async (t) => {
   )
 })
 
-t.test('a token', async (t) => {
+t.test('a node connects with a token', async (t) => {
   const address = await serverWith(t, 'authorization { token: "secret-token" }')
   const right = { BATON_NATS: address, BATON_NATS_TOKEN: 'secret-token' }
   await works(t, right)
@@ -150,7 +150,7 @@ t.test('a token', async (t) => {
   await fails(t, { BATON_NATS: address }, /asks for credentials: give them with BATON_NATS_CREDS/)
 })
 
-t.test('an nkey', async (t) => {
+t.test('a node connects with an nkey', async (t) => {
   const [pair, other] = [nkeys.createUser(), nkeys.createUser()]
   const seedOf = (one: typeof pair) => new TextDecoder().decode(one.getSeed())
   const address = await serverWith(t, `authorization { users: [{ nkey: ${pair.getPublicKey()} }] }`)
@@ -167,7 +167,7 @@ const allRoles = permissionsOf(
   { partitions: 1 },
 )
 
-t.test('operator mode', async (t) => {
+t.test('a node connects in operator mode', async (t) => {
   const [nats, foreign] = [await startOperatorMode(), await startOperatorMode()]
   t.teardown(() => Promise.all([nats.stop(), foreign.stop()]))
   const address = nats.server.url
@@ -182,7 +182,7 @@ t.test('operator mode', async (t) => {
 const skip = whyNoCertificates() ?? false
 const quoted = (text: string) => JSON.stringify(text)
 
-t.test('TLS with an authority of its own', { skip }, async (t) => {
+t.test('a node connects over TLS with a private certificate authority', { skip }, async (t) => {
   const [authority, other] = ['right', 'other'].map((name) => createAuthority(newFolder(), name))
   if (!authority || !other) throw new Error('no authority')
   const { cert, key: certKey } = authority.issue('server')
@@ -202,7 +202,7 @@ for (const [mode, map] of [
   ['verify', false],
   ['verify_and_map', true],
 ] as const)
-  t.test(`TLS with a client certificate, ${mode}`, { skip }, async (t) => {
+  t.test(`a node connects over TLS with a client certificate, ${mode}`, { skip }, async (t) => {
     const [authority, other] = ['right', 'other'].map((name) => createAuthority(newFolder(), name))
     if (!authority || !other) throw new Error('no authority')
     const server = authority.issue('server')
@@ -240,7 +240,7 @@ for (const [title, leafHasJetStream] of [
   ['a leaf node without JetStream', false],
   ['a leaf node with a domain of its own', true],
 ] as const)
-  t.test(`a JetStream domain behind ${title}`, async (t) => {
+  t.test(`a node uses a JetStream domain behind ${title}`, async (t) => {
     const port = await freePort()
     const hub = await serverWith(t, `leafnodes { host: 127.0.0.1, port: ${port} }`, 'hub')
     const at = newFolder()
@@ -266,7 +266,7 @@ for (const [title, leafHasJetStream] of [
       await fails(t, { BATON_NATS: leaf.address }, /runs without JetStream\..*BATON_NATS_DOMAIN/)
   })
 
-t.test('two installations with prefixes share the servers', async (t) => {
+t.test('two installations with different prefixes share the servers', async (t) => {
   const roles = accountRoles.filter((role) => role !== 'backup' && role !== 'restore')
   const users = ['acme', 'beta'].map(
     (prefix) =>

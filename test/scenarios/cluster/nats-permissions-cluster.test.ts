@@ -25,7 +25,7 @@ t.setTimeout(300_000)
 const folder = mkdtempSync(join(tmpdir(), 'baton-permissions-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
-t.test('every promise is kept while processes are killed', async (t) => {
+t.test('no guarantee is violated while processes are killed', async (t) => {
   const { path: binary } = await findServer(process.env)
   const said: string[] = []
   const chaos = join(folder, 'chaos')
@@ -48,7 +48,7 @@ t.test('every promise is kept while processes are killed', async (t) => {
   t.ok(history.runs.length > 0, 'runs were acknowledged')
 })
 
-t.test('a permission that is taken away is named', async (t) => {
+t.test('a missing permission is named', async (t) => {
   const account = await createOperatorAccount(folder)
   const servers = await natsServers(join(folder, 'cluster'), 3, account.authorization)
   t.teardown(() => Promise.all(servers.map((server) => server.stop())))

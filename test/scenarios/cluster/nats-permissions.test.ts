@@ -80,7 +80,7 @@ const without = ({ publish, subscribe }: Permissions, subject: string): Permissi
   subscribe: subscribe.filter((one) => one !== subject),
 })
 
-t.test('nothing is provisioned without the permission to do it', async (t) => {
+t.test('a start without the permission to provision fails and names it', async (t) => {
   const { text, ms } = await refusal(start(['shards']))
   t.match(
     text,
@@ -90,7 +90,7 @@ t.test('nothing is provisioned without the permission to do it', async (t) => {
   errors.length = 0
 })
 
-t.test('the tour passes on nodes of one role each', async (t) => {
+t.test('the tour passes on one node per role', async (t) => {
   const first = await start(['shards', 'provision'])
   await first.stop()
   const nodes: RunningNode[] = []
@@ -128,7 +128,7 @@ const connectAs = async (role: 'backup' | 'restore') =>
   })
 const quiet = { begin: () => {}, moved: () => {}, end: () => {} }
 
-t.test('a backup and a restore have accounts of their own', async (t) => {
+t.test('backup and restore work with separate accounts', async (t) => {
   const place = join(nats.folder, 'saved')
   const source = await connectAs('backup')
   const manifest = await source.permitted(takeBackup(source, place, quiet))
@@ -141,7 +141,7 @@ t.test('a backup and a restore have accounts of their own', async (t) => {
   t.strictSame(errors, [], 'no permission was missing')
 })
 
-t.test('a permission that is missing is named', async (t) => {
+t.test('a missing permission is named', async (t) => {
   const first = await start(['shards', 'provision'])
   t.teardown(() => first.stop())
   for (const [role, subject, sentence] of [
@@ -169,7 +169,7 @@ t.test('a permission that is missing is named', async (t) => {
   t.match(errors.join('\n'), /a NATS permission is missing.*acme\.serve/)
 })
 
-t.test('an account may not do what other roles do', async (t) => {
+t.test('an account cannot use the subjects of other roles', async (t) => {
   const creds = await nats.user('view-only', permissionsOf(['views'], scope))
   const client = await connectNats({
     access: {
@@ -197,7 +197,7 @@ t.test('an account may not do what other roles do', async (t) => {
     t.match(await attempt(subject), `may not publish to "${subject}"`)
 })
 
-t.test('wrong credentials, none, and a server that is not there', async (t) => {
+t.test('wrong or missing credentials and an unreachable server are reported', async (t) => {
   const of = async (settings: Record<string, string>) =>
     refusal(start(['gateway'], permissionsOf(['gateway'], scope), settings))
   const elsewhere = await startOperatorMode()
@@ -221,7 +221,7 @@ t.test('wrong credentials, none, and a server that is not there', async (t) => {
   }
 })
 
-t.test('the roles of an account add up', async (t) => {
+t.test('the permissions of an account are the union of its roles', async (t) => {
   const all = permissionsOf(['gateway', 'shards', 'views', 'executor'], { partitions: 1 })
   t.ok(all.subscribe.includes('_INBOX.gateway-shards-views-executor.>'))
   for (const role of accountRoles) {

@@ -57,7 +57,7 @@ function start(): Started {
   }
 }
 
-t.test('one of two serves, and goes on when the other has ended', async (t) => {
+t.test('of two processes with one node id, only one serves until it ends', async (t) => {
   const both = [start(), start()]
   const outcomes = await Promise.all(both.map(({ outcome }) => outcome))
   const at = outcomes.indexOf('serves')

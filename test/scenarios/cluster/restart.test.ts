@@ -50,7 +50,7 @@ const compare = async (t: Tap, how: string) => {
 }
 type Tap = { equal(found: unknown, wanted: unknown, message: string): boolean }
 
-t.test('the snapshot itself has something of every kind', async (t) => {
+t.test('the project contains a record of every kind', async (t) => {
   t.strictSame(
     Object.entries(before).filter(([, answer]) => /^[45]/.test(answer)),
     [],
@@ -61,19 +61,19 @@ t.test('the snapshot itself has something of every kind', async (t) => {
     'beside those that calls of actions and loops made',
   )
 })
-t.test('a restart', async (t) => {
+t.test('every response is the same after a restart', async (t) => {
   await s.restart()
   await compare(t, 'restarted')
 })
-t.test('a restart without snapshots and checkpoints', async (t) => {
+t.test('every response is the same without snapshots and checkpoints', async (t) => {
   await s.restart(deleteStates)
   await compare(t, 'without STATE')
 })
-t.test('a restart without views', async (t) => {
+t.test('every response is the same without views', async (t) => {
   await s.restart(deleteViews)
   await compare(t, 'without views')
 })
-t.test('a restart without either, after which work goes on where it was', async (t) => {
+t.test('every response is the same without either, and work continues', async (t) => {
   await s.restart(async () => {
     await deleteStates()
     deleteViews()

@@ -21,7 +21,7 @@ const [A, B] = [s.url, other.url ?? '']
 const tokenOf = async (worker: Parameters<typeof seen>[0]) =>
   (await seen(worker, 'worker.registered'))['worker_session_token']
 
-t.test('both shard nodes have shards', async (t) => {
+t.test('both shard nodes own shards', async (t) => {
   const members = ['one', 'three'].map((id): Member => ({ id, roles: ['shards'] }))
   t.strictSame(
     new Set(assignment(members, ['0.0', '0.1', '0.2', '0.3']).values()),
@@ -29,7 +29,7 @@ t.test('both shard nodes have shards', async (t) => {
   )
 })
 
-t.test('a job is claimed on one gateway, kept alive and reported on the other', async (t) => {
+t.test('a job is claimed on one gateway, renewed and reported on the other', async (t) => {
   const first = await s.worker({ worker_instance_id: 'mover', action_names: ['move'] }, { url: A })
   const run = await start(s, 'move')
   const job = await first.job()
@@ -50,7 +50,7 @@ t.test('a job is claimed on one gateway, kept alive and reported on the other', 
 })
 
 t.test(
-  'a worker on one gateway gets what is started through the other, and hears of its cancellation',
+  'a worker on one gateway receives jobs of runs started on the other, and their cancellation',
   async (t) => {
     const worker = await s.worker({ action_names: ['far'] }, { url: B })
     for (let i = 0; i < 5; i++) {
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('a job is cancelled at the gateway that its worker moved to', async (t) => {
+t.test('a cancellation reaches the gateway to which the worker has moved', async (t) => {
   const first = await s.worker({ worker_instance_id: 'nomad', action_names: ['roam'] }, { url: A })
   const run = await start(s, 'roam')
   const job = await first.job()
@@ -96,7 +96,7 @@ t.test('a job is cancelled at the gateway that its worker moved to', async (t) =
   second.close()
 })
 
-t.test('an operator drains a worker of the other gateway', async (t) => {
+t.test('an operator drains a worker through the other gateway', async (t) => {
   const worker = await s.worker({ worker_instance_id: 'distant' }, { url: B })
   await s.ok('worker.drain', { worker_instance_id: 'distant' }, { url: A })
   t.ok(await seen(worker, 'worker.drain'))
@@ -104,7 +104,7 @@ t.test('an operator drains a worker of the other gateway', async (t) => {
 })
 
 t.test(
-  'a key revoked on one gateway is refused by the other with the very next request',
+  'a key that is revoked on one gateway is rejected by the next request to the other',
   async (t) => {
     for (let i = 0; i < 10; i++) {
       const principal = await s.ok('principal.create', {
@@ -160,7 +160,7 @@ t.test('a run is followed on one gateway while it is controlled on the other', a
 })
 
 t.test(
-  'a gateway that stops in order answers what it was asked, and its workers go on with another',
+  'a gateway that stops answers its open requests, and its workers continue on another',
   async (t) => {
     const leaving = await s.add({ BATON_NODE_ID: 'leaving', BATON_ROLES: 'gateway' })
     const first = await s.worker(
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('jobs that wait for a worker are offered by whoever takes the shard over', async (t) => {
+t.test('waiting jobs are offered by the next owner of their shard', async (t) => {
   const passing = await s.add({ BATON_NODE_ID: 'passing', BATON_ROLES: 'shards' })
   const members = ['one', 'three', 'passing'].map((id): Member => ({ id, roles: ['shards'] }))
   t.ok([...assignment(members, ['0.0', '0.1', '0.2', '0.3']).values()].includes('passing'))
@@ -225,7 +225,7 @@ t.test('jobs that wait for a worker are offered by whoever takes the shard over'
 })
 
 t.test(
-  'a shard node that stops in order in the middle of a load fails no request, and every run completes',
+  'no request fails while a shard node stops under load, and every run completes',
   async (t) => {
     const total = 200
     const workers = await Promise.all(
@@ -297,7 +297,7 @@ t.test(
   },
 )
 
-t.test('a view node that is added later answers the same', async (t) => {
+t.test('a view node that is added later returns the same records', async (t) => {
   // The list of workers is excluded: disconnected workers leave it over time.
   const look = async (): Promise<string> =>
     JSON.stringify([

@@ -21,7 +21,7 @@ const ROLES = 'gateway,shards,views,executor'
 
 t.setTimeout(200_000)
 t.test(
-  'nodes are replaced one at a time behind a load balancer',
+  'nodes are replaced one at a time behind a load balancer without a failed request',
   { timeout: 200_000 },
   async (t) => {
     const began = performance.now()

@@ -10,109 +10,105 @@ import { hasty } from '../support/sockets.ts'
 type Json = Record<string, never>
 const RUNS = 12
 t.setTimeout(90_000)
-t.test(
-  'waits and events survive the death of the node that decides',
-  { timeout: 90_000 },
-  async (t) => {
-    const it = await processes({ ...hasty, BATON_SHARDS: '3' })
-    t.teardown(() => it.stop())
-    const [port = 0] = await portsFor(1)
-    let owner = await it.node('shards-0', 'shards')
-    await it.node('front', 'gateway,views', port)
-    /** Repeats the same request until the response is not a server error. */
-    const call = (
-      method: string,
-      path: string,
-      body?: object,
-      key?: string,
-    ): Promise<{ status: number; body: Json }> =>
-      until(
-        async () => {
-          try {
-            const headers = {
-              authorization: `Bearer ${it.key}`,
-              ...(body && { 'content-type': 'application/json' }),
-              ...(key !== undefined && { 'idempotency-key': key }),
-            }
-            const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
-              method,
-              headers,
-              ...(body && { body: JSON.stringify(body) }),
-            })
-            return {
-              status: answer.status,
-              body: JSON.parse((await answer.text()) || '{}') as Json,
-            }
-          } catch {
-            return { status: 503, body: {} }
+t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, async (t) => {
+  const it = await processes({ ...hasty, BATON_SHARDS: '3' })
+  t.teardown(() => it.stop())
+  const [port = 0] = await portsFor(1)
+  let owner = await it.node('shards-0', 'shards')
+  await it.node('front', 'gateway,views', port)
+  /** Repeats the same request until the response is not a server error. */
+  const call = (
+    method: string,
+    path: string,
+    body?: object,
+    key?: string,
+  ): Promise<{ status: number; body: Json }> =>
+    until(
+      async () => {
+        try {
+          const headers = {
+            authorization: `Bearer ${it.key}`,
+            ...(body && { 'content-type': 'application/json' }),
+            ...(key !== undefined && { 'idempotency-key': key }),
           }
-        },
-        ({ status }) => status < 500,
-      )
-    const P = '/projects/default'
-    const replace = async (n: number): Promise<void> => {
-      await owner.kill()
-      t.comment(`shards-${n - 1} is dead`)
-      owner = await it.node(`shards-${n}`, 'shards')
-    }
-    const spec = {
-      steps: ['a', 'b'].map((id) => ({
-        id,
-        kind: 'wait_for_event',
-        config: { event_type: `step.${id}`, match: { of: '${{ input.of }}' } },
-      })),
-      output: { a: '${{ steps.a.output.event.n }}', b: '${{ steps.b.output.event.n }}' },
-    }
-    const starts = Array.from({ length: RUNS }, (_, of) =>
-      call('POST', `${P}/runs`, { spec, input: { of } }, `start-${of}`),
+          const answer = await fetch(`http://127.0.0.1:${port}/v1${path}`, {
+            method,
+            headers,
+            ...(body && { body: JSON.stringify(body) }),
+          })
+          return {
+            status: answer.status,
+            body: JSON.parse((await answer.text()) || '{}') as Json,
+          }
+        } catch {
+          return { status: 503, body: {} }
+        }
+      },
+      ({ status }) => status < 500,
     )
-    await Promise.all([Promise.race(starts).then(() => replace(1)), ...starts])
-    const runs = (await Promise.all(starts)).map(({ body }) => String(body['id']))
-    t.equal(new Set(runs).size, RUNS)
+  const P = '/projects/default'
+  const replace = async (n: number): Promise<void> => {
+    await owner.kill()
+    t.comment(`shards-${n - 1} is dead`)
+    owner = await it.node(`shards-${n}`, 'shards')
+  }
+  const spec = {
+    steps: ['a', 'b'].map((id) => ({
+      id,
+      kind: 'wait_for_event',
+      config: { event_type: `step.${id}`, match: { of: '${{ input.of }}' } },
+    })),
+    output: { a: '${{ steps.a.output.event.n }}', b: '${{ steps.b.output.event.n }}' },
+  }
+  const starts = Array.from({ length: RUNS }, (_, of) =>
+    call('POST', `${P}/runs`, { spec, input: { of } }, `start-${of}`),
+  )
+  await Promise.all([Promise.race(starts).then(() => replace(1)), ...starts])
+  const runs = (await Promise.all(starts)).map(({ body }) => String(body['id']))
+  t.equal(new Set(runs).size, RUNS)
 
-    const opened = (step: string) =>
-      Promise.all(
-        runs.map((id) =>
-          until(
-            () => call('GET', `/runs/${id}/steps`),
-            ({ body }) =>
-              listOf(body).some(
-                ({ step_key, status }) => step_key === step && status === 'suspended',
-              ),
-          ),
-        ),
-      )
-    const publish = (step: string) =>
-      Promise.all(
-        runs.map((_, of) =>
-          call(
-            'POST',
-            `${P}/events`,
-            { event_type: `step.${step}`, event: { of, n: `${step}${of}` } },
-            `${step}-${of}`,
-          ),
-        ),
-      )
-    await opened('a')
-    const [first] = await Promise.all([publish('a'), replace(2)])
-    await opened('b')
-    const [second] = await Promise.all([publish('b'), replace(3)])
-    t.ok([...first, ...second].every(({ status }) => status === 202))
-
-    const done = await Promise.all(
+  const opened = (step: string) =>
+    Promise.all(
       runs.map((id) =>
         until(
-          () => call('GET', `${P}/runs/${id}`),
-          ({ body }) => body['status'] !== 'suspended' && body['status'] !== 'running',
+          () => call('GET', `/runs/${id}/steps`),
+          ({ body }) =>
+            listOf(body).some(
+              ({ step_key, status }) => step_key === step && status === 'suspended',
+            ),
         ),
       ),
     )
-    t.strictSame(
-      done.map(({ body }) => [body['status'], body['result']]),
-      runs.map((_, of) => ['completed', { a: `a${of}`, b: `b${of}` }]),
+  const publish = (step: string) =>
+    Promise.all(
+      runs.map((_, of) =>
+        call(
+          'POST',
+          `${P}/events`,
+          { event_type: `step.${step}`, event: { of, n: `${step}${of}` } },
+          `${step}-${of}`,
+        ),
+      ),
     )
-    const { body: listed } = await call('GET', `${P}/events?source_kind=custom&limit=200`)
-    t.equal(listOf(listed).length, 2 * RUNS, 'each event once')
-    t.ok(listOf(listed).every(({ resumed_waits }) => resumed_waits === 1))
-  },
-)
+  await opened('a')
+  const [first] = await Promise.all([publish('a'), replace(2)])
+  await opened('b')
+  const [second] = await Promise.all([publish('b'), replace(3)])
+  t.ok([...first, ...second].every(({ status }) => status === 202))
+
+  const done = await Promise.all(
+    runs.map((id) =>
+      until(
+        () => call('GET', `${P}/runs/${id}`),
+        ({ body }) => body['status'] !== 'suspended' && body['status'] !== 'running',
+      ),
+    ),
+  )
+  t.strictSame(
+    done.map(({ body }) => [body['status'], body['result']]),
+    runs.map((_, of) => ['completed', { a: `a${of}`, b: `b${of}` }]),
+  )
+  const { body: listed } = await call('GET', `${P}/events?source_kind=custom&limit=200`)
+  t.equal(listOf(listed).length, 2 * RUNS, 'each event once')
+  t.ok(listOf(listed).every(({ resumed_waits }) => resumed_waits === 1))
+})

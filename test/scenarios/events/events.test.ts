@@ -40,41 +40,38 @@ const waits = async (
 const publish = (more: Record<string, unknown> = {}, options = {}) =>
   s.ok('event.publish', { event_type: 'order.paid', ...more }, options)
 
-t.test(
-  'an event that is published goes on with the runs that wait for it, and is listed',
-  async (t) => {
-    const runs = [
-      await waits(),
-      await waits({ payload_mapping: { order: 'event.order', by: 'meta.by' } }),
-    ]
-    const made = await publish({
-      event: { order: 7 },
-      meta: { by: 'ada', tags: ['a'] },
-      source_id: 'shop',
-    })
-    t.match(made, { source_event_id: /^sevt_/, status: 'accepted' })
-    t.match((await ended(s, runs[0]))['result'], {
-      gate: { event: { order: 7 }, meta: { by: 'ada', tags: ['a'] } },
-    })
-    t.strictSame((await ended(s, runs[1]))['result'], { gate: { order: 7, by: 'ada' } })
-    const record = await s.ok('event.get', { id: made['source_event_id'] })
-    t.match(record, {
-      id: made['source_event_id'],
-      event_type: 'order.paid',
-      source_kind: 'custom',
-      source_id: 'shop',
-      event: { order: 7 },
-      meta: { by: 'ada', tags: ['a'] },
-      resumed_waits: 2,
-      fired_triggers: 0,
-    })
-    t.strictSame(listOf(await s.ok('event.list', { event_type: 'order.paid' }))[0], record)
-    await s.refused('event.get', { id: 'sevt_00000000000000000000000000' }, 404, 'not_found')
-  },
-)
+t.test('a published event resumes the runs that wait for it, and is listed', async (t) => {
+  const runs = [
+    await waits(),
+    await waits({ payload_mapping: { order: 'event.order', by: 'meta.by' } }),
+  ]
+  const made = await publish({
+    event: { order: 7 },
+    meta: { by: 'ada', tags: ['a'] },
+    source_id: 'shop',
+  })
+  t.match(made, { source_event_id: /^sevt_/, status: 'accepted' })
+  t.match((await ended(s, runs[0]))['result'], {
+    gate: { event: { order: 7 }, meta: { by: 'ada', tags: ['a'] } },
+  })
+  t.strictSame((await ended(s, runs[1]))['result'], { gate: { order: 7, by: 'ada' } })
+  const record = await s.ok('event.get', { id: made['source_event_id'] })
+  t.match(record, {
+    id: made['source_event_id'],
+    event_type: 'order.paid',
+    source_kind: 'custom',
+    source_id: 'shop',
+    event: { order: 7 },
+    meta: { by: 'ada', tags: ['a'] },
+    resumed_waits: 2,
+    fired_triggers: 0,
+  })
+  t.strictSame(listOf(await s.ok('event.list', { event_type: 'order.paid' }))[0], record)
+  await s.refused('event.get', { id: 'sevt_00000000000000000000000000' }, 404, 'not_found')
+})
 
 t.test(
-  'a wait is for what it says: pattern, source, match with templates, condition',
+  'a wait matches events by pattern, source, match values with templates, and condition',
   async (t) => {
     const run = await s.ok('run.start', {
       spec: awaiting({
@@ -125,36 +122,33 @@ t.test(
   },
 )
 
-t.test(
-  'only what comes after the wait opened counts; its time is over at its timeout',
-  async (t) => {
-    await publish({ event_type: 'late.one' })
-    const run = await waits({ event_type: 'late.one' }, { timeout: { duration: '300ms' } })
-    t.match(await ended(s, run), { status: 'failed', error_type: 'timeout' })
-    t.strictSame(await timelineOf(s, run), [
-      'run.started',
-      'step.started',
-      'step.suspended',
-      'wait.opened',
-      'run.suspended',
-      'wait.timed_out',
-      'step.failed',
-      'run.failed',
-    ])
-    t.match(
-      await ended(
-        s,
-        await waits(
-          { event_type: 'late.one' },
-          { timeout: { duration: '50ms', on_timeout: 'continue' } },
-        ),
+t.test('a wait matches only events after it opened, and ends at its timeout', async (t) => {
+  await publish({ event_type: 'late.one' })
+  const run = await waits({ event_type: 'late.one' }, { timeout: { duration: '300ms' } })
+  t.match(await ended(s, run), { status: 'failed', error_type: 'timeout' })
+  t.strictSame(await timelineOf(s, run), [
+    'run.started',
+    'step.started',
+    'step.suspended',
+    'wait.opened',
+    'run.suspended',
+    'wait.timed_out',
+    'step.failed',
+    'run.failed',
+  ])
+  t.match(
+    await ended(
+      s,
+      await waits(
+        { event_type: 'late.one' },
+        { timeout: { duration: '50ms', on_timeout: 'continue' } },
       ),
-      { status: 'completed', result: { gate: { timed_out: true } } },
-    )
-  },
-)
+    ),
+    { status: 'completed', result: { gate: { timed_out: true } } },
+  )
+})
 
-t.test('a key publishes once, whether it is in the body or in the header', async (t) => {
+t.test('an idempotency key publishes one event, in the body or in the header', async (t) => {
   const first = await publish({ event: { n: 1 }, idempotency_key: 'once' })
   t.strictSame(await publish({ event: { n: 2 }, idempotency_key: 'once' }), {
     source_event_id: first['source_event_id'],
@@ -188,7 +182,7 @@ t.test('a key publishes once, whether it is in the body or in the header', async
   })
 })
 
-t.test('what cannot be published is refused with the field', async (t) => {
+t.test('an invalid event is rejected with the field', async (t) => {
   const bad = async (body: Record<string, unknown>) =>
     fieldsOf(
       await s.refused('event.publish', { event_type: 'order.paid', ...body }, 400, 'bad_request'),
@@ -265,7 +259,7 @@ t.test('published events are listed newest first, by type, kind and source', asy
   })
 })
 
-t.test('runs wait for what other runs, checks, signals and people do', async (t) => {
+t.test('runs wait for events of other runs, checks, signals and interactions', async (t) => {
   const other = String((await s.ok('run.start', { spec: waiting() }))['id'])
   const watcher = await waits({ event_type: 'run.*', source_id: other })
   const signal = await s.ok('run.signal', { id: other, name: 'go', payload: { x: 1 } })
@@ -354,7 +348,7 @@ t.test('runs wait for what other runs, checks, signals and people do', async (t)
   )
 })
 
-t.test('many branches of one run wait for events of their own', async (t) => {
+t.test('many branches of one run each wait for their own event', async (t) => {
   const items = Array.from({ length: 20 }, (_, n) => n)
   const { id } = await s.ok('run.start', {
     spec: {
@@ -391,7 +385,7 @@ t.test('many branches of one run wait for events of their own', async (t) => {
   })
 })
 
-t.test('the catalog names what triggers and waits can name', async (t) => {
+t.test('the catalog lists the events that triggers and waits can name', async (t) => {
   const catalog = await s.ok('catalog.events')
   t.strictSame(
     listOf(catalog).map(({ prefix, kind, readiness }) => [prefix, kind, readiness].join(' ')),

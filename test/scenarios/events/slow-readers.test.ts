@@ -67,7 +67,7 @@ const cursorOf = (text: string): string | undefined =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1)
 const marked = (number: number, size: number) => `mark-${number}- `.padEnd(size, 'x')
 
-t.test('a channel with a reader that stops', async (t) => {
+t.test('a channel follower that stops reading loses nothing and blocks nobody', async (t) => {
   const COUNT = 500
   const channel = await s.ok('channel.create', { name: 'busy' })
   const input = { id: channel['id'] }
@@ -92,7 +92,7 @@ t.test('a channel with a reader that stops', async (t) => {
   slow.close()
 })
 
-t.test('a session with readers that stop', async (t) => {
+t.test('session followers that stop reading are disconnected and lose nothing', async (t) => {
   const agent = await s.ok('agent.create', {
     name: 'waiter',
     system_prompt: 'script: [{delay: 1m}]',
@@ -154,7 +154,7 @@ t.test('a session with readers that stop', async (t) => {
   await s.ok('session.cancel_turn', { session_id, turn_id: turn.id })
 })
 
-t.test('a worker that stops reading is given up, and others get the work', async (t) => {
+t.test('a worker that stops reading is disconnected, and others get its jobs', async (t) => {
   const COUNT = 60
   const action = { action_names: ['big.one'] }
   const deaf = await s.worker({ ...action, concurrency_limit: COUNT })

@@ -20,7 +20,7 @@ const whole = async (id: string) => {
 const never = () => false
 const sequences = (frames: readonly Frame[]) => frames.map(({ id }) => Number(id))
 
-t.test('a stream of an ended run replays it, in any form of the path, and ends', async (t) => {
+t.test('the stream of an ended run replays it under every path, and ends', async (t) => {
   const id = await start(instant())
   const records = await whole(id)
   const frames = await s.follow('run.events', { id }, never)
@@ -49,7 +49,7 @@ t.test('a stream of an ended run replays it, in any form of the path, and ends',
   )
 })
 
-t.test('a stream goes on after a cursor; of two, the larger wins', async (t) => {
+t.test('a stream continues after a cursor; of two cursors the larger one counts', async (t) => {
   const id = await start(instant())
   const all = await s.follow('run.events', { id }, never)
   const at = (index: number) => Number(all[index]?.id)
@@ -77,7 +77,7 @@ t.test('a stream goes on after a cursor; of two, the larger wins', async (t) => 
 })
 
 t.test(
-  'what happens while a stream is open follows what was replayed, without loss or repetition',
+  'new events follow the replayed ones in an open stream, without loss or repetition',
   async (t) => {
     const id = await start({
       steps: Array.from({ length: 12 }, (_, n) => ({
@@ -100,23 +100,20 @@ t.test(
   },
 )
 
-t.test(
-  'a run that was ended by a failure and is retried is followed to its second end',
-  async (t) => {
-    const worker = await s.worker({ action_names: ['again'] })
-    t.teardown(() => worker.close())
-    const id = await start(acting('again'))
-    await worker.report(await worker.job(), { status: 'failed' })
-    const first = await s.follow('run.events', { id }, never)
-    t.equal(first.at(-1)?.event, 'run.failed')
-    await s.ok('run.retry', { id })
-    const rest = s.follow('run.events', { id, after_sequence: Number(first.at(-1)?.id) }, never)
-    await worker.report(await worker.job())
-    t.equal((await rest).at(-1)?.event, 'run.completed')
-  },
-)
+t.test('the stream of a retried run continues to its second end', async (t) => {
+  const worker = await s.worker({ action_names: ['again'] })
+  t.teardown(() => worker.close())
+  const id = await start(acting('again'))
+  await worker.report(await worker.job(), { status: 'failed' })
+  const first = await s.follow('run.events', { id }, never)
+  t.equal(first.at(-1)?.event, 'run.failed')
+  await s.ok('run.retry', { id })
+  const rest = s.follow('run.events', { id, after_sequence: Number(first.at(-1)?.id) }, never)
+  await worker.report(await worker.job())
+  t.equal((await rest).at(-1)?.event, 'run.completed')
+})
 
-t.test('a quiet stream is kept alive by comments', async (t) => {
+t.test('a quiet stream sends keepalive comments', async (t) => {
   const id = await start(sleeping())
   const streams = [
     [`/v1/runs/${id}/events`, ': keepalive\n\n'],
@@ -153,7 +150,7 @@ const readFor = (path: string, ms: number): Promise<string> =>
     }, ms)
   })
 
-t.test('the feed of a project tells every run, live only or since a cursor', async (t) => {
+t.test('the project feed contains every run, live or from a cursor', async (t) => {
   const worker = await s.worker({ action_names: ['fed'] })
   t.teardown(() => worker.close())
   const old = await start(instant())
@@ -231,7 +228,7 @@ t.test('the feed of a project tells every run, live only or since a cursor', asy
 })
 
 t.test(
-  'a client that does not read is not buffered for, and loses nothing when it reads again',
+  'the gateway does not buffer for a stalled client, which loses nothing when it reads again',
   async (t) => {
     const fallbacks = async () =>
       Number(
@@ -256,7 +253,7 @@ t.test(
   },
 )
 
-t.test('an event that is too large to be sent around reaches an open stream whole', async (t) => {
+t.test('an open stream receives an event above the size limit of messages whole', async (t) => {
   const id = await start({ ...waiting('big'), output: { small: true } })
   const open = s.follow('run.events', { id }, never)
   await new Promise((resolve) => setTimeout(resolve, 100))
@@ -298,7 +295,7 @@ function stalled(path: string): Promise<{ read(): Promise<string> }> {
   })
 }
 
-t.test('a stream outlives the node: its client comes back with the cursor it has', async (t) => {
+t.test('a stream continues after a restart of the node, from its last cursor', async (t) => {
   const id = await start(waiting())
   const before = await s.follow('run.events', { id }, ({ event }) => event === 'run.suspended')
   await s.restart()

@@ -55,7 +55,7 @@ t.teardown(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-t.test('other fences of shells are not used, and few blocks are left out', async (t) => {
+t.test('documents use only the executed kind of code block, and skip few blocks', async (t) => {
   for (const name of names)
     t.notMatch(readFileSync(join(root, name), 'utf8'), /^```(bash|shell|console|zsh)\b/m, name)
   const all = documents.flatMap(({ blocks }) => blocks)
@@ -63,7 +63,7 @@ t.test('other fences of shells are not used, and few blocks are left out', async
   t.ok(all.length > skipped.length * 4, `${skipped.length} of ${all.length} blocks are not run`)
 })
 
-t.test('commands that the text mentions exist, with their flags', async (t) => {
+t.test('commands in the text exist, with their flags', async (t) => {
   let mentioned = 0
   for (const name of names)
     for (const { line, code } of inlineCode(readFileSync(join(root, name), 'utf8'))) {
@@ -74,7 +74,7 @@ t.test('commands that the text mentions exist, with their flags', async (t) => {
 })
 
 for (const { name, blocks } of documents)
-  t.test(`the commands of ${name}`, async (t) => {
+  t.test(`the commands of ${name} run`, async (t) => {
     const wanted = blocks.filter(({ mark }) => mark !== 'skip')
     const { done, code, output, errors } = await runner.run(wanted)
     t.strictSame(

@@ -39,7 +39,7 @@ type Operations = Readonly<
 >
 const operations: Operations = { ...api, ...unauthenticated }
 
-t.test('every operation has one example, and no other has', async (t) => {
+t.test('every operation has exactly one example', async (t) => {
   t.strictSame(Object.keys(read()).sort(), Object.keys(operations).sort(), again)
 })
 
@@ -58,7 +58,7 @@ t.test('an example has the members that its operation describes, and no secret',
 })
 
 t.test(
-  'the document shows each example where its schema is, and it fits that schema',
+  'the document contains each example next to its schema, and the example is valid',
   async (t) => {
     const document = openapi({ brand: 'Service', version: '0.1.0', examples: read() })
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })

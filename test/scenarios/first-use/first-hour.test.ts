@@ -87,7 +87,7 @@ const gone = (...pids: readonly number[]) =>
     (left) => left.length === 0,
   )
 
-t.test('what is wrong with a start is one sentence', async (t) => {
+t.test('an invalid start is reported in one sentence', async (t) => {
   const port = await freePort()
   const file = join(folder, 'a-file')
   writeFileSync(file, '')
@@ -105,7 +105,7 @@ t.test('what is wrong with a start is one sentence', async (t) => {
   t.match(wrong.output(), /BATON_REPLICAS is "2": it must be 1, 3 or 5/)
 })
 
-t.test('a port that is taken is refused, by whoever holds it', async (t) => {
+t.test('a start on a port that is in use is rejected', async (t) => {
   const port = await freePort()
   const first = serve(join(folder, 'first'), port)
   await ready(port)
@@ -127,7 +127,7 @@ t.test('a port that is taken is refused, by whoever holds it', async (t) => {
   await gone(owner, server)
 })
 
-t.test('a server that dies is started again, and gives its key and its runs back', async (t) => {
+t.test('a killed server is restarted with the same key and runs', async (t) => {
   const port = await freePort()
   const data = join(folder, 'supervised')
   const started = serve(data, port)
@@ -154,7 +154,7 @@ t.test('a server that dies is started again, and gives its key and its runs back
   await gone(after.owner, after.server)
 })
 
-t.test('npm start ends in order by SIGTERM, and when npm is killed', async (t) => {
+t.test('npm start stops in order on SIGTERM, and when npm is killed', async (t) => {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const port = await freePort()
     const data = join(folder, `npm-${signal}`)

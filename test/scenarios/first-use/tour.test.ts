@@ -27,7 +27,7 @@ const take = async (folder: string, more: object = {}) => {
 const loops = async () => listOf(await s.ok('loop.list', { limit: 100 })).map(({ name }) => name)
 
 t.test(
-  'all parts are right, again and again, and nothing stays',
+  'all parts of the tour succeed repeatedly and leave no records or files',
   { timeout: 180_000 },
   async (t) => {
     const folder = t.testdir(tree)
@@ -67,20 +67,24 @@ t.test(
   },
 )
 
-t.test('one that is stopped cleans up too, and says so', { timeout: 60_000 }, async (t) => {
-  const stop = new AbortController()
-  let said = ''
-  const write = (text: string) => {
-    said += text
-    if (text.includes('git commit')) stop.abort()
-  }
-  t.notOk((await take(t.testdir(tree), { signal: stop.signal, out: { write } })).right)
-  t.match(said, /The tour failed: .*the tour was stopped/)
-  t.notOk(existsSync(/commit to (\S+)\.$/m.exec(said)?.[1] ?? ''))
-  t.strictSame(await loops(), [])
-})
+t.test(
+  'a stopped tour cleans up and reports that it was stopped',
+  { timeout: 60_000 },
+  async (t) => {
+    const stop = new AbortController()
+    let said = ''
+    const write = (text: string) => {
+      said += text
+      if (text.includes('git commit')) stop.abort()
+    }
+    t.notOk((await take(t.testdir(tree), { signal: stop.signal, out: { write } })).right)
+    t.match(said, /The tour failed: .*the tour was stopped/)
+    t.notOk(existsSync(/commit to (\S+)\.$/m.exec(said)?.[1] ?? ''))
+    t.strictSame(await loops(), [])
+  },
+)
 
-t.test('only the first part', { timeout: 60_000 }, async (t) => {
+t.test('the tour can be limited to its first part', { timeout: 60_000 }, async (t) => {
   const { right, said } = await take(t.testdir(tree), { loop: false, agent: false })
   t.ok(right, right ? 'right' : said)
   t.notMatch(said, /loop_|agt_/)

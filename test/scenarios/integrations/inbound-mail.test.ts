@@ -46,7 +46,7 @@ const address = String((await s.ok('agent.inbox', { id: agent['id'] }))['email_a
 const received = async () => listOf(await s.ok('event.list', { event_type: 'email.received' }))
 const code = (error: unknown): unknown => (error as { responseCode?: number }).responseCode
 
-t.test('a message starts the loop that waits for e-mail of the agent', async (t) => {
+t.test('a message starts the loop that waits for email to the agent', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'mail',
     status: 'active',
@@ -115,7 +115,7 @@ t.test('a message starts the loop that waits for e-mail of the agent', async (t)
   })
 })
 
-t.test('a message that is sent again is published once', async (t) => {
+t.test('a repeated message is published once', async (t) => {
   const before = (await received()).length
   const again = {
     from: 'ada@example.org',
@@ -128,13 +128,13 @@ t.test('a message that is sent again is published once', async (t) => {
   t.equal((await received()).length, before + 1)
 })
 
-t.test('what a sender claims falsely is recorded', async (t) => {
+t.test('forged sender addresses are recorded as failed authentication', async (t) => {
   await transport().sendMail({ from: 'eve@forged.example', to: address, text: 'pay me' })
   const [event] = await received()
   t.match(event, { event: { authentication: { spf: 'fail', dkim: [], dmarc: 'none' } } })
 })
 
-t.test('only addresses of active agents are taken, and nothing is relayed', async (t) => {
+t.test('only addresses of active agents are accepted, and nothing is relayed', async (t) => {
   const before = (await received()).length
   const send = (to: string) =>
     transport()
@@ -151,7 +151,7 @@ t.test('only addresses of active agents are taken, and nothing is relayed', asyn
   t.equal((await received()).length, before)
 })
 
-t.test('what is too large is refused, and what is cut off leaves nothing', async (t) => {
+t.test('a message that is too large is rejected, and a truncated one is dropped', async (t) => {
   const before = (await received()).length
   const large = { from: 'ada@example.org', to: address, text: 'x'.repeat(300_000) }
   t.equal(
@@ -183,7 +183,7 @@ t.test('what is too large is refused, and what is cut off leaves nothing', async
   t.equal((await received()).length, before)
 })
 
-t.test('the catalog names the event where e-mail is taken', async (t) => {
+t.test('the catalog lists the email event if email is configured', async (t) => {
   const catalog = await s.ok('catalog.events')
   t.match(
     listOf(catalog).find(({ prefix }) => prefix === 'email'),

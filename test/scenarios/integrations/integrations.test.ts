@@ -33,7 +33,7 @@ const opened = JSON.stringify({
 const sourcesOf = async (kind: string) =>
   listOf(await s.ok('catalog.events')).filter((source) => source['kind'] === kind)
 
-t.test('a provider is received once its secret is stored', async (t) => {
+t.test('webhooks of a provider are accepted once its secret is stored', async (t) => {
   t.equal((await github('ping', 'd-0', '{}')).status, 404)
   t.strictSame(await sourcesOf('integration'), [])
   await store('github')
@@ -41,7 +41,7 @@ t.test('a provider is received once its secret is stored', async (t) => {
   t.match(await sourcesOf('integration'), [{ prefix: 'github', readiness: 'ready' }])
 })
 
-t.test('a signed webhook starts the runs of its triggers, a repeat none', async (t) => {
+t.test('a signed webhook starts the runs of its triggers, and a repeat starts none', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Reviews',
     status: 'active',
@@ -73,7 +73,7 @@ t.test('a signed webhook starts the runs of its triggers, a repeat none', async 
   t.equal(runs.length, 2)
 })
 
-t.test('GitLab is received with its secret token', async (t) => {
+t.test('GitLab webhooks are authenticated by their secret token', async (t) => {
   await store('gitlab')
   const body = JSON.stringify({
     object_kind: 'merge_request',
@@ -94,7 +94,7 @@ t.test('GitLab is received with its secret token', async (t) => {
   t.equal(published.length, 1)
 })
 
-t.test('what is no webhook of the provider is refused', async (t) => {
+t.test('a request that is no webhook of the provider is rejected', async (t) => {
   t.match(await github('push', 'd-3', '[]'), { status: 400 })
   t.match(await github('push', 'd-3', 'no json'), { status: 400 })
   t.match(await github('push', '', '{}'), { status: 400 })
@@ -102,7 +102,7 @@ t.test('what is no webhook of the provider is refused', async (t) => {
   t.match(await post('bitbucket', '{}', {}), { status: 404 })
 })
 
-t.test('wrong signatures are charged to their sender, not to the receiver', async (t) => {
+t.test('invalid signatures count against the sender, not against the receiver', async (t) => {
   const statuses: number[] = []
   for (let i = 0; i < 45; i++)
     statuses.push((await github('push', `f-${i}`, '{}', 'another secret')).status)
@@ -112,7 +112,7 @@ t.test('wrong signatures are charged to their sender, not to the receiver', asyn
   t.match(await sourcesOf('integration'), [{ prefix: 'github' }])
 })
 
-t.test('nobody publishes an event that looks like one of a provider', async (t) => {
+t.test('clients cannot publish events with the prefix of a provider', async (t) => {
   for (const event_type of ['github.pull_request.opened', 'gitlab.push.pushed'])
     t.strictSame(
       fieldsOf(await s.refused('event.publish', { event_type, event: {} }, 400, 'bad_request')),

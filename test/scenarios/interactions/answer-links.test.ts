@@ -31,7 +31,7 @@ const post = (url: string, body: string) =>
     body,
   })
 
-t.test('a link shows one question and takes one answer', async (t) => {
+t.test('a link shows one question and accepts one answer', async (t) => {
   const made = await ask({
     description: '"Build" & <script>alert(1)</script>',
     context: { build: '<88>' },
@@ -100,7 +100,7 @@ t.test('a link shows one question and takes one answer', async (t) => {
   t.notMatch(JSON.stringify(log), url.slice(-40), 'no link is in the audit log')
 })
 
-t.test('every mode has its form', async (t) => {
+t.test('every mode of a question has its form', async (t) => {
   const options = ['a', 'b'].map((value) => ({
     value,
     label: `Option ${value}`,
@@ -142,7 +142,7 @@ t.test('every mode has its form', async (t) => {
   }
 })
 
-t.test('links end with what they answer, and nobody makes one', async (t) => {
+t.test('a link is unusable once its question is closed, and cannot be guessed', async (t) => {
   const over = async (
     end: (id: unknown) => Promise<unknown>,
     more: Record<string, unknown> = {},
@@ -204,7 +204,7 @@ t.test('links end with what they answer, and nobody makes one', async (t) => {
   t.match(await s.raw('HEAD', first, { key: null }), { status: 410, text: '' })
 })
 
-t.test('only administrators hand out links, for people who can still answer', async (t) => {
+t.test('only administrators create links, for people who can still answer', async (t) => {
   const made = await ask({ target_user_ids: [ada.id, 'role:Editor'] })
   await s.refused('interaction.link', { id: made['id'] }, 403, 'permission_denied', as(ada))
   t.match(await s.ok('interaction.link', { id: made['id'] }), {

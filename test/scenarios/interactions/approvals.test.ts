@@ -52,42 +52,45 @@ const askedIn = async (ack: Found): Promise<Found> => {
   return found ?? {}
 }
 
-t.test('only who may execute the action approves it, the asker included', async (t) => {
-  const agent = await eraser('crm')
-  const model = await modelOf(s, 'crm', ['crm.erase'])
-  const clerk = await holding('clerk', 'actions.execute.crm.*')
-  const reader = await holding('reader', 'actions.execute.pay.*')
-  const ack = await invoke(s, agent, 'erase it')
-  await says(model, [use('1', 'crm_erase')])
-  const asked = await askedIn(ack)
-  const targets = asked['target_user_ids'] as unknown as string[]
-  t.ok(targets.includes('role:Owner') && targets.includes(clerk.role))
-  t.notOk(targets.includes(reader.role), 'the role may not execute the action')
-  const answer = { id: asked['id'], value: true }
-  const { details } = await s.refused(
-    'interaction.respond',
-    answer,
-    403,
-    'permission_denied',
-    reader,
-  )
-  t.match(details, { permission: 'actions.execute.crm.erase' })
-  t.match(await s.ok('interaction.respond', answer, clerk), { status: 'completed' })
-  const job = await model.job()
-  t.match(job, { action_name: 'crm.erase' })
-  await model.report(job, { status: 'completed', result: {} })
-  await says(model, [use('2', 'crm_erase')])
-  const again = await askedIn(ack)
-  t.match(await s.ok('interaction.respond', { id: again['id'], value: true }), {
-    status: 'completed',
-  })
-  await model.report(await model.job(), { status: 'completed', result: {} })
-  await says(model, [text('Done.')])
-  await turnIn(s, ack, 'completed')
-  model.close()
-})
+t.test(
+  'only principals that may execute the action approve it, including the requester',
+  async (t) => {
+    const agent = await eraser('crm')
+    const model = await modelOf(s, 'crm', ['crm.erase'])
+    const clerk = await holding('clerk', 'actions.execute.crm.*')
+    const reader = await holding('reader', 'actions.execute.pay.*')
+    const ack = await invoke(s, agent, 'erase it')
+    await says(model, [use('1', 'crm_erase')])
+    const asked = await askedIn(ack)
+    const targets = asked['target_user_ids'] as unknown as string[]
+    t.ok(targets.includes('role:Owner') && targets.includes(clerk.role))
+    t.notOk(targets.includes(reader.role), 'the role may not execute the action')
+    const answer = { id: asked['id'], value: true }
+    const { details } = await s.refused(
+      'interaction.respond',
+      answer,
+      403,
+      'permission_denied',
+      reader,
+    )
+    t.match(details, { permission: 'actions.execute.crm.erase' })
+    t.match(await s.ok('interaction.respond', answer, clerk), { status: 'completed' })
+    const job = await model.job()
+    t.match(job, { action_name: 'crm.erase' })
+    await model.report(job, { status: 'completed', result: {} })
+    await says(model, [use('2', 'crm_erase')])
+    const again = await askedIn(ack)
+    t.match(await s.ok('interaction.respond', { id: again['id'], value: true }), {
+      status: 'completed',
+    })
+    await model.report(await model.job(), { status: 'completed', result: {} })
+    await says(model, [text('Done.')])
+    await turnIn(s, ack, 'completed')
+    model.close()
+  },
+)
 
-t.test('with a separate approver the asker does not approve', async (t) => {
+t.test('with a separate approver, the requester cannot approve', async (t) => {
   const agent = await eraser('pay')
   const model = await modelOf(s, 'pay', ['pay.erase'])
   const first = await holding('first', 'actions.execute.pay.*')
@@ -118,7 +121,7 @@ t.test('with a separate approver the asker does not approve', async (t) => {
   model.close()
 })
 
-t.test('without a principal that could approve, the call fails at once', async (t) => {
+t.test('a call fails at once if no principal can approve it', async (t) => {
   const alone = await service()
   t.teardown(() => alone.stop())
   await alone.ok('project.update', { separate_approver: true })

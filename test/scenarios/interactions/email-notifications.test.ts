@@ -66,7 +66,7 @@ const ask = (more: Record<string, unknown>) =>
   })
 
 t.test(
-  'everybody who is asked and has an address gets a letter, and answers by its link',
+  'every target with an email address gets a message and can answer by its link',
   async (t) => {
     const made = await ask({
       title: 'Grüße:\r\nBcc: evil@example.org',
@@ -122,7 +122,7 @@ t.test(
 )
 
 t.test(
-  'an interaction says where its letters go; only the own address gets the own link',
+  "an interaction defines its recipients; only a target's own address gets the target's link",
   async (t) => {
     const before = mail.letters.length
     await ask({ target_user_ids: [ada.id], delivery: { channels: [{ kind: 'inbox_only' }] } })
@@ -160,65 +160,62 @@ t.test(
   },
 )
 
-t.test(
-  'reviewers are told when it is their turn, and targets when changes are wanted',
-  async (t) => {
-    const before = mail.letters.length
-    const made = await ask({
-      kind: 'request_review',
-      title: 'Read it',
-      spec: { mode: 'input' },
-      target_user_ids: [ada.id],
-      resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [cy.id] } },
-    })
-    await s.ok('interaction.respond', { id: made['id'], value: 'done' }, { key: ada.key })
-    await until(
-      async () => mail.letters.slice(before).map(({ headers }) => headers['subject']),
-      (subjects) => subjects.includes('To review: Read it'),
-    )
-    await s.ok(
-      'interaction.review',
-      { id: made['id'], action: 'request_changes', comment: 'longer' },
-      { key: cy.key },
-    )
-    await until(
-      async () => mail.letters.at(-1)?.headers['subject'],
-      (subject) => subject === 'Changes wanted: Read it',
-    )
-    const last = mail.letters.at(-1)
-    t.match(last, { to: 'ada@example.org', text: /What should change:\nlonger[\s\S]*Answer here/ })
-    t.match(await s.raw('GET', String(linkIn(last?.text ?? '')), { key: null }), { status: 200 })
-    t.match(
-      mail.letters.find(({ headers }) => headers['subject'] === 'To review: Read it'),
-      { to: 'cy@example.org' },
-    )
-    t.equal(
-      listOf(await s.ok('interaction.list', { status: 'pending', target_user_id: ada.id })).some(
-        ({ id }) => id === made['id'],
-      ),
-      true,
-    )
-    const sent = await ask({
-      kind: 'request_review',
-      title: 'Sent',
-      spec: { mode: 'input' },
-      target_user_ids: [ada.id],
-      delivery: { channels: [{ kind: 'email', email: { to: ['ada@example.org'] } }] },
-      resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [cy.id] } },
-    })
-    await s.ok('interaction.respond', { id: sent['id'], value: 'done' }, { key: ada.key })
-    await until(
-      async () =>
-        mail.letters
-          .filter(({ headers }) => headers['subject'] === 'To review: Sent')
-          .map(({ to }) => to)
-          .join(),
-      (to) => to === 'cy@example.org',
-    )
-  },
-)
+t.test('reviewers are notified of a submission, and targets of requested changes', async (t) => {
+  const before = mail.letters.length
+  const made = await ask({
+    kind: 'request_review',
+    title: 'Read it',
+    spec: { mode: 'input' },
+    target_user_ids: [ada.id],
+    resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [cy.id] } },
+  })
+  await s.ok('interaction.respond', { id: made['id'], value: 'done' }, { key: ada.key })
+  await until(
+    async () => mail.letters.slice(before).map(({ headers }) => headers['subject']),
+    (subjects) => subjects.includes('To review: Read it'),
+  )
+  await s.ok(
+    'interaction.review',
+    { id: made['id'], action: 'request_changes', comment: 'longer' },
+    { key: cy.key },
+  )
+  await until(
+    async () => mail.letters.at(-1)?.headers['subject'],
+    (subject) => subject === 'Changes wanted: Read it',
+  )
+  const last = mail.letters.at(-1)
+  t.match(last, { to: 'ada@example.org', text: /What should change:\nlonger[\s\S]*Answer here/ })
+  t.match(await s.raw('GET', String(linkIn(last?.text ?? '')), { key: null }), { status: 200 })
+  t.match(
+    mail.letters.find(({ headers }) => headers['subject'] === 'To review: Read it'),
+    { to: 'cy@example.org' },
+  )
+  t.equal(
+    listOf(await s.ok('interaction.list', { status: 'pending', target_user_id: ada.id })).some(
+      ({ id }) => id === made['id'],
+    ),
+    true,
+  )
+  const sent = await ask({
+    kind: 'request_review',
+    title: 'Sent',
+    spec: { mode: 'input' },
+    target_user_ids: [ada.id],
+    delivery: { channels: [{ kind: 'email', email: { to: ['ada@example.org'] } }] },
+    resolution_policy: { type: 'any_of', review: { reviewer_user_ids: [cy.id] } },
+  })
+  await s.ok('interaction.respond', { id: sent['id'], value: 'done' }, { key: ada.key })
+  await until(
+    async () =>
+      mail.letters
+        .filter(({ headers }) => headers['subject'] === 'To review: Sent')
+        .map(({ to }) => to)
+        .join(),
+    (to) => to === 'cy@example.org',
+  )
+})
 
-t.test('nobody gets e-mail that neither the interaction nor the project asks for', async (t) => {
+t.test('email is sent only if the interaction or the project requests it', async (t) => {
   await s.ok('project.update', { email_notifications: false })
   const before = mail.letters.length
   await ask({ title: 'Unasked', target_user_ids: [ada.id, 'role:Editor'] })

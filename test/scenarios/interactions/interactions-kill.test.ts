@@ -10,7 +10,7 @@ import { hasty } from '../support/sockets.ts'
 type Json = Record<string, never>
 t.setTimeout(60_000)
 t.test(
-  'a quorum survives the death of the node that waits for it',
+  'a quorum survives the kill of the node that owns its interaction',
   { timeout: 60_000 },
   async (t) => {
     const it = await processes({ ...hasty, BATON_SHARDS: '2' })

@@ -30,7 +30,7 @@ const ask = (more: Record<string, unknown> = {}) =>
 const answer = (id: unknown, value: unknown, who = ada, more: Record<string, unknown> = {}) =>
   s.ok('interaction.respond', { id, value, ...more }, as(who))
 
-t.test('an approval is asked for and given; the first answer freezes the outcome', async (t) => {
+t.test('the first answer to an approval determines its outcome', async (t) => {
   const made = await ask({
     description: 'Build 88',
     spec: { mode: 'confirm', default_confirmed: true },
@@ -90,7 +90,7 @@ t.test('an approval is asked for and given; the first answer freezes the outcome
   t.match(await s.ok('interaction.get', { id: made['id'] }), { outcome: true, responses: [{}] })
 })
 
-t.test('what cannot be asked is refused with the field', async (t) => {
+t.test('an invalid question is rejected with the field', async (t) => {
   const bad = async (body: Record<string, unknown>) =>
     fieldsOf(
       await s.refused(
@@ -184,7 +184,7 @@ t.test('what cannot be asked is refused with the field', async (t) => {
 })
 
 t.test(
-  'null says the same as nothing where a record may have null, and is a value where anything goes',
+  'null means absent for optional members, and is kept as a value in open objects',
   async (t) => {
     const plain = await ask({ context: { a: null, b: [null] } })
     t.strictSame(plain['context'], { a: null, b: [null] })
@@ -231,7 +231,7 @@ t.test(
 )
 
 t.test(
-  'whoever holds a role that is a reviewer finds it in the inbox and reviews it',
+  'principals with a reviewing role find the interaction in their inbox and review it',
   async (t) => {
     const rita = await person(s, 'rita', 'role_admin')
     const { id } = await ask({
@@ -251,7 +251,7 @@ t.test(
   },
 )
 
-t.test('former forms of a request mean the same', async (t) => {
+t.test('earlier forms of a request have the same effect', async (t) => {
   const made = await s.ok('interaction.create', {
     kind: 'assign_work',
     message: 'Old',
@@ -272,7 +272,7 @@ t.test('former forms of a request mean the same', async (t) => {
   })
 })
 
-t.test('answers of each mode are checked; who is not asked is refused', async (t) => {
+t.test('answers are validated by mode, and only targets may answer', async (t) => {
   const options = ['red', 'blue'].map((value) => ({ value, label: value.toUpperCase() }))
   const cases = [
     ['request_approval', { mode: 'confirm' }, [false], ['yes', 1, null]],
@@ -308,7 +308,7 @@ t.test('answers of each mode are checked; who is not asked is refused', async (t
   await s.refused('interaction.respond', { id, value: true }, 403, 'forbidden', as(viewer))
 })
 
-t.test('whoever is asked answers, with whatever role; a key made for less does not', async (t) => {
+t.test('a target may answer with any role, but not with a restricted key', async (t) => {
   const [viewer, idle, reviewer] = await Promise.all([
     person(s, 'viewer', 'role_viewer'),
     person(s, 'idle', 'role_viewer'),
@@ -372,7 +372,7 @@ t.test('whoever is asked answers, with whatever role; a key made for less does n
   )
 })
 
-t.test('all_of and quorum count distinct people', async (t) => {
+t.test('all_of and quorum count distinct principals', async (t) => {
   const all = await ask({
     target_user_ids: [ada.id, bo.id],
     resolution_policy: 'all_of',
@@ -407,7 +407,7 @@ t.test('all_of and quorum count distinct people', async (t) => {
   await s.refused('interaction.respond', { id: quorum['id'], value: 'z' }, 409, 'conflict', as(bo))
 })
 
-t.test('a role as target: whoever holds it when the answer comes', async (t) => {
+t.test('a target role means the principals that hold it at the time of the answer', async (t) => {
   const eve = await person(s, 'eve', 'role_editor')
   const { id } = await ask({
     target_user_ids: ['role:Editor'],
@@ -419,7 +419,7 @@ t.test('a role as target: whoever holds it when the answer comes', async (t) => 
   t.match(await answer(id, true, eve), { status: 'completed', outcome: true })
 })
 
-t.test('a review accepts what was submitted, or asks for another round', async (t) => {
+t.test('a review accepts a submission or requests another round', async (t) => {
   const { id } = await ask({
     kind: 'request_review',
     spec: { mode: 'input' },
@@ -475,7 +475,7 @@ t.test('a review accepts what was submitted, or asks for another round', async (
   )
 })
 
-t.test('cancel, delete, and what they refuse', async (t) => {
+t.test('interactions are cancelled and deleted, and closed ones reject changes', async (t) => {
   const one = await ask()
   await s.refused('interaction.delete', { id: one['id'] }, 400, 'bad_request')
   t.match(await s.ok('interaction.cancel', { id: one['id'] }), { status: 'cancelled' })
@@ -524,7 +524,7 @@ t.test('an interaction expires on time', async (t) => {
   await s.refused('interaction.respond', { id, value: true }, 409, 'conflict', as(ada))
 })
 
-t.test('lists answer every filter and page to the end', async (t) => {
+t.test('lists support every filter and are read to the end in pages', async (t) => {
   const [fay, gus] = await people(s, 'fay', 'gus')
   const run = await s.ok('run.start', { spec: waiting() })
   const made: string[] = []
@@ -591,7 +591,7 @@ t.test('lists answer every filter and page to the end', async (t) => {
   )
 })
 
-t.test('a role is named as it is called: no interaction waits for nobody', async (t) => {
+t.test('a role must be named exactly, so that no interaction waits for nobody', async (t) => {
   for (const name of ['operator', 'ADMIN', 'Nobody'])
     t.strictSame(
       fieldsOf(
@@ -615,7 +615,7 @@ t.test('a role is named as it is called: no interaction waits for nobody', async
   }
 })
 
-t.test('an interaction that a client opens for a run ends as a signal to it', async (t) => {
+t.test('an interaction that a client creates for a run signals the run', async (t) => {
   const { id } = await s.ok('run.start', { spec: waiting('answered') })
   const made = await ask({ run_id: id, signal_name: 'answered' })
   t.match(made, {
@@ -666,7 +666,7 @@ t.test('an interaction that a client opens for a run ends as a signal to it', as
   })
 })
 
-t.test('a step asks, and the answer is its output', async (t) => {
+t.test('an interaction step waits for an answer, which is its output', async (t) => {
   const spec = {
     steps: [
       {
@@ -756,7 +756,7 @@ t.test('a step asks, and the answer is its output', async (t) => {
 })
 
 t.test(
-  'a cancelled run withdraws its question; silence fails the step or goes on, as it says',
+  'a cancelled run cancels its question; an expired question fails or continues the step',
   async (t) => {
     const asking = (config: Record<string, unknown>) => ({
       steps: [
@@ -797,7 +797,7 @@ t.test(
   },
 )
 
-t.test('a step that cannot ask is refused when it is saved, with the exact place', async (t) => {
+t.test('an invalid interaction step is rejected with its exact path', async (t) => {
   const bad = async (config: Record<string, unknown>) =>
     fieldsOf(
       await s.refused(

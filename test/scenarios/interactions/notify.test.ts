@@ -40,7 +40,7 @@ t.teardown(async () => {
 })
 
 t.test(
-  'who is asked is told, again when the message does not get through, and answers by its link',
+  'targets are notified by webhook, again after a failure, and can answer by their links',
   async (t) => {
     const [ada, bo] = await people(s, 'ada', 'bo')
     const made = await s.ok('interaction.create', {

@@ -38,7 +38,7 @@ const asking = (targets: readonly unknown[], more: object = {}) => ({
   ],
 })
 
-t.test('a step that asks principals or roles that do not exist fails', async (t) => {
+t.test('a step with unknown principals or roles as targets fails', async (t) => {
   for (const [targets, more, unknown] of [
     [['usr_nobody'], {}, 'usr_nobody'],
     [[ada['id'], 'usr_nobody', 'role:Nothing'], {}, 'usr_nobody, role:Nothing'],
@@ -59,7 +59,7 @@ t.test('a step that asks principals or roles that do not exist fails', async (t)
   }
 })
 
-t.test('principals, roles and principals of organization keys are asked', async (t) => {
+t.test('principals, roles and principals of organization keys are valid targets', async (t) => {
   const targets = [ada['id'], root, 'role:Owner', 'role:Deployer', `role:${role['id']}`]
   const { id } = await s.ok('run.start', { spec: asking(targets) })
   const [asked] = await until(
@@ -75,7 +75,7 @@ t.test('principals, roles and principals of organization keys are asked', async 
   t.match(await ended(s, id), { status: 'completed' })
 })
 
-t.test('a gate of a check that asks nobody fails as a fault of its targets', async (t) => {
+t.test('a check gate with unknown targets fails with an invalid interaction', async (t) => {
   const { id } = await s.ok('run.start', {
     spec: {
       steps: [
@@ -94,7 +94,7 @@ t.test('a gate of a check that asks nobody fails as a fault of its targets', asy
   t.match(await ended(s, id), { status: 'failed', error_type: 'interaction_invalid' })
 })
 
-t.test('a model that asks a principal that does not exist learns it as an error', async (t) => {
+t.test('a model that asks an unknown principal gets an error result', async (t) => {
   const agent = await agentOf(s, 'asker')
   const model = await modelOf(s, 'asker')
   const ack = await invoke(s, agent, 'may I?')
