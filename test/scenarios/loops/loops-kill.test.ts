@@ -43,7 +43,7 @@ const calling =
   }
 
 t.test(
-  'the line of a loop survives the death of the node that decides',
+  'the queued runs of a loop start one at a time after kills of the shard node',
   { timeout: 120_000 },
   async (t) => {
     const it = await processes({ ...hasty, BATON_SHARDS: '2' })
@@ -106,7 +106,7 @@ const BETWEEN = 7000
 const AFTER = 11_000
 t.setTimeout(360_000 + KILLS * BETWEEN * 2)
 t.test(
-  'forty clocks fire for each of their times, and for each once, while nodes that decide die',
+  'forty schedules fire exactly once for each of their times while shard nodes are killed',
   { timeout: 220_000 + KILLS * BETWEEN * 2 },
   async (t) => {
     const it = await processes({ ...hasty, BATON_SHARDS: String(SHARDS) })

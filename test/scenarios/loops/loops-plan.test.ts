@@ -16,7 +16,7 @@ const reaches = (run: Open, status: string, at: Open = {}) =>
     (found) => found['status'] === status,
   )
 
-t.test('runs wait for a place in the organization, in the order of their coming', async (t) => {
+t.test("loop runs above the organization's limit start in FIFO order", async (t) => {
   const other = { project: 'other' }
   await s.ok('project.create', { name: 'Other', handle: 'other' })
   const here = await s.ok('loop.create', { name: 'Here', steps })

@@ -21,7 +21,7 @@ const reaches = (run: Open, ...statuses: string[]) =>
   )
 const go = (run: Open) => s.ok('run.signal', { id: run['id'], name: 'go' })
 
-t.test('allow: side by side', async (t) => {
+t.test('allow: runs execute concurrently', async (t) => {
   const loop = await make({})
   const runs = [await start(loop), await start(loop)]
   for (const run of runs) await reaches(run, 'suspended')
@@ -29,7 +29,7 @@ t.test('allow: side by side', async (t) => {
   for (const run of runs) t.equal((await ended(s, run['id']))['status'], 'completed')
 })
 
-t.test('queue: one after another, in the order of their coming', async (t) => {
+t.test('queue: runs execute one at a time in FIFO order', async (t) => {
   const loop = await make({ concurrency: 'queue' })
   const [a, b, c, d] = [await start(loop), await start(loop), await start(loop), await start(loop)]
   for (const run of [b, c, d])
@@ -51,7 +51,7 @@ t.test('queue: one after another, in the order of their coming', async (t) => {
   t.match(await get(c), { status: 'cancelled' })
 })
 
-t.test('skip: a start is refused while one is under way', async (t) => {
+t.test('skip: a start is rejected while a run is active', async (t) => {
   const loop = await make({ concurrency: 'skip' })
   const first = await start(loop)
   await s.refused('loop.start', { id: loop['id'] }, 409, 'conflict')
@@ -61,7 +61,7 @@ t.test('skip: a start is refused while one is under way', async (t) => {
   t.equal(listOf(await s.ok('run.list', { loop_id: loop['id'] })).length, 2)
 })
 
-t.test('replace: the newest runs, once the one before has ended', async (t) => {
+t.test('replace: the newest run starts once the previous one has ended', async (t) => {
   const loop = await make({ concurrency: 'replace' })
   const [a, b, c] = [await start(loop), await start(loop), await start(loop)]
   t.match(await ended(s, a['id']), { status: 'cancelled', stop_reason: 'replaced' })
@@ -87,7 +87,7 @@ t.test('replace: the newest runs, once the one before has ended', async (t) => {
   worker.close()
 })
 
-t.test('a trigger has a rule of its own', async (t) => {
+t.test('a trigger can have its own concurrency policy', async (t) => {
   const loop = await make({
     triggers: [
       { kind: 'event', key: 'wide', config: { event_type: 'lot.two' }, max_concurrent_runs: 2 },
@@ -141,7 +141,7 @@ t.test('a trigger has a rule of its own', async (t) => {
   t.strictSame(await left(), [])
 })
 
-t.test('a key is one run, and says so once the run is over', async (t) => {
+t.test('an idempotency key starts one run, and conflicts after the run has ended', async (t) => {
   const loop = await make({})
   const all = await Promise.all(
     Array.from({ length: 5 }, () => start(loop, { idempotency_key: ' k1 ' })),
@@ -173,7 +173,7 @@ t.test('a key is one run, and says so once the run is over', async (t) => {
   )
 })
 
-t.test('a key counts for the loops of a project together', async (t) => {
+t.test('an idempotency key is shared by the loops of a project', async (t) => {
   const [one, other, third] = [await make({}), await make({}), await make({})]
   const run = await start(one, { idempotency_key: 'shared' })
   const again = await s.call('loop.start', { id: other['id'], idempotency_key: 'shared' })
@@ -204,7 +204,7 @@ t.test('a key counts for the loops of a project together', async (t) => {
   )
 })
 
-t.test('drafts, pauses, deletion, versions', async (t) => {
+t.test('only active loops start runs, and changed steps make a new version', async (t) => {
   const loop = await s.ok('loop.create', { name: 'Sketch' })
   t.equal(loop['status'], 'draft')
   await s.refused('loop.start', { id: loop['id'] }, 409, 'loop_not_runnable')
@@ -241,7 +241,7 @@ t.test('drafts, pauses, deletion, versions', async (t) => {
 })
 
 t.test(
-  'a loop that keeps failing pauses itself, and a failed run goes on in the version that it began with',
+  'repeated failures pause a loop, and a failed run continues only in the version it began with',
   async (t) => {
     const loop = await make({ steps: odd, limits: { pause_after_consecutive_failures: 2 } })
     const runs = [await start(loop), await start(loop)]
@@ -277,7 +277,7 @@ t.test(
   },
 )
 
-t.test('limits stop a run with a reason, and only a raised limit lets it go on', async (t) => {
+t.test('a limit stops a run, which continues only with a raised limit', async (t) => {
   const slow = await make({ limits: { wall_clock_timeout: '300ms' } })
   const run = await start(slow)
   t.match(run, { wall_clock_deadline_at: String })
@@ -321,7 +321,7 @@ t.test('limits stop a run with a reason, and only a raised limit lets it go on',
   t.match(await start(naps), { status: 'suspended', wake_at: String })
 })
 
-t.test("a step starts a run of a loop, by that loop's own rules", async (t) => {
+t.test("a step starts a run of a loop under that loop's own rules", async (t) => {
   const child = await s.ok('loop.create', {
     name: 'Child',
     steps: nap,
@@ -380,7 +380,7 @@ t.test("a step starts a run of a loop, by that loop's own rules", async (t) => {
   )
 })
 
-t.test('what cannot be saved says where', async (t) => {
+t.test('an invalid loop is rejected with the exact path of the field', async (t) => {
   const bad = async (body: Open, ...fields: string[]) =>
     t.strictSame(
       fieldsOf(
@@ -455,7 +455,7 @@ t.test('what cannot be saved says where', async (t) => {
   )
 })
 
-t.test('the loops of a project end with it', async (t) => {
+t.test('deleting a project deletes its loops', async (t) => {
   const at = { project: 'brief' }
   await s.ok('project.create', { name: 'Brief', handle: 'brief' })
   const loop = await s.ok('loop.create', {
@@ -489,7 +489,7 @@ t.test('the loops of a project end with it', async (t) => {
   t.ok(id)
 })
 
-t.test('an action that an active loop calls stays', async (t) => {
+t.test('an action that an active loop calls cannot be deleted', async (t) => {
   await s.ok('action.create', { name: 'held', endpoint_kind: 'worker' })
   const loop = await s.ok('loop.create', {
     name: 'Caller',

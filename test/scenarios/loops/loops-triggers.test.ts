@@ -21,7 +21,7 @@ const runsBy = (source_event_id: unknown) =>
     (runs) => runs.length > 0,
   )
 
-t.test('an HTTP trigger starts a run with the delivered object, once for each key', async (t) => {
+t.test('an HTTP trigger starts one run per idempotency key with the body', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Hooked',
     steps: nap(),
@@ -84,7 +84,7 @@ t.test('an HTTP trigger starts a run with the delivered object, once for each ke
   t.equal((await post(handle, '{}')).status, 404)
 })
 
-t.test('a handle of its own belongs to one loop, and a secret demands a signature', async (t) => {
+t.test('a custom handle belongs to one loop, and a secret requires a signature', async (t) => {
   const secret = 'a secret that nobody reads'
   const body = {
     name: 'Signed',
@@ -142,7 +142,7 @@ t.test('a handle of its own belongs to one loop, and a secret demands a signatur
   t.match(heir.body, { triggers: [{ config: { http_handle: 'deploys' } }] })
 })
 
-t.test('a secret that is the base64 of 32 bytes is these bytes', async (t) => {
+t.test('a secret that is the base64 of 32 bytes is decoded to these bytes', async (t) => {
   const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
   const settings = { http_triggers: { in: { signing_secret: key.toString('base64') } } }
   await s.ok('loop.create', {
@@ -169,7 +169,7 @@ t.test('a secret that is the base64 of 32 bytes is these bytes', async (t) => {
   )
 })
 
-t.test('events start runs of the loops that watch them', async (t) => {
+t.test('events start runs of the loops with matching triggers', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Watcher',
     steps: nap(),
@@ -221,7 +221,7 @@ t.test('events start runs of the loops that watch them', async (t) => {
 })
 
 t.test(
-  'a condition that cannot be evaluated starts nothing, and says so where the trigger is shown',
+  'a condition that cannot be evaluated starts no run and is reported with the trigger',
   async (t) => {
     const triggers = [
       {
@@ -260,7 +260,7 @@ t.test(
 )
 
 t.test(
-  'a request that does not fit the declared event starts nothing, and says so where the trigger is shown',
+  'a request that does not match the declared event starts no run and is reported with the trigger',
   async (t) => {
     const loop = await s.ok('loop.create', {
       name: 'Strict',
@@ -293,7 +293,7 @@ t.test(
   },
 )
 
-t.test('a schedule starts runs by itself while its loop is active', async (t) => {
+t.test('a schedule starts runs automatically while its loop is active', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Clock',
     steps: nap(),
@@ -336,7 +336,7 @@ t.test('a schedule starts runs by itself while its loop is active', async (t) =>
 })
 
 t.test(
-  'a run that another run triggered reads that one in meta, and itself at the root run',
+  'a triggered run has the triggering run in meta, and its own ids at the root run',
   async (t) => {
     const watching = await s.ok('loop.create', {
       name: 'Watching',

@@ -7,7 +7,7 @@ const s = await service()
 t.teardown(() => s.stop())
 const nap = (duration = '0') => [{ id: 'nap', kind: 'sleep', config: { duration } }]
 
-t.test('a loop is made, read, started, and its run told in its own shape', async (t) => {
+t.test('a loop is created, read and started, and its run has the shape of loop runs', async (t) => {
   const loop = await s.ok('loop.create', {
     name: 'Greeter',
     schema_version: '1',

@@ -10,7 +10,7 @@ const ALLOWED = 12
 const s = await service({ BATON_TRIGGERED_RUNS: String(ALLOWED) })
 t.teardown(() => s.stop())
 
-t.test('loops that start each other are paused at the limit', async (t) => {
+t.test('loops that trigger each other are paused at the limit', async (t) => {
   const loops = await Promise.all(
     ['A', 'B', 'C', 'D'].map((name) =>
       s.ok('loop.create', {

@@ -123,7 +123,7 @@ t.teardown(() => worker.close())
 const runsOf = async (handle: string) =>
   listOf(await s.ok('workflow.runs', { id: handle, limit: 200 }))
 
-t.test('a client sees the tools that its key may use, and nothing else', async (t) => {
+t.test('a client sees only the tools that its key may use', async (t) => {
   const owner = await connect()
   t.match(owner.getServerVersion(), { name: 'service', title: 'Service: default' })
   await owner.ping()
@@ -157,7 +157,7 @@ t.test('a client sees the tools that its key may use, and nothing else', async (
   ])
 })
 
-t.test('a workflow is called: progress while it runs, its output in the end', async (t) => {
+t.test('a workflow call reports progress and returns the output', async (t) => {
   const client = await connect()
   const told: { progress: number; message?: string | undefined }[] = []
   const result = call(
@@ -194,7 +194,7 @@ t.test('a workflow is called: progress while it runs, its output in the end', as
   )
 })
 
-t.test('what goes wrong is told to the model, and what makes no sense to the client', async (t) => {
+t.test('call failures are reported to the model, invalid requests to the client', async (t) => {
   const client = await connect()
   const failing = call(client, 'workflow_greet', { name: 'Bob' })
   await worker.report(await worker.job(), {
@@ -248,7 +248,7 @@ t.test('what goes wrong is told to the model, and what makes no sense to the cli
   t.equal((await runsOf('greet')).length, 2, 'nothing else was started')
 })
 
-t.test('an action is called, and its output is held to its schema', async (t) => {
+t.test('an action call validates the output against its schema', async (t) => {
   const client = await connect(await keyOf('crm too', ['actions.execute.crm.find']))
   await client.listTools()
   t.match(await call(client, 'crm_find', {}), { isError: true })
@@ -270,7 +270,7 @@ t.test('an action is called, and its output is held to its schema', async (t) =>
   })
 })
 
-t.test('a call that is taken back cancels its run, and only its own', async (t) => {
+t.test('cancelling a call cancels only the run of that call', async (t) => {
   const [one, two] = await Promise.all([connect(), connect()])
   const abort = new AbortController()
   const heard = new Promise<void>(
@@ -309,7 +309,7 @@ t.test('a call that is taken back cancels its run, and only its own', async (t) 
   )
 })
 
-t.test('a call with a key is made once, whoever repeats it and however', async (t) => {
+t.test('a call with an idempotency key is executed once, from any client', async (t) => {
   const client = await connect()
   const before = (await runsOf('gate')).length
   const meta = { idempotency_key: 'release 7' }
@@ -342,7 +342,7 @@ t.test('a call with a key is made once, whoever repeats it and however', async (
   t.equal((await runsOf('gate')).length, before + 1)
 })
 
-t.test('a client hears when its tools change, also when it was away', async (t) => {
+t.test('a client is notified of changed tools, also after a disconnect', async (t) => {
   const client = await connect()
   const heard = new Promise<void>((done) =>
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => done()),
@@ -389,7 +389,7 @@ t.test('a client hears when its tools change, also when it was away', async (t) 
   unchanged.close()
 })
 
-t.test('a call outlives its gateway: its client comes back to another one', async (t) => {
+t.test('a call survives the stop of its gateway: its client resumes at another one', async (t) => {
   const other = await s.add({ BATON_ROLES: 'gateway' })
   const calling = await opened(other.url ?? '', {
     method: 'POST',
@@ -437,7 +437,7 @@ t.test('a call outlives its gateway: its client comes back to another one', asyn
   }
 })
 
-t.test('without a stream the answer is JSON, and tools come in pages', async (t) => {
+t.test('without a stream the response is JSON, and tools are listed in pages', async (t) => {
   const run = (
     await s.call('mcp.send', {
       jsonrpc: '2.0',
@@ -478,7 +478,7 @@ t.test('without a stream the answer is JSON, and tools come in pages', async (t)
     )
 })
 
-t.test('the transport keeps its rules', async (t) => {
+t.test('the transport validates messages, headers and origins', async (t) => {
   const send = (body: string, headers: Record<string, string> = {}, key: string | null = s.key) =>
     s.raw('POST', path, { key, headers: { ...json, ...headers }, body })
   for (const body of [
@@ -563,7 +563,7 @@ t.test('the transport keeps its rules', async (t) => {
   await ended(s, (await runsOf('late'))[0]?.['id'])
 })
 
-t.test('whatever a message says, it is answered as documented', async (t) => {
+t.test('every message gets a documented response', async (t) => {
   const name = fc.constantFrom(
     'workflow_late',
     'service_run_get',

@@ -136,7 +136,7 @@ const r = await service(
 )
 t.teardown(() => r.stop())
 
-t.test('a backup and a restore are one command each', async (t) => {
+t.test('backup and restore take one command each', async (t) => {
   t.match(told, { code: 0, out: /Backed up to .*all\.tar/ }, told.err)
   t.match(
     restored,
@@ -151,11 +151,11 @@ t.test('a backup and a restore are one command each', async (t) => {
   )
 })
 
-t.test('every answer is the same, byte for byte', async (t) => {
+t.test('every restored response is identical byte for byte', async (t) => {
   const after = await everything(r, record)
   for (const [name, answer] of Object.entries(before)) t.equal(after[name], answer, name)
 })
-t.test('files are there with their bytes', async (t) => {
+t.test('restored files have their original content', async (t) => {
   const session_id = String(record.slots['session_id'])
   const [file] = listOf(await r.ok('session.attachments', { session_id }))
   t.equal(
@@ -169,7 +169,7 @@ t.test('files are there with their bytes', async (t) => {
   )
 })
 t.test(
-  'what was acknowledged before is there, and what is there is a beginning of what was',
+  'runs acknowledged before the backup are restored, and the restored feed is a prefix of the original',
   async (t) => {
     for (const [n, id] of certain)
       t.match(
@@ -190,12 +190,12 @@ t.test(
     t.strictSame(again, feed.slice(0, again.length))
   },
 )
-t.test('a cursor that a client holds goes on where it was', async (t) => {
+t.test("a client's cursor is valid after the restore", async (t) => {
   const [at, end] = [20, 60]
   const rest = await feedOf(r, Number(feed[at]?.id), Number(feed[end]?.id))
   t.strictSame(rest.slice(0, end - at), feed.slice(at + 1, end + 1))
 })
-t.test('a start that is repeated is the run it was', async (t) => {
+t.test('a repeated start returns the restored run', async (t) => {
   for (const [n, id] of certain) {
     const { status, body } = await started(n, r)
     if (n % 2) t.match({ status, body }, { status: 202, body: { id } })
@@ -207,7 +207,7 @@ t.test('a start that is repeated is the run it was', async (t) => {
       )
   }
 })
-t.test('work goes on', async (t) => {
+t.test('restored workers and runs continue', async (t) => {
   const back = await r.worker(
     { worker_instance_id: 'holder', worker_session_token: session, action_names: ['hold'] },
     { project },
@@ -237,7 +237,7 @@ t.test('work goes on', async (t) => {
   )
 })
 
-t.test('from the cluster back into one server; and what a restore refuses', async (t) => {
+t.test('a cluster is restored into one server, and invalid restores are rejected', async (t) => {
   const [cluster, [single]] = [await nats(servers), await natsServers(join(folder, 'single'), 1)]
   if (!single) return
   t.teardown(() => single.stop())

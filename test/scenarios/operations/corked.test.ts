@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { source } from '../../../nodes/commands/child.ts'
 
-t.test('requests, streams and sockets at once print no warning', async (t) => {
+t.test('concurrent requests, streams and sockets cause no uncorked writes', async (t) => {
   const child = spawn(process.execPath, source(join(import.meta.dirname, 'corked-load.ts')), {
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -9,7 +9,7 @@ const get = (url: string, token?: string) =>
     token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
   )
 
-t.test('metrics ask for their token, and an API key is none', async (t) => {
+t.test('metrics require their own token; an API key is not accepted', async (t) => {
   const s = await service({ BATON_METRICS_TOKEN: TOKEN })
   t.teardown(() => s.stop())
   for (const token of [undefined, 'another', s.key]) {
@@ -20,7 +20,7 @@ t.test('metrics ask for their token, and an API key is none', async (t) => {
   t.match(await (await get(s.url, TOKEN)).text(), /baton_request_seconds/)
 })
 
-t.test('metrics can be kept to the status port', async (t) => {
+t.test('metrics can be limited to the status port', async (t) => {
   const s = await service({
     BATON_METRICS: 'status',
     BATON_STATUS_PORT: '0',

@@ -34,7 +34,7 @@ const { id: old } = await s.ok('run.start', { spec: waiting() })
 const first = listOf(await s.ok('run.events', { id: old }))[0]?.['sequence']
 await s.restart(forgetAll)
 
-t.test('a cursor older than what is kept gets a reset, and then what is kept', async (t) => {
+t.test('an expired cursor gets a reset and then the retained events', async (t) => {
   const { id } = await s.ok('run.start', { spec: instant() })
   await ended(s, id)
   const done = (data: Record<string, unknown>) =>
@@ -73,7 +73,7 @@ t.test('a cursor older than what is kept gets a reset, and then what is kept', a
   )
 })
 
-t.test('configuration and work outlive the journal they came from', async (t) => {
+t.test('configuration and runs survive the loss of the journal', async (t) => {
   t.match(await s.ok('project.get'), { handle: 'default' })
   t.match(await s.ok('run.signal', { id: old, name: 'go' }), { source_event_id: /^sevt_/ })
   await s.refused('run.signal', { id: old, name: 'go' }, 409, 'conflict')

@@ -155,7 +155,7 @@ const isRun = ({ status }: Answer): boolean => status === 200 || status === 201 
 const reasonsOf = ({ body }: Answer): string => JSON.stringify(body['reasons'] ?? body['warnings'])
 
 t.setTimeout(170_000)
-t.test('a disk that the service fills under load', { skip }, async (t) => {
+t.test('the service stops writes before its own load fills the disk', { skip }, async (t) => {
   const it = await onSmallDisk(t)
   await it.start()
   it.fill(24 * 2 ** 20)
@@ -212,7 +212,7 @@ t.test('a disk that the service fills under load', { skip }, async (t) => {
   t.strictSame(await it.lost(ids), [], `none of ${ids.length} is lost`)
 })
 
-t.test('a disk that others fill to its last byte', { skip }, async (t) => {
+t.test('reads are served on a disk that other data has filled completely', { skip }, async (t) => {
   const it = await onSmallDisk(t)
   await it.start()
   const ids: string[] = []
@@ -242,7 +242,7 @@ t.test('a disk that others fill to its last byte', { skip }, async (t) => {
   await it.until('a write after space was made', 10_000, () => it.write(1000), isRun)
 })
 
-t.test('a journal whose newest block is cut off', { skip }, async (t) => {
+t.test('a truncated journal block stops writes and is reported', { skip }, async (t) => {
   const it = await onSmallDisk(t)
   await it.start()
   for (let i = 0; i < 40; i++) await it.write(4000)

@@ -113,7 +113,7 @@ async function tryOut(browser: Browser): Promise<void> {
     ],
   ]
   for (const [what, question, answer, value] of cases)
-    await t.test(`${what}: answered with the keyboard alone`, async (t) => {
+    await t.test(`${what}: the question can be answered with the keyboard alone`, async (t) => {
       const { id, url, page } = await open(question)
       t.strictSame(await faultsOf(page), [], 'axe: the form')
       t.match(await page.textContent('main > .note'), /You answer as ada\./)
@@ -136,7 +136,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.close()
     })
 
-  await t.test('a page with everything on it, light and dark, wide and narrow', async (t) => {
+  await t.test('a complete page is accessible, light and dark, wide and narrow', async (t) => {
     for (const look of [
       { colorScheme: 'light', width: 760 },
       { colorScheme: 'dark', width: 320 },
@@ -178,7 +178,7 @@ async function tryOut(browser: Browser): Promise<void> {
     }
   })
 
-  await t.test('a fault is shown where it is heard, and what was typed stays', async (t) => {
+  await t.test('an error is announced next to its field, and the input is preserved', async (t) => {
     // The browser validates what it can; the service validates what passes the browser.
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
@@ -195,7 +195,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.close()
   })
 
-  await t.test('a device is signed in with the keyboard alone', async (t) => {
+  await t.test('a device is approved with the keyboard alone', async (t) => {
     const { device_code, user_code } = await waitingDevice(s)
     const user = await s.ok('user.create', { name: 'Grace' })
     const { key } = await s.ok('token.create', { id: user['id'], name: 'first' })

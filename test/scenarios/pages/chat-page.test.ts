@@ -116,7 +116,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const badges = (page: Page): Promise<string[]> => page.locator('.tool .badge').allTextContents()
 
   await t.test(
-    'a turn is followed, its question answered, and the page reloaded twice in the middle',
+    'a turn and its question are shown while the page is reloaded twice',
     { timeout: 60_000 },
     async (t) => {
       // Axe is a foreign script, which the page's content security policy forbids. The next test
@@ -238,7 +238,7 @@ async function tryOut(browser: Browser): Promise<void> {
     },
   )
 
-  await t.test('the policy of the page lets it work; a key is kept in its tab alone', async (t) => {
+  await t.test('the page works under its policy and stores the key only in its tab', async (t) => {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)

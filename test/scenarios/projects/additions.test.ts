@@ -44,7 +44,7 @@ type Read = keyof typeof reads
 const records = (body: Record<string, never>): Readonly<Record<string, unknown>>[] =>
   'items' in body ? listOf(body) : [body]
 
-t.test('a record has no addition that was not asked for, on any row that reads it', async (t) => {
+t.test('no operation returns an additional member that was not requested', async (t) => {
   await s.ok('project.update', {
     separate_approver: false,
     email_notifications: false,
@@ -81,7 +81,7 @@ const ABSENT = new Set([
 ])
 
 t.test(
-  'a run of a loop keeps its published name, and says what it waits for when asked',
+  'a loop run keeps its published name, and returns waiting_on only if it is requested',
   async (t) => {
     const plain = await s.ok('run.get', { id: looped['id'] })
     t.match(plain, { name: 'Adds', waiting_on: undefined })
@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('changes answer additions too, and a repeat under a key may ask for others', async (t) => {
+t.test('changes return additional members too, and a repeat may request others', async (t) => {
   const input = { id: workflow['id'] }
   const headers = { 'idempotency-key': 'adds' }
   const first = await s.call('workflow.run', input, { headers })
@@ -101,13 +101,13 @@ t.test('changes answer additions too, and a repeat under a key may ask for other
   t.match([first.body, again.body], [{ name: undefined }, { name: 'Named' }])
 })
 
-t.test('pages of a list may differ in what they include', async (t) => {
+t.test('the pages of a list may include different members', async (t) => {
   const page = await s.ok('run.list', { limit: 1 })
   const next = { limit: 1, cursor: page['next_cursor'], include: ['name'] }
   t.equal(listOf(await s.ok('run.list', next)).length, 1)
 })
 
-t.test('a saved definition is warned of events that nothing publishes', async (t) => {
+t.test('saving a definition warns of events that nothing publishes', async (t) => {
   const include = ['warnings']
   const wait = { code: 'event_type_not_published', field: 'steps[1].config.event_type' }
   const triggers = [{ kind: 'event', config: { event_type: 'table.row.*' } }]
@@ -124,7 +124,7 @@ t.test('a saved definition is warned of events that nothing publishes', async (t
   )
 })
 
-t.test('the client asks for every addition, unless it is told which', async (t) => {
+t.test('the client requests every additional member by default', async (t) => {
   const baton = client({ url: s.url, key: s.key })
   const id = String(run['id'])
   t.match(await baton.run.get({ id }), { name: 'Named', waiting_on: { kind: 'worker' } })

@@ -16,7 +16,7 @@ const codeOf = ({ status, body }: Raw) =>
   `${status} ${String((body['error'] as { code?: string } | undefined)?.code)}`
 const fieldsIn = ({ body }: Raw) => fieldsOf(body['error'] as unknown as { details: object })
 
-t.test('bodies that are no JSON object', async (t) => {
+t.test('bodies that are not JSON objects are rejected', async (t) => {
   for (const body of ['{', '[1, 2', '{"a": NaN}', 'hello', ''])
     t.match(
       [codeOf(await post(body)), fieldsIn(await post(body))],
@@ -40,7 +40,7 @@ t.test('bodies that are no JSON object', async (t) => {
   )
 })
 
-t.test('bodies that are too large or too deep, and names that reach a prototype', async (t) => {
+t.test('bodies that are too large, too deep, or set a prototype are rejected', async (t) => {
   const large = await post(
     JSON.stringify({ spec: instant(), input: { text: 'x'.repeat(1_100_000) } }),
   )
@@ -62,7 +62,7 @@ t.test('bodies that are too large or too deep, and names that reach a prototype'
 })
 
 t.test(
-  'every faulty field is named with its exact path, what is expected and what came',
+  'every invalid field is reported with its exact path, the expected type and the value',
   async (t) => {
     const faulty = await s.refused(
       'run.start',
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('keys of tags have 1 to 128 characters, wherever there are tags', async (t) => {
+t.test('tag keys have 1 to 128 characters in every operation with tags', async (t) => {
   const long = 'x'.repeat(129)
   const faulty = { '': 'v', [long]: 'v', ['😀'.repeat(128)]: 'v', 'a\nb': 1 }
   const tagged = (Object.entries(api) as [string, Row][]).flatMap(
@@ -168,7 +168,7 @@ t.test('keys of tags have 1 to 128 characters, wherever there are tags', async (
 })
 
 t.test(
-  'queries: limits, unknown parameters, cursors that are damaged or of another list',
+  'invalid limits, unknown parameters and foreign or damaged cursors are rejected',
   async (t) => {
     for (const limit of ['0', '201', '-1', '1.5', 'ten', ''])
       t.strictSame(fieldsIn(await s.raw('GET', `${RUNS}?limit=${limit}`)), ['limit'], limit)
@@ -201,7 +201,7 @@ t.test(
   },
 )
 
-t.test('paths and methods that do not exist', async (t) => {
+t.test('unknown paths and methods are rejected', async (t) => {
   for (const path of [
     '/v1/nothing',
     '/v2/projects',
@@ -225,7 +225,7 @@ t.test('paths and methods that do not exist', async (t) => {
   t.match([head.status, head.text], [200, ''])
 })
 
-t.test('pages of an allowed origin may call, others may not', async (t) => {
+t.test('pages of an allowed origin may send requests, others may not', async (t) => {
   const preflight = (origin: string) =>
     s.raw('OPTIONS', RUNS, {
       key: null,
@@ -254,22 +254,19 @@ t.test('pages of an allowed origin may call, others may not', async (t) => {
   })
 })
 
-t.test(
-  'a request id is echoed when it is one, else made, on answers and refusals alike',
-  async (t) => {
-    const id = async (given: string | undefined, path = RUNS) =>
-      (
-        await s.raw('GET', path, { headers: given === undefined ? {} : { 'x-request-id': given } })
-      ).headers.get('x-request-id')
-    t.equal(await id('trace-1'), 'trace-1')
-    t.equal(await id('trace-2', '/v1/nothing'), 'trace-2')
-    t.match(await id(undefined), /^req_/)
-    t.match(await id('x'.repeat(200)), /^req_/)
-    t.match(await id('a b'), /^req_/)
-  },
-)
+t.test('a valid request id is echoed, otherwise one is generated, in every response', async (t) => {
+  const id = async (given: string | undefined, path = RUNS) =>
+    (
+      await s.raw('GET', path, { headers: given === undefined ? {} : { 'x-request-id': given } })
+    ).headers.get('x-request-id')
+  t.equal(await id('trace-1'), 'trace-1')
+  t.equal(await id('trace-2', '/v1/nothing'), 'trace-2')
+  t.match(await id(undefined), /^req_/)
+  t.match(await id('x'.repeat(200)), /^req_/)
+  t.match(await id('a b'), /^req_/)
+})
 
-t.test('the reference, its page, health and numbers are there without a key', async (t) => {
+t.test('the API reference, health and metrics need no key', async (t) => {
   const get = (path: string) => s.raw('GET', path, { key: null })
   const document = (await get('/v1/openapi.json')).body as unknown as {
     paths: Record<string, Record<string, unknown>>
@@ -317,7 +314,7 @@ t.test('the reference, its page, health and numbers are there without a key', as
 })
 
 t.test(
-  'too many requests of one key are refused until the window has passed, and others go on',
+  'a key over its rate limit is rejected until the window ends, and other keys are not',
   async (t) => {
     const node = await s.add({
       BATON_RATE_KEY: '3',

@@ -6,7 +6,7 @@ const s = await service()
 t.teardown(() => s.stop())
 const handles = (items: readonly Found[]) => items.map(({ handle }) => String(handle))
 
-t.test('the project `default` is there from the first start', async (t) => {
+t.test('the project `default` exists from the first start', async (t) => {
   t.match(await s.ok('project.get'), {
     id: /^prj_/,
     handle: 'default',
@@ -23,7 +23,7 @@ t.test('the project `default` is there from the first start', async (t) => {
 })
 
 t.test(
-  'a project is made with a handle of its own, changed, and never gives its handle away',
+  'a project gets a unique handle, which stays reserved when the project is changed or deleted',
   async (t) => {
     const { status, body: made } = await s.call('project.create', {
       name: 'Big Plan',
@@ -101,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'adopting answers the project with the reference, and refuses another identity',
+  'adopting a project returns the one with the reference, or rejects another identity',
   async (t) => {
     const adopt = { name: 'Shop', external_ref: 'shop/7', if_exists: 'adopt' }
     const first = await s.call('project.create', adopt)
@@ -145,7 +145,7 @@ t.test(
   },
 )
 
-t.test('projects are listed newest first, and found by text and by tags', async (t) => {
+t.test('projects are listed newest first, and filtered by text and by tags', async (t) => {
   for (const [name, tags] of [
     ['Red boat', { kind: 'boat', color: 'red' }],
     ['Blue boat', { kind: 'boat', color: 'blue' }],
@@ -173,7 +173,7 @@ t.test('projects are listed newest first, and found by text and by tags', async 
 })
 
 t.test(
-  'a deleted project takes no new work, but its history can be read and its running work ends',
+  'a deleted project rejects new work, but its history is readable and its active runs end',
   async (t) => {
     const project = 'doomed'
     const { id: project_id } = await s.ok('project.create', { name: project })

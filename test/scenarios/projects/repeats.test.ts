@@ -28,7 +28,7 @@ for (const [name, input] of [
   ['workflow.run', { id: 'daily' }],
   ['loop.start', { id: loop['id'] }],
 ] as const)
-  t.test(`${name}: one run, also after it has ended`, async (t) => {
+  t.test(`${name}: repeats return one run, also after it has ended`, async (t) => {
     const send = repeatable(name, input)
     const [one, two] = await Promise.all([send(), send()])
     t.equal(one.status, 202)
@@ -40,7 +40,7 @@ for (const [name, input] of [
     t.match(await send({ queue: 'elsewhere', event: {} }), { status: /^4/ }, 'another request')
   })
 
-t.test('a start that is repeated is answered its run when the workflow is gone', async (t) => {
+t.test('a repeated start returns its run after the workflow is deleted', async (t) => {
   const made = await s.ok('workflow.create', { name: 'Brief', spec: instant() })
   const send = repeatable('workflow.run', { id: made['id'] })
   const one = await send()
@@ -48,7 +48,7 @@ t.test('a start that is repeated is answered its run when the workflow is gone',
   t.match(await send(), { status: 202, body: { id: one.body['id'] } })
 })
 
-t.test('a signal is stored once, also when its run has ended', async (t) => {
+t.test('a signal is stored once, also after its run has ended', async (t) => {
   const run = await s.ok('run.start', { spec: waiting() })
   const send = repeatable('run.signal', { id: run['id'], name: 'go' })
   const one = await send()
@@ -56,7 +56,7 @@ t.test('a signal is stored once, also when its run has ended', async (t) => {
   t.strictSame((await send()).body, one.body)
 })
 
-t.test('a message to an agent begins one turn, in a new session too', async (t) => {
+t.test('a repeated message to an agent starts one turn, in a new session too', async (t) => {
   for (const session of [{ mode: 'new' }, { session_key: 'kept' }]) {
     const send = repeatable('agent.invoke', {
       agent_ref: { id: agent['id'] },
@@ -72,7 +72,7 @@ t.test('a message to an agent begins one turn, in a new session too', async (t) 
   }
 })
 
-t.test('a message with a key in its body begins a new session each time', async (t) => {
+t.test('a message with a key in its body starts a new session each time', async (t) => {
   const send = (headers: Record<string, string>) =>
     s.ok(
       'agent.invoke',
@@ -89,7 +89,7 @@ t.test('a message with a key in its body begins a new session each time', async 
   t.equal(sessionOf(await send(headers)), sessionOf(await send(headers)))
 })
 
-t.test('turns and nudges act once', async (t) => {
+t.test('repeated turns and nudges take effect once', async (t) => {
   const { id: session_id } = await s.ok('session.create', { agent_id: agent['id'], mode: 'new' })
   const content = [{ type: 'text', text: 'next' }]
   const start = repeatable('session.start_turn', { session_id, content })
@@ -101,7 +101,7 @@ t.test('turns and nudges act once', async (t) => {
   t.equal((await nudge()).body['nudge_id'], first.body['nudge_id'])
 })
 
-t.test('an invocation with inline events replays them when it is repeated', async (t) => {
+t.test('a repeated invocation replays its inline events', async (t) => {
   const events = async () => {
     const answer = await fetch(`${s.url}/v1/projects/default/agents/invoke`, {
       method: 'POST',
@@ -125,28 +125,28 @@ t.test('an invocation with inline events replays them when it is repeated', asyn
   t.strictSame([...new Set(two)], [...new Set(one)])
 })
 
-t.test('the client reads the run that a key in a body names, whatever became of it', async (t) => {
-  const baton = client({ url: s.url, key: s.key })
-  const start = { spec: instant() as never, idempotency_key: 'mine' }
-  const one = await baton.run.start(start)
-  t.match(await ended(s, one.id), { status: 'completed' })
-  t.match(await baton.run.start(start), { id: one.id, status: 'completed' })
-})
-
 t.test(
-  'a rotation that is repeated under its key gives the secret of the first time',
+  'the client returns the run of an idempotency key in a body, even if it has ended',
   async (t) => {
-    const { id: webhook_id, signing_secret } = await s.ok('webhook.create', {
-      name: 'rotated',
-      url: 'https://hooks.example.org/x',
-      events: ['order.*'],
-    })
-    const rotate = (key: string) =>
-      s.ok('webhook.rotate_secret', { webhook_id }, { headers: { 'idempotency-key': key } })
-    const [first, other] = [await rotate('one'), await rotate('two')]
-    t.match([first, other], [{ secret_version: 2 }, { secret_version: 3 }])
-    t.equal(new Set([signing_secret, first['signing_secret'], other['signing_secret']]).size, 3)
-    t.strictSame(await rotate('one'), first)
-    t.strictSame(Object.keys(first).sort(), ['secret_ref', 'secret_version', 'signing_secret'])
+    const baton = client({ url: s.url, key: s.key })
+    const start = { spec: instant() as never, idempotency_key: 'mine' }
+    const one = await baton.run.start(start)
+    t.match(await ended(s, one.id), { status: 'completed' })
+    t.match(await baton.run.start(start), { id: one.id, status: 'completed' })
   },
 )
+
+t.test('a repeated rotation of a secret returns the secret of the first request', async (t) => {
+  const { id: webhook_id, signing_secret } = await s.ok('webhook.create', {
+    name: 'rotated',
+    url: 'https://hooks.example.org/x',
+    events: ['order.*'],
+  })
+  const rotate = (key: string) =>
+    s.ok('webhook.rotate_secret', { webhook_id }, { headers: { 'idempotency-key': key } })
+  const [first, other] = [await rotate('one'), await rotate('two')]
+  t.match([first, other], [{ secret_version: 2 }, { secret_version: 3 }])
+  t.equal(new Set([signing_secret, first['signing_secret'], other['signing_secret']]).size, 3)
+  t.strictSame(await rotate('one'), first)
+  t.strictSame(Object.keys(first).sort(), ['secret_ref', 'secret_version', 'signing_secret'])
+})

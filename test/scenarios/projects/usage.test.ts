@@ -44,7 +44,7 @@ const [{ id: other } = {} as Found] = listOf(await s.ok('project.list', {})).fil
 )
 
 t.test(
-  'each answer of a model for a run is one usage event with the cost that the run spent',
+  'each model response in a run is one usage event with the cost that the run spent',
   async (t) => {
     const reply = await s.ok('usage.list', { run_id: first['id'] })
     t.match(reply, { has_more: false, total_raw_quantity: 42 })
@@ -91,7 +91,7 @@ t.test('a turn without a run is a usage event, too', async (t) => {
 })
 
 t.test(
-  'the list is newest first, and oldest first after a time, in pages with the same sums',
+  'usage events are listed newest first, or oldest first after a time, with totals',
   async (t) => {
     const all = await s.ok('usage.list', { limit: 200 })
     const ids = listOf(all).map(({ id }) => String(id))
@@ -114,7 +114,7 @@ t.test(
   },
 )
 
-t.test('filters hold, and a key of a project sees its project alone', async (t) => {
+t.test('usage filters apply, and a project key sees only its project', async (t) => {
   const runsOf = async (input: Record<string, unknown>, key?: string) =>
     listOf(await s.ok('usage.list', input, key === undefined ? {} : { key })).map(({ run_id }) =>
       String(run_id),

@@ -16,7 +16,7 @@ async function lose(action: string): Promise<Record<string, never>> {
 }
 
 t.test(
-  'a repeatable action of a worker may lose two leases, unless its step says less',
+  'a job of a repeatable action may lose two leases, unless its step allows fewer',
   async (t) => {
     for (const [name, annotations] of [
       ['reads', { read_only: true }],
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('the step whose output is too much for its run fails, and is named', async (t) => {
+t.test('a step whose output exceeds the limit of its run fails and is named', async (t) => {
   const worker = await s.worker({ action_names: ['big'] })
   const steps = [...'abcdefg'].map((id) => ({
     id,

@@ -23,7 +23,7 @@ const spec = {
 }
 
 t.setTimeout(100_000)
-t.test('processes are killed in the middle of a load', { timeout: 100_000 }, async (t) => {
+t.test('runs complete once while processes are killed', { timeout: 100_000 }, async (t) => {
   const started = performance.now()
   const at = (what: string): void => {
     t.comment(`${((performance.now() - started) / 1000).toFixed(1)} s: ${what}`)

@@ -6,7 +6,7 @@ import { agentOf, invoke, modelOf, placeOf, says, text, turnIn, use } from '../s
 const s = await service({ BATON_STREAM_IDLE: '0' })
 t.teardown(() => s.stop())
 
-t.test('the older stream shows large calls and results that are committed at once', async (t) => {
+t.test('the older stream contains large calls and results of one commit', async (t) => {
   const agent = await agentOf(s, 'large')
   const model = await modelOf(s, 'large', ['look'])
   const ack = await invoke(s, agent, 'hello', {

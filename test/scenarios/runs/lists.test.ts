@@ -3,7 +3,7 @@ import t from 'tap'
 import { service } from '../../support/service.ts'
 import { instant } from '../support/given.ts'
 
-t.test('a list of runs has items and data, or what the operator chose', async (t) => {
+t.test('a list of runs has items and data, or the configured one', async (t) => {
   for (const [names, expected] of [
     ['both', ['items', 'data', 'has_more']],
     ['items', ['items', 'has_more']],

@@ -22,7 +22,7 @@ const status = async (id: string) => (await s.ok('run.get', { id }))['status']
 const nobody = async () => `${(await start(instant())).slice(0, -6)}ZZZZ00`
 
 t.test(
-  'cancelling ends a sleeping run and one whose job nobody has taken, and once more changes nothing',
+  'a sleeping run and a run with an unclaimed job are cancelled at once, and a repeat changes nothing',
   async (t) => {
     const asleep = await start(sleeping())
     t.equal((await s.call('run.cancel', { id: asleep, reason: 'not needed' })).status, 204)
@@ -57,7 +57,7 @@ t.test(
   },
 )
 
-t.test('a leased job is asked to stop, and the run ends when its worker has', async (t) => {
+t.test('a leased job is asked to stop, and the run ends after its worker', async (t) => {
   const worker = await s.worker({ action_names: ['slow'] })
   t.teardown(() => worker.close())
   const id = await start(acting('slow'))
@@ -78,7 +78,7 @@ t.test('a leased job is asked to stop, and the run ends when its worker has', as
 })
 
 t.test(
-  'cancelling and retrying many answers for each run, unknown ones inline, in the order asked',
+  'bulk operations return one result per run in the given order, including unknown ids',
   async (t) => {
     const [asleep, broken, unknown] = [
       await start(sleeping()),
@@ -118,7 +118,7 @@ t.test(
   },
 )
 
-t.test('resuming ends the wait now, and only a suspended run can be resumed', async (t) => {
+t.test('resuming ends a wait at once; only a suspended run can be resumed', async (t) => {
   const id = await start(sleeping())
   t.equal((await s.call('run.resume', { id, reason: 'go on' })).status, 204)
   t.match(await ended(s, id), { status: 'completed' })
@@ -135,7 +135,7 @@ t.test('resuming ends the wait now, and only a suspended run can be resumed', as
 })
 
 t.test(
-  'a failed run goes on in place: finished steps keep their outputs and the failed one runs again',
+  'a failed run is retried in place: completed steps keep their outputs and the failed one repeats',
   async (t) => {
     const worker = await s.worker({ action_names: ['one', 'two'] })
     t.teardown(() => worker.close())
@@ -173,7 +173,7 @@ t.test(
   },
 )
 
-t.test('a run stopped by its time needs the limit raised', async (t) => {
+t.test('a run that exceeded its time limit is retried only with a raised limit', async (t) => {
   const id = await start(waiting('late', {}, { limits: { wall_clock_timeout: '1ms' } }))
   t.match(await ended(s, id), { status: 'failed', error_type: 'wall_clock_exceeded' })
   await s.refused('run.retry', { id }, 400, 'limit_not_raised')
@@ -181,7 +181,7 @@ t.test('a run stopped by its time needs the limit raised', async (t) => {
 })
 
 t.test(
-  'a signal resumes the run that waits for its name, and one that comes early is kept for it',
+  'a signal resumes the run that waits for its name, and an early one is stored',
   async (t) => {
     const gate = (id: string, signal: string, more: object = {}) => ({
       id,
@@ -215,7 +215,7 @@ t.test(
   },
 )
 
-t.test('a signal has the members of its form, and none of the other', async (t) => {
+t.test('a signal accepts only the members of its form', async (t) => {
   const id = await start(waiting())
   const faults = async (body: object) =>
     fieldsOf(await s.refused('run.signal', { id, ...body }, 400, 'bad_request'))
@@ -225,7 +225,7 @@ t.test('a signal has the members of its form, and none of the other', async (t) 
   await s.ok('run.cancel', { id })
 })
 
-t.test('a signal under one idempotency key counts once', async (t) => {
+t.test('a signal with one idempotency key takes effect once', async (t) => {
   const id = await start({
     steps: ['x', 'y'].map((step) => ({
       id: step,
@@ -243,7 +243,7 @@ t.test('a signal under one idempotency key counts once', async (t) => {
   t.equal(await status(id), 'completed')
 })
 
-t.test('a suspended step is completed by its key, with the result given', async (t) => {
+t.test('a suspended step is completed by its key with the given result', async (t) => {
   const id = await start({ ...waiting('x'), output: { got: '${{ steps.gate.output.word }}' } })
   const { status: answered, body } = await s.call('run.signal', {
     id,
@@ -281,7 +281,7 @@ t.test('a suspended step is completed by its key, with the result given', async 
   )
 })
 
-t.test('a wait that takes too long times out; with a retry it is opened again', async (t) => {
+t.test('a wait times out, and its step opens a new wait if it has a retry', async (t) => {
   const id = await start(
     waiting('never', { timeout: { duration: '30ms' }, retry: { max_attempts: 2, delay: '20ms' } }),
   )
@@ -305,7 +305,7 @@ t.test('a wait that takes too long times out; with a retry it is opened again', 
 })
 
 t.test(
-  'a failed action is tried again as its policy says, and its job keeps its place',
+  'a failed action is retried by its policy, and its job keeps its place in the queue',
   async (t) => {
     const worker = await s.worker({ action_names: ['flaky'] })
     t.teardown(() => worker.close())
@@ -325,7 +325,7 @@ t.test(
 )
 
 t.test(
-  'jobs of a higher priority are handed out first, and keys of fairness take turns',
+  'jobs of a higher priority are handed out first, and fairness keys take turns',
   async (t) => {
     const begin = (n: string, more: object) =>
       start(acting('ordered'), { external_id: n, queue: 'ordered', ...more })

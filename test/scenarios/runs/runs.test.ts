@@ -18,52 +18,49 @@ import {
 const s = await service()
 t.teardown(() => s.stop())
 
-t.test(
-  'a run starts from a definition, named by id or handle, or from an inline spec',
-  async (t) => {
-    const workflow = await s.ok('workflow.create', {
-      name: 'Greeting',
-      spec: instant({ hello: '${{ input.name }}' }),
-    })
-    const run = await s.ok('run.start', {
-      definition_id: workflow['id'],
-      input: { name: 'Ada' },
-      external_id: 'order-1',
-      workflow_type: 'greeting',
-      queue: 'fast',
-      parent_run_id: 'run_parent',
-    })
-    t.match(run, {
-      id: /^run_/,
-      definition_id: workflow['id'],
-      definition_version: 1,
-      external_id: 'order-1',
-      workflow_type: 'greeting',
-      queue: 'fast',
-      parent_run_id: 'run_parent',
-      initiated_by: 'root',
-      cancel_requested: false,
-    })
-    t.match(await ended(s, run['id']), {
-      status: 'completed',
-      result: { hello: 'Ada' },
-      spec: workflow['spec'],
-      step_counts: { completed: 1 },
-    })
-    t.match(await s.ok('run.start', { definition_id: 'greeting' }), {
-      definition_id: workflow['id'],
-    })
-    t.match(await s.ok('run.start', { spec: instant() }), {
-      definition_id: '',
-      definition_version: 0,
-      queue: 'default',
-    })
-    await s.refused('run.start', { definition_id: 'wfd_nobody' }, 404, 'not_found')
-  },
-)
+t.test('a run starts from a definition, by id or handle, or from an inline spec', async (t) => {
+  const workflow = await s.ok('workflow.create', {
+    name: 'Greeting',
+    spec: instant({ hello: '${{ input.name }}' }),
+  })
+  const run = await s.ok('run.start', {
+    definition_id: workflow['id'],
+    input: { name: 'Ada' },
+    external_id: 'order-1',
+    workflow_type: 'greeting',
+    queue: 'fast',
+    parent_run_id: 'run_parent',
+  })
+  t.match(run, {
+    id: /^run_/,
+    definition_id: workflow['id'],
+    definition_version: 1,
+    external_id: 'order-1',
+    workflow_type: 'greeting',
+    queue: 'fast',
+    parent_run_id: 'run_parent',
+    initiated_by: 'root',
+    cancel_requested: false,
+  })
+  t.match(await ended(s, run['id']), {
+    status: 'completed',
+    result: { hello: 'Ada' },
+    spec: workflow['spec'],
+    step_counts: { completed: 1 },
+  })
+  t.match(await s.ok('run.start', { definition_id: 'greeting' }), {
+    definition_id: workflow['id'],
+  })
+  t.match(await s.ok('run.start', { spec: instant() }), {
+    definition_id: '',
+    definition_version: 0,
+    queue: 'default',
+  })
+  await s.refused('run.start', { definition_id: 'wfd_nobody' }, 404, 'not_found')
+})
 
 t.test(
-  'both, neither, and a spec on the path of a workflow are refused with the field',
+  'a start with both a definition and a spec, or with neither, is rejected with the field',
   async (t) => {
     t.strictSame(fieldsOf(await s.refused('run.start', {}, 400, 'bad_request')), ['definition_id'])
     t.strictSame(
@@ -87,7 +84,7 @@ t.test(
 )
 
 t.test(
-  'declared inputs and configuration have defaults, and what is missing or of another type is named',
+  'declared inputs have defaults, and a missing or invalid input is rejected with its name',
   async (t) => {
     const spec = {
       ...instant({
@@ -127,7 +124,7 @@ t.test(
 )
 
 t.test(
-  'an idempotency key starts one run: the same one while it lives, a conflict once it has ended',
+  'an idempotency key starts one run: it returns the active run and conflicts with an ended one',
   async (t) => {
     const start = { spec: waiting(), idempotency_key: 'order-7' }
     const [one, two] = await Promise.all([s.ok('run.start', start), s.ok('run.start', start)])
@@ -139,7 +136,7 @@ t.test(
 )
 
 t.test(
-  'the header Idempotency-Key makes one request repeatable; a key in the body counts alone',
+  'the Idempotency-Key header makes any request repeatable; a key in the body takes precedence',
   async (t) => {
     const headers = { 'idempotency-key': 'send-1' }
     const { id } = await s.ok('run.start', {
@@ -194,7 +191,7 @@ t.test(
 )
 
 t.test(
-  'lists answer every filter, repeated and joined by commas, and page to the end without repeating',
+  'lists support every filter, repeated or joined by commas, and are read in pages without repeats',
   async (t) => {
     const made: string[] = []
     for (const n of [0, 1, 2, 3, 4]) {
@@ -270,7 +267,7 @@ t.test(
   },
 )
 
-t.test('a run tells why it waits: for a time, a signal, a worker', async (t) => {
+t.test('a run reports what it waits for: a time, a signal, a worker', async (t) => {
   const waitingOn = async (spec: unknown) => {
     const { id } = await s.ok('run.start', { spec })
     const asked = { id, include: ['waiting_on'] }
@@ -298,7 +295,7 @@ t.test('a run tells why it waits: for a time, a signal, a worker', async (t) => 
   })
 })
 
-t.test('steps, jobs and the action log of a run', async (t) => {
+t.test('a run has steps, jobs and an action log', async (t) => {
   const spec = {
     steps: [
       {
@@ -410,7 +407,7 @@ t.test('steps, jobs and the action log of a run', async (t) => {
   )
 })
 
-t.test('a condition that is false skips its step', async (t) => {
+t.test('a step whose condition is false is skipped', async (t) => {
   const nap = { kind: 'sleep', config: { duration: '0' } }
   const { id } = await s.ok('run.start', {
     spec: {
@@ -431,7 +428,7 @@ t.test('a condition that is false skips its step', async (t) => {
   t.strictSame((await timelineOf(s, id)).filter((type) => type === 'step.skipped').length, 1)
 })
 
-t.test('the timeline as pages of JSON', async (t) => {
+t.test('a timeline is read in JSON pages', async (t) => {
   const { id } = await s.ok('run.start', { spec: instant() })
   const whole = listOf(await s.ok('run.events', { id, limit: 200 }))
   t.strictSame(

@@ -20,7 +20,7 @@ const told = (id: string, text: string) => ({
   config: { checks: [{ name: text, kind: 'expr', expr: 'true' }] },
 })
 
-t.test('any text is an id, and expressions read it in quotes', async (t) => {
+t.test('any text is a valid step id, and expressions read it in quotes', async (t) => {
   const odd = ['a.b', '5', 'größe!', '__proto__', 'constructor', 'x y', 'a'.repeat(128)]
   const run = await s.ok('run.start', {
     spec: {
@@ -44,7 +44,7 @@ t.test('any text is an id, and expressions read it in quotes', async (t) => {
 })
 
 t.test(
-  'ids that look like keys of branches and of the cleanup are steps of their own',
+  'ids that look like keys of branches or of the cleanup do not collide with them',
   async (t) => {
     const run = await s.ok('run.start', {
       spec: {
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('effective ids are unique, defaults included, and some are reserved', async (t) => {
+t.test('step ids are unique, including default ids, and some are reserved', async (t) => {
   for (const steps of [
     [nap(), nap('0')],
     [nap('1'), nap()],
