@@ -143,7 +143,7 @@ t.test('a file is uploaded, listed and read again', async (t) => {
   t.ok(await stored(artifact['id']), 'and nobody erases it from elsewhere')
 })
 
-t.test('a project can switch attachments off', async (t) => {
+t.test('a project can disable attachments', async (t) => {
   const project = String((await s.ok('project.get', { project: 'default' }))['id'])
   await s.ok('project.update', { project, attachments: false })
   t.match(await upload(png(), 'off.png'), {
@@ -155,7 +155,7 @@ t.test('a project can switch attachments off', async (t) => {
   t.match(await upload(png(), 'on.png'), { status: 201 })
 })
 
-t.test('an upload with a key is made once', async (t) => {
+t.test('an upload with an idempotency key is stored once', async (t) => {
   const bytes = png()
   const headers = { 'idempotency-key': 'upload 1' }
   const all = await Promise.all(
@@ -197,7 +197,7 @@ t.test('an upload with a key is made once', async (t) => {
   )
 })
 
-t.test('what is refused is refused before anything is stored', async (t) => {
+t.test('an invalid upload is rejected before anything is stored', async (t) => {
   const before = listOf(await s.ok('session.attachments', { session_id })).length
   t.match(await upload(png(), 'a.png', { fields: { size_bytes: '7' } }), { status: 400 })
   t.match(await upload(png(), 'a.png', { fields: { owner: 'me' } }), {
@@ -238,7 +238,7 @@ t.test('what is refused is refused before anything is stored', async (t) => {
   t.equal(listOf(await s.ok('session.attachments', { session_id })).length, before)
 })
 
-t.test('large files go through side by side, and as slowly as a client reads', async (t) => {
+t.test('large files are uploaded concurrently and read by a slow client', async (t) => {
   const all = await Promise.all(
     Array.from({ length: 14 }, async () => {
       const bytes = png(5_000_000)
@@ -272,7 +272,7 @@ t.test('large files go through side by side, and as slowly as a client reads', a
   t.ok(got.equals(bytes))
 })
 
-t.test('clients that go away in the middle hold no room', async (t) => {
+t.test('disconnected uploads release their buffers', async (t) => {
   const { hostname, port } = new URL(s.url)
   await Promise.all(
     Array.from(
@@ -320,7 +320,7 @@ t.test('clients that go away in the middle hold no room', async (t) => {
   agent.destroy()
 })
 
-t.test('the model of the service sees pictures and reads texts', async (t) => {
+t.test('a managed model receives images and the text of documents', async (t) => {
   const bytes = png()
   const [picture, paper] = [
     await upload(bytes, 'p.png'),
@@ -384,7 +384,7 @@ t.test('the model of the service sees pictures and reads texts', async (t) => {
   t.match(later, 'it was deleted')
 })
 
-t.test('a provider that takes no files is told of them in words', async (t) => {
+t.test('a provider without support for files receives a text note instead', async (t) => {
   const { id } = await s.ok('session.create', { agent_id: managed['id'], session_key: 'blind' })
   const picture = await upload(png(), 'p.png', { id })
   const play = text(
@@ -400,7 +400,7 @@ t.test('a provider that takes no files is told of them in words', async (t) => {
   t.notMatch(second, 'data:image/png')
 })
 
-t.test('a model of a worker gets files as far as its frames hold them', async (t) => {
+t.test("a worker's model receives the files that fit into its frame", async (t) => {
   const agent = await agentOf(s, 'local')
   const model = await modelOf(s, 'local')
   const { id } = await s.ok('session.create', { agent_id: agent['id'] })
@@ -429,7 +429,7 @@ t.test('a model of a worker gets files as far as its frames hold them', async (t
   model.close()
 })
 
-t.test('what was said in a session that was deleted is gone, outputs too', async (t) => {
+t.test('deleting a session also deletes the outputs of its turns', async (t) => {
   const agent = await agentOf(s, 'counter')
   const model = await modelOf(s, 'counter')
   const ack = await invoke(s, agent, 'count', {
@@ -444,7 +444,7 @@ t.test('what was said in a session that was deleted is gone, outputs too', async
   model.close()
 })
 
-t.test('an HTTP action tells what changed in the application', async (t) => {
+t.test('the context that an HTTP action returns reaches the model', async (t) => {
   const board = await receiver()
   board.answer = (_, res) => {
     res.writeHead(200, { 'content-type': 'application/vnd.service.action+json' })
@@ -489,7 +489,7 @@ t.test('an HTTP action tells what changed in the application', async (t) => {
   await board.close()
 })
 
-t.test('an agent with a key of its own speaks to itself, and to nobody else', async (t) => {
+t.test('an agent with its own key can message only itself', async (t) => {
   const [agent, other] = [await agentOf(s, 'selfish'), await agentOf(s, 'stranger')]
   const key = String(
     (
@@ -546,7 +546,7 @@ t.test('an agent with a key of its own speaks to itself, and to nobody else', as
     t.type((await refused).details, 'object', missing)
 })
 
-t.test('files survive a restart, and go with their session', async (t) => {
+t.test('files survive a restart and are deleted with their session', async (t) => {
   const { id } = await s.ok('session.create', { agent_id: managed['id'], session_key: 'brief' })
   const bytes = png(300_000)
   const artifact_id = String(
@@ -564,7 +564,7 @@ t.test('files survive a restart, and go with their session', async (t) => {
   t.equal(codeOf(await upload(bytes, 'r.png', { id })), 'not_found')
 })
 
-t.test('pieces of a value whose writer died are swept, nothing else is', async (t) => {
+t.test('only chunks of abandoned uploads are deleted', async (t) => {
   const before = listOf(await s.ok('session.attachments', { session_id }))
   // Deletes chunks that the restart above may have left.
   await sweepPieces(nats, Date.now() + 1000, 0)

@@ -9,7 +9,7 @@ t.teardown(() => s.stop())
 const said = (name: string) => ({ role: 'user', content: [text(name.repeat(100))] })
 const small = { threshold_tokens: 50 }
 
-t.test('an append past the threshold is answered with its summary', async (t) => {
+t.test('an append past the threshold responds after the summary is stored', async (t) => {
   const agent = await agentOf(s, 'keeper')
   const model = await modelOf(s, 'keeper')
   const { id: session_id, compaction_policy } = await s.ok('session.create', {

@@ -59,7 +59,7 @@ async function begin(call: Call): Promise<{ run: string; job: Job }> {
 }
 
 t.setTimeout(120_000)
-t.test('another executor goes on with a turn within two seconds', async (t) => {
+t.test('another executor continues a turn within two seconds', async (t) => {
   const it = await processes({})
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)
@@ -77,7 +77,7 @@ t.test('another executor goes on with a turn within two seconds', async (t) => {
   t.equal(await ended, '0')
 })
 
-t.test('a turn goes on within five seconds of a restart', async (t) => {
+t.test('a turn continues within five seconds of a restart', async (t) => {
   const it = await processes({})
   t.teardown(() => it.stop())
   const [port = 0] = await portsFor(1)

@@ -28,7 +28,7 @@ t.teardown(async () => {
 })
 
 t.test(
-  'a toolkit gives an agent its tools; what destroys is approved by whoever asked',
+  'an agent calls the actions of its toolkits; destructive ones wait for an approval',
   async (t) => {
     const agent = await agentOf(s, 'clerk', { tool_presentation: 'meta' })
     await s.ok('action.create', {
@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('what was begun before its agent was put aside goes on', async (t) => {
+t.test('an active turn continues after its agent is deactivated or deleted', async (t) => {
   const agent = await agentOf(s, 'aside')
   const model = await modelOf(s, 'aside')
   const ack = await invoke(s, agent, 'may I?')

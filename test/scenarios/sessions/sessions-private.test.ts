@@ -82,13 +82,13 @@ const isRead = (name: RowName) =>
   (api[name] as Row).verb === 'query' &&
   /^(session\.(get|messages|turns?|transcript)|interaction\.get)$/.test(name)
 
-t.test('the default is project', async (t) => {
+t.test('the default visibility is project', async (t) => {
   t.equal(open['visibility'], 'project')
   t.equal(closed['visibility'], 'private')
   t.equal((await call(out, 'session.get', open)).status, 200)
 })
 
-t.test('a private session does not exist for other principals, on any row', async (t) => {
+t.test('a private session does not exist for other principals, in any operation', async (t) => {
   t.ok(rows.length > 25)
   for (const [name, { shape }] of rows) {
     const { status, body } = await call(out, name, closed)
@@ -110,7 +110,7 @@ t.test('a private session does not exist for other principals, on any row', asyn
   t.equal((await call(bob, 'session.get', closed)).status, 404, 'bob did not speak')
 })
 
-t.test('lists, keys and source events do not show it', async (t) => {
+t.test('lists, session keys and source events do not reveal a private session', async (t) => {
   const listed = async (who: Person, name: RowName, input = {}) =>
     idsOf(await who.ok(name, { limit: 100, ...input }))
   const agent_id = agent['id']
@@ -156,7 +156,7 @@ t.test('lists, keys and source events do not show it', async (t) => {
   }
 })
 
-t.test('its events reach triggers and webhooks whose last editor may read it', async (t) => {
+t.test('events reach only triggers and webhooks whose last editor may read them', async (t) => {
   const { id: session_id } = await ann.ok('session.create', {
     agent_id: agent['id'],
     session_key: 'heard',
@@ -207,7 +207,7 @@ t.test('its events reach triggers and webhooks whose last editor may read it', a
   for (const loop of [silent[0], silent[2]]) t.strictSame(await runs(loop), [])
 })
 
-t.test('a principal that spoke in it may read it', async (t) => {
+t.test('a principal that posted in a private session may read it', async (t) => {
   const { session_id } = closed
   await admin.ok('session.append', { session_id, messages: [{ role: 'user', content }] })
   t.match(await bob.ok('interaction.respond', { id: closed['id'], value: 'yes' }), {
@@ -222,7 +222,7 @@ t.test('a principal that spoke in it may read it', async (t) => {
   await call(out, 'session.get', closed).then(({ status }) => t.equal(status, 404))
 })
 
-t.test('to delete by PATCH needs the permission of DELETE', async (t) => {
+t.test('deleting a session by PATCH requires the permission of DELETE', async (t) => {
   const operator = await person(s, 'operator')
   const { id: session_id } = await operator.ok('session.create', {
     agent_id: agent['id'],

@@ -115,7 +115,7 @@ async function furnish(): Promise<void> {
   ])
 }
 
-t.test('no row and no stream shows it', async (t) => {
+t.test('no operation and no stream returns content of a private session', async (t) => {
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)

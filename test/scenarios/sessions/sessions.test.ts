@@ -19,7 +19,7 @@ import {
 const s = await service()
 t.teardown(() => s.stop())
 
-t.test('a new session that is asked for again under one key is the same one', async (t) => {
+t.test('repeated creation of a session with one idempotency key returns one session', async (t) => {
   const { id: agent_id } = await s.ok('agent.create', {
     name: 'again',
     system_prompt: 'script:\n  - say: "x"\n',
@@ -31,7 +31,7 @@ t.test('a new session that is asked for again under one key is the same one', as
   t.not(other['id'], one['id'])
 })
 
-t.test('a message is answered by the model of the agent', async (t) => {
+t.test('the model of an agent answers a message', async (t) => {
   const agent = await agentOf(s, 'talker')
   const model = await modelOf(s, 'talker')
   const { status, body: ack } = await s.call('agent.invoke', {
@@ -188,7 +188,7 @@ t.test('a message is answered by the model of the agent', async (t) => {
   model.close()
 })
 
-t.test('tools are jobs of their own, and their results go back to the model', async (t) => {
+t.test('tool calls are separate jobs, and their results return to the model', async (t) => {
   const agent = await agentOf(s, 'worker')
   const model = await modelOf(s, 'worker', ['deploy.check', 'deploy.run'])
   const ack = await invoke(s, agent, 'deploy', {
@@ -251,7 +251,7 @@ t.test('tools are jobs of their own, and their results go back to the model', as
   model.close()
 })
 
-t.test('people are asked, and the turn waits for them', async (t) => {
+t.test('a turn waits for the answer to a question of the model', async (t) => {
   const agent = await agentOf(s, 'asker')
   const model = await modelOf(s, 'asker')
   const ada = await s.ok('user.create', { name: 'Ada', email: 'ada@example.org' })
@@ -298,73 +298,70 @@ t.test('people are asked, and the turn waits for them', async (t) => {
   model.close()
 })
 
-t.test(
-  'a nudge reaches the turn under way, and a turn of its own when there is none',
-  async (t) => {
-    const agent = await agentOf(s, 'nudged')
-    const model = await modelOf(s, 'nudged')
-    const ack = await invoke(s, agent, 'count')
-    const { session_id, turn_id } = placeOf(ack)
-    const job = await model.job()
-    const given = { session_id, content: 'faster', idempotency_key: 'n1', metadata: { by: 'me' } }
-    const nudge = await s.ok('session.nudge', given)
-    t.match(nudge, {
-      nudge_id: /^nudge_/,
-      status: 'pending',
-      delivery: 'current_turn',
-      deduped: false,
-      woke_turn: false,
-      turn: { id: turn_id },
-    })
-    t.match(
-      await s.ok('session.nudge', { ...given, metadata: { by: 'me again' } }),
-      { nudge_id: nudge['nudge_id'], deduped: true },
-      'metadata makes it no other nudge',
-    )
-    await s.refused('session.nudge', { ...given, content: 'slower' }, 409, 'conflict')
-    const back = await s.ok('session.nudge', { session_id, content: 'never mind' })
-    t.match(await s.ok('session.cancel_nudge', { session_id, nudge_id: back['nudge_id'] }), {
-      status: 'cancelled',
-    })
-    t.match(await s.ok('session.nudge_cancellations', { session_id, nudge_id: back['nudge_id'] }), {
-      status: 'cancelled',
-    })
-    await model.report(job, { status: 'completed', ...answer([text('1 2 3')]) })
-    t.match(shown(await says(model, [text('123')])).at(-1), /user-direction.*faster/s)
-    await turnIn(s, ack, 'completed')
-    t.match(await s.ok('session.get_nudge', { session_id, nudge_id: nudge['nudge_id'] }), {
-      status: 'delivered',
-      turn: { id: turn_id, status: 'completed' },
-    })
-    const late = await s.refused(
-      'session.cancel_nudge',
-      { session_id, nudge_id: nudge['nudge_id'] },
-      409,
-      'nudge_already_delivered',
-    )
-    t.match(late.details, { nudge: { id: nudge['nudge_id'] } })
-    const fresh = await s.ok('session.nudge', { session_id, content: 'again' })
-    t.match(fresh, { delivery: 'new_turn', status: 'delivered' })
-    await says(model, [text('4')])
-    const rows = listOf(await s.ok('session.messages', { session_id, order: 'desc', limit: 2 }))
-    t.match(rows[0], {
-      role: 'user',
-      content: [{ type: 'text', text: 'again' }],
-      metadata: { session_nudge_id: fresh['nudge_id'] },
-    })
-    t.strictSame(ids(await pages(s, 'session.nudges', { session_id })), [
-      nudge['nudge_id'],
-      back['nudge_id'],
-      fresh['nudge_id'],
-    ])
-    t.strictSame(idsOf(await s.ok('session.nudges', { session_id, status: ['cancelled'] })), [
-      back['nudge_id'],
-    ])
-    model.close()
-  },
-)
+t.test('a nudge reaches the active turn, or starts a new turn', async (t) => {
+  const agent = await agentOf(s, 'nudged')
+  const model = await modelOf(s, 'nudged')
+  const ack = await invoke(s, agent, 'count')
+  const { session_id, turn_id } = placeOf(ack)
+  const job = await model.job()
+  const given = { session_id, content: 'faster', idempotency_key: 'n1', metadata: { by: 'me' } }
+  const nudge = await s.ok('session.nudge', given)
+  t.match(nudge, {
+    nudge_id: /^nudge_/,
+    status: 'pending',
+    delivery: 'current_turn',
+    deduped: false,
+    woke_turn: false,
+    turn: { id: turn_id },
+  })
+  t.match(
+    await s.ok('session.nudge', { ...given, metadata: { by: 'me again' } }),
+    { nudge_id: nudge['nudge_id'], deduped: true },
+    'metadata makes it no other nudge',
+  )
+  await s.refused('session.nudge', { ...given, content: 'slower' }, 409, 'conflict')
+  const back = await s.ok('session.nudge', { session_id, content: 'never mind' })
+  t.match(await s.ok('session.cancel_nudge', { session_id, nudge_id: back['nudge_id'] }), {
+    status: 'cancelled',
+  })
+  t.match(await s.ok('session.nudge_cancellations', { session_id, nudge_id: back['nudge_id'] }), {
+    status: 'cancelled',
+  })
+  await model.report(job, { status: 'completed', ...answer([text('1 2 3')]) })
+  t.match(shown(await says(model, [text('123')])).at(-1), /user-direction.*faster/s)
+  await turnIn(s, ack, 'completed')
+  t.match(await s.ok('session.get_nudge', { session_id, nudge_id: nudge['nudge_id'] }), {
+    status: 'delivered',
+    turn: { id: turn_id, status: 'completed' },
+  })
+  const late = await s.refused(
+    'session.cancel_nudge',
+    { session_id, nudge_id: nudge['nudge_id'] },
+    409,
+    'nudge_already_delivered',
+  )
+  t.match(late.details, { nudge: { id: nudge['nudge_id'] } })
+  const fresh = await s.ok('session.nudge', { session_id, content: 'again' })
+  t.match(fresh, { delivery: 'new_turn', status: 'delivered' })
+  await says(model, [text('4')])
+  const rows = listOf(await s.ok('session.messages', { session_id, order: 'desc', limit: 2 }))
+  t.match(rows[0], {
+    role: 'user',
+    content: [{ type: 'text', text: 'again' }],
+    metadata: { session_nudge_id: fresh['nudge_id'] },
+  })
+  t.strictSame(ids(await pages(s, 'session.nudges', { session_id })), [
+    nudge['nudge_id'],
+    back['nudge_id'],
+    fresh['nudge_id'],
+  ])
+  t.strictSame(idsOf(await s.ok('session.nudges', { session_id, status: ['cancelled'] })), [
+    back['nudge_id'],
+  ])
+  model.close()
+})
 
-t.test('what is cancelled ends at once and stays ended', async (t) => {
+t.test('a cancelled turn or session ends at once', async (t) => {
   const agent = await agentOf(s, 'stopped')
   const model = await modelOf(s, 'stopped', ['slow'])
   const ack = await invoke(
@@ -400,7 +397,7 @@ t.test('what is cancelled ends at once and stays ended', async (t) => {
   model.close()
 })
 
-t.test('sessions are found by key, listed, changed, filled and deleted', async (t) => {
+t.test('sessions are found by key, listed, updated, appended to and deleted', async (t) => {
   const agent = await agentOf(s, 'keeper')
   const model = await modelOf(s, 'keeper')
   const agent_id = agent['id']
@@ -550,7 +547,7 @@ t.test('sessions are found by key, listed, changed, filled and deleted', async (
   model.close()
 })
 
-t.test('context is told once, and when it changes', async (t) => {
+t.test('context is sent to the model once, and again when it changes', async (t) => {
   const agent = await agentOf(s, 'board')
   const model = await modelOf(s, 'board')
   const turn = async (content: string, context: object[]) => {
@@ -609,7 +606,7 @@ t.test('context is told once, and when it changes', async (t) => {
   model.close()
 })
 
-t.test('an output that fits its schema is the result of the turn', async (t) => {
+t.test('an output that matches its schema is the result of the turn', async (t) => {
   const agent = await agentOf(s, 'counter')
   const model = await modelOf(s, 'counter')
   const output = {
@@ -648,7 +645,7 @@ t.test('an output that fits its schema is the result of the turn', async (t) => 
   model.close()
 })
 
-t.test('input that makes no sense is refused before anything is written', async (t) => {
+t.test('invalid input is rejected before anything is stored', async (t) => {
   const agent = await agentOf(s, 'strict')
   const bad = async (content: object[]) =>
     fieldsOf(
@@ -766,7 +763,7 @@ t.test('a message with a block of type file is accepted and dropped', async (t) 
   t.strictSame(await said(s, ack), ['user: hi'])
 })
 
-t.test('a turn goes on after a restart where it was', async (t) => {
+t.test('a turn continues where it was after a restart', async (t) => {
   const agent = await agentOf(s, 'durable')
   const ack = await invoke(s, agent, 'go', {
     config: { toolkits: [{ name: 'x', actions: ['act'] }] },

@@ -12,7 +12,7 @@ import { answer, text } from '../support/talk.ts'
 type Json = Record<string, unknown>
 t.setTimeout(120_000)
 t.test(
-  'whoever follows sees every word once, whichever gateway is killed',
+  'a follower receives every chunk once, whichever gateway is killed',
   { timeout: 120_000 },
   async (t) => {
     const it = await processes({ ...hasty, BATON_STREAM_IDLE: '1' })

@@ -42,46 +42,43 @@ const kept = (transcript: Transcript): object => ({
   pending: transcript.pending(),
 })
 
-t.test(
-  'a run is followed with what its agent says, which is no place to come back to',
-  async (t) => {
-    const agent = await agentOf(s, 'reporter')
-    const model = await modelOf(s, 'reporter')
-    const run = await s.ok('run.start', {
-      spec: {
-        steps: [
-          { id: 'ask', kind: 'agent', config: { agent_id: agent['id'], instructions: 'status?' } },
-        ],
+t.test('a run stream contains the deltas of its agent, without event ids', async (t) => {
+  const agent = await agentOf(s, 'reporter')
+  const model = await modelOf(s, 'reporter')
+  const run = await s.ok('run.start', {
+    spec: {
+      steps: [
+        { id: 'ask', kind: 'agent', config: { agent_id: agent['id'], instructions: 'status?' } },
+      ],
+    },
+  })
+  const over = ({ event }: Frame): boolean => event === 'run.completed'
+  const aloud = s.follow('run.events', { id: run['id'] }, over)
+  const plain = s.follow('run.project_events', { id: run['id'] }, over)
+  const job = await speak(model, [{ text: 'All ' }, { text: 'are up.' }])
+  const { session_id } = job as Open
+  const read = () => s.ok('session.transcript', { session_id })
+  await until(read, ({ messages }) => JSON.stringify(messages).includes('All are up.'))
+  await model.report(job, { status: 'completed', ...answer([text('All are up.')]) })
+  t.match(
+    (await aloud).filter(({ event }) => event === 'generation.delta'),
+    [1, 2].map((n) => ({
+      id: undefined,
+      data: {
+        event_type: 'generation.delta',
+        delta: { text: n === 1 ? 'All ' : 'are up.' },
+        run_id: run['id'],
+        session_id,
+        job_id: job['id'],
+        delta_sequence: n,
+        sequence: n,
       },
-    })
-    const over = ({ event }: Frame): boolean => event === 'run.completed'
-    const aloud = s.follow('run.events', { id: run['id'] }, over)
-    const plain = s.follow('run.project_events', { id: run['id'] }, over)
-    const job = await speak(model, [{ text: 'All ' }, { text: 'are up.' }])
-    const { session_id } = job as Open
-    const read = () => s.ok('session.transcript', { session_id })
-    await until(read, ({ messages }) => JSON.stringify(messages).includes('All are up.'))
-    await model.report(job, { status: 'completed', ...answer([text('All are up.')]) })
-    t.match(
-      (await aloud).filter(({ event }) => event === 'generation.delta'),
-      [1, 2].map((n) => ({
-        id: undefined,
-        data: {
-          event_type: 'generation.delta',
-          delta: { text: n === 1 ? 'All ' : 'are up.' },
-          run_id: run['id'],
-          session_id,
-          job_id: job['id'],
-          delta_sequence: n,
-          sequence: n,
-        },
-      })),
-    )
-    t.notOk((await plain).some(({ event }) => event === 'generation.delta'))
-  },
-)
+    })),
+  )
+  t.notOk((await plain).some(({ event }) => event === 'generation.delta'))
+})
 
-t.test('a turn is followed piece by piece, and ends as it is stored', async (t) => {
+t.test('a turn is followed delta by delta, and ends as it is stored', async (t) => {
   const agent = await agentOf(s, 'writer')
   const model = await modelOf(s, 'writer', ['look'])
   const ack = await invoke(s, agent, 'status?', {
@@ -198,7 +195,7 @@ t.test('a turn is followed piece by piece, and ends as it is stored', async (t) 
   model.close()
 })
 
-t.test('pages and cursors', async (t) => {
+t.test('transcripts are read in pages and from cursors', async (t) => {
   const agent = await agentOf(s, 'pager')
   const made = await s.ok('session.create', { agent_id: agent['id'], session_key: 'p' })
   const session_id = String(made['id'])
@@ -307,7 +304,7 @@ t.test('pages and cursors', async (t) => {
   await s.ok('session.cancel', { session_id })
 })
 
-t.test('a question is seen, answered, and over', async (t) => {
+t.test('a question appears, is answered and closed in the transcript', async (t) => {
   const agent = await agentOf(s, 'curious')
   const model = await modelOf(s, 'curious')
   const ack = await invoke(s, agent, 'may I?')
@@ -386,7 +383,7 @@ t.test('a question is seen, answered, and over', async (t) => {
   model.close()
 })
 
-t.test('the numbered stream', async (t) => {
+t.test('the numbered stream contains messages, tool calls, nudges and turns', async (t) => {
   const agent = await agentOf(s, 'older')
   const model = await modelOf(s, 'older', ['look'])
   const ack = await invoke(s, agent, 'hello', {
@@ -467,7 +464,7 @@ t.test('the numbered stream', async (t) => {
 })
 
 t.test(
-  'results that are not committed are shown to who comes late, and a summary is told whole to who comes after it',
+  'late followers receive uncommitted results, and later ones the whole summary',
   async (t) => {
     const agent = await agentOf(s, 'slow')
     const model = await modelOf(s, 'slow', ['look'])
@@ -548,7 +545,7 @@ t.test(
   },
 )
 
-t.test('a turn is the answer of its own request', async (t) => {
+t.test('a turn is streamed in the response of its own request', async (t) => {
   const agent = await agentOf(s, 'inline')
   const model = await modelOf(s, 'inline')
   const body = JSON.stringify({

@@ -7,7 +7,7 @@ import t from 'tap'
 import { runTurns } from '../../chaos/turns/run.ts'
 
 t.setTimeout(180_000)
-t.test('each role is killed once in the middle of turns', { timeout: 180_000 }, async (t) => {
+t.test('turns complete while each role is killed once', { timeout: 180_000 }, async (t) => {
   const { history, violations } = await runTurns({
     turns: 24,
     sessions: 8,

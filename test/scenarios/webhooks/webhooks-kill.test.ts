@@ -43,7 +43,7 @@ const call = (
     ({ status }) => status < 500,
   )
 
-t.test('a delivery outlives its senders and the node that decides', async (t) => {
+t.test('a delivery survives kills of its executor and of the shard node', async (t) => {
   const { body: hook } = await call('POST', '/webhooks', {
     name: 'kept',
     url: `${there.url}/kept`,

@@ -43,7 +43,7 @@ const arrived = (path: string, count = 1): Promise<Delivery[]> =>
     (found) => found.length >= count,
   )
 
-t.test('a webhook is created, read, changed and deleted', async (t) => {
+t.test('a webhook is created, read, updated and deleted', async (t) => {
   const made = await s.ok('webhook.create', {
     name: 'first',
     url: `${there.url}/none`,
@@ -129,7 +129,7 @@ t.test('a webhook is created, read, changed and deleted', async (t) => {
 })
 
 t.test(
-  'events of a family go out, signed; what runs say of themselves too, because a webhook listens',
+  'matching events are delivered signed, including run events, which exist because a webhook subscribes',
   async (t) => {
     const orders = await s.ok('webhook.create', {
       name: 'orders',
@@ -213,44 +213,39 @@ t.test(
   },
 )
 
-t.test(
-  'a receiver that fails gets the same delivery again, signed anew, until it takes it',
-  async (t) => {
-    const hook = await s.ok('webhook.create', {
-      name: 'flaky',
-      url: `${there.url}/flaky`,
-      events: ['flaky.event'],
-    })
-    there.answer = (delivery, res) =>
-      json({}, delivery.path === '/flaky' ? 503 : 200, { 'retry-after': '0' })(delivery, res)
-    await publish('flaky.event', { large: 'x'.repeat(1000) })
-    const waiting = await settled(
-      hook,
-      ({ status, attempts }) => status === 'pending' && Number(attempts) === 1,
-    )
-    t.match(waiting, {
-      last_error: 'The receiver answered 503.',
-      response_code: 503,
-      next_attempt_at: /Z$/,
-    })
-    const rotated = await s.ok('webhook.rotate_secret', { webhook_id: hook['id'] })
-    t.match(rotated, { secret_ref: hook['secret_ref'], secret_version: 2 })
-    there.answer = json({ ok: true })
-    const [first, second] = (await arrived('/flaky', 2)) as [Delivery, Delivery]
-    t.equal(first.text, second.text)
-    t.equal(first.headers['x-service-delivery-id'], second.headers['x-service-delivery-id'])
-    t.ok(
-      Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']),
-    )
-    t.ok(verified(first, text(hook['signing_secret'])))
-    t.ok(verified(second, text(rotated['signing_secret'])), 'with the secret of the attempt')
-    t.equal(second.headers['x-service-secret-version'], '2')
-    t.match(await settled(hook, over), { status: 'delivered', attempts: 2, response_code: 200 })
-  },
-)
+t.test('a failed delivery is repeated with a new signature until it is accepted', async (t) => {
+  const hook = await s.ok('webhook.create', {
+    name: 'flaky',
+    url: `${there.url}/flaky`,
+    events: ['flaky.event'],
+  })
+  there.answer = (delivery, res) =>
+    json({}, delivery.path === '/flaky' ? 503 : 200, { 'retry-after': '0' })(delivery, res)
+  await publish('flaky.event', { large: 'x'.repeat(1000) })
+  const waiting = await settled(
+    hook,
+    ({ status, attempts }) => status === 'pending' && Number(attempts) === 1,
+  )
+  t.match(waiting, {
+    last_error: 'The receiver answered 503.',
+    response_code: 503,
+    next_attempt_at: /Z$/,
+  })
+  const rotated = await s.ok('webhook.rotate_secret', { webhook_id: hook['id'] })
+  t.match(rotated, { secret_ref: hook['secret_ref'], secret_version: 2 })
+  there.answer = json({ ok: true })
+  const [first, second] = (await arrived('/flaky', 2)) as [Delivery, Delivery]
+  t.equal(first.text, second.text)
+  t.equal(first.headers['x-service-delivery-id'], second.headers['x-service-delivery-id'])
+  t.ok(Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']))
+  t.ok(verified(first, text(hook['signing_secret'])))
+  t.ok(verified(second, text(rotated['signing_secret'])), 'with the secret of the attempt')
+  t.equal(second.headers['x-service-secret-version'], '2')
+  t.match(await settled(hook, over), { status: 'delivered', attempts: 2, response_code: 200 })
+})
 
 t.test(
-  'what cannot pass is final, redirects are not followed, and silence is not waited for',
+  'permanent failures are final, redirects are not followed, and a silent receiver times out',
   async (t) => {
     const hook = await s.ok('webhook.create', {
       name: 'odd',
@@ -294,7 +289,7 @@ t.test(
   },
 )
 
-t.test('a test says what the receiver answers, and leaves nothing behind', async (t) => {
+t.test("a test request returns the receiver's response and is not recorded", async (t) => {
   const hook = await s.ok('webhook.create', { name: 'tested' })
   const one = { webhook_id: hook['id'] }
   t.strictSame(fieldsOf(await s.refused('webhook.ping', one, 400, 'bad_request')), ['url'])
@@ -328,7 +323,7 @@ t.test('a test says what the receiver answers, and leaves nothing behind', async
 })
 
 t.test(
-  'the end of an interaction is sent to its subscriber, once there is a secret to sign it with',
+  'the outcome of an interaction is delivered to its subscriber once the signing secret exists',
   async (t) => {
     const { principal } = (await s.ok('me.get', {})) as unknown as { principal: { id: string } }
     const asked = await s.ok('interaction.create', {

@@ -21,7 +21,7 @@ const finish = async (worker: TestWorker, jobs: readonly Record<string, unknown>
   for (const job of jobs) await worker.report(job)
 }
 
-t.test('worker.registered tells the lease that is in force', async (t) => {
+t.test('worker.registered contains the configured lease timing', async (t) => {
   const worker = await s.worker()
   t.match(await seen(worker, 'worker.registered'), {
     lease: { lease_duration_seconds: 3, heartbeat_cadence_seconds: 1 },
@@ -30,7 +30,7 @@ t.test('worker.registered tells the lease that is in force', async (t) => {
 })
 
 t.test(
-  'a jobs.claim that finds nothing is answered with no jobs within the cadence, then work.available invites the next',
+  'a jobs.claim without matching jobs gets an empty answer within the cadence, then work.available',
   async (t) => {
     const worker = await s.worker({ action_names: ['nothing'] })
     const asked = performance.now()
@@ -48,7 +48,7 @@ t.test(
 )
 
 t.test(
-  'jobs.claimed comes as soon as work does, and a claimed job has the documented members and no other',
+  'jobs.claimed is sent as soon as a job exists, and a claimed job has only the documented members',
   async (t) => {
     const worker = await s.worker({ action_names: ['send'] })
     const claimed = ask(worker, { type: 'jobs.claim', available_slots: 2 }, 'jobs.claimed')
@@ -85,7 +85,7 @@ t.test(
 )
 
 t.test(
-  'a claim repeated under its message_id gets the same jobs, also on a new connection of the session',
+  'a claim repeated with its message_id gets the same jobs, also on a new connection of the session',
   async (t) => {
     for (let i = 0; i < 2; i++) await start(s, 'twice')
     const worker = await s.worker({
@@ -112,7 +112,7 @@ t.test(
 )
 
 t.test(
-  'work.available follows an answer that left slots free, and is repeated while work waits unclaimed',
+  'work.available follows a claim that left slots free, and is repeated while jobs wait unclaimed',
   async (t) => {
     const worker = await s.worker({ action_names: ['hint'], concurrency_limit: 3 })
     await start(s, 'hint')
@@ -156,7 +156,7 @@ t.test('filters of a claim replace the registered ones for this claim only', asy
 })
 
 t.test(
-  'worker.ready changes filters and capacity, and brings work.available when work matches',
+  'worker.ready changes filters and capacity, and triggers work.available for a matching job',
   async (t) => {
     const worker = await s.worker({ action_names: ['old'], concurrency_limit: 2 })
     const run = await start(s, 'new')
@@ -185,7 +185,7 @@ t.test(
 )
 
 t.test(
-  'job.heartbeat and generation.delta both keep the lease, and the job.heartbeat.ack says nothing else',
+  'job.heartbeat and generation.delta both renew the lease, and job.heartbeat.ack contains nothing else',
   async (t) => {
     const worker = await s.worker({ action_names: ['long', 'stream'] })
     const runs = [await start(s, 'long'), await start(s, 'stream')]
@@ -226,7 +226,7 @@ t.test(
 )
 
 t.test(
-  'a wish to cancel is pushed as job.cancel and repeated in both forms by every heartbeat',
+  'a cancellation is pushed as job.cancel and repeated in both forms by every heartbeat',
   async (t) => {
     const worker = await s.worker({ action_names: ['stop'] })
     const run = await start(s, 'stop')
@@ -259,7 +259,7 @@ t.test(
   },
 )
 
-t.test('a worker that does not stop is not waited for longer than one lease', async (t) => {
+t.test('a cancelled run ends after one lease, even if its worker does not stop', async (t) => {
   const worker = await s.worker({ action_names: ['stubborn'] })
   const run = await start(s, 'stubborn')
   const job = await worker.job()

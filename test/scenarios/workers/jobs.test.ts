@@ -32,7 +32,7 @@ async function order(worker: TestWorker, names: ReadonlyMap<unknown, string>): P
 const alone = (action: string, more: Record<string, unknown> = {}) =>
   s.worker({ action_names: [action], concurrency_limit: 1, ...more })
 
-t.test('a higher priority goes first, and within one the oldest job', async (t) => {
+t.test('jobs are handed out by priority, then by age', async (t) => {
   const names = await line('rank', [
     ['a', {}],
     ['b', { priority: 5 }],
@@ -47,7 +47,7 @@ t.test('a higher priority goes first, and within one the oldest job', async (t) 
 })
 
 t.test(
-  'fairness keys take turns, one job each, whatever waits behind them; within a key the oldest goes first',
+  'fairness keys take turns of one job each; within a key the oldest job goes first',
   async (t) => {
     const names = await line('share', [
       ...['a1', 'a2', 'a3', 'a4'].map((name) => [name, { fairness_key: 'a' }] as const),
@@ -62,7 +62,7 @@ t.test(
   },
 )
 
-t.test('a retry keeps its place: the oldest job is the oldest again', async (t) => {
+t.test('a retried job keeps its place in the queue', async (t) => {
   const names = await line('retry', [
     ['first', {}],
     ['second', {}],
@@ -73,7 +73,7 @@ t.test('a retry keeps its place: the oldest job is the oldest again', async (t) 
   worker.close()
 })
 
-t.test('queues, actions and models decide what a worker is given', async (t) => {
+t.test('a worker receives only jobs that match its queues, actions and models', async (t) => {
   const mail = await start(s, 'send', { start: { queue: 'mail' } })
   await start(s, 'send', { start: { queue: 'other' } })
   const clerk = await s.worker({ queues: ['mail'] })
@@ -89,7 +89,7 @@ t.test('queues, actions and models decide what a worker is given', async (t) => 
 })
 
 t.test(
-  'a job pinned to an environment goes to the worker in it, which may also take free ones',
+  'a job pinned to an environment goes to its worker, which may also receive other jobs',
   async (t) => {
     const pinned = await start(s, 'build', { environment_id: 'env_7' })
     const [outside, elsewhere] = [
@@ -106,7 +106,7 @@ t.test(
 )
 
 t.test(
-  'nobody is given more jobs than its concurrency limit, whatever it asks for, and every job is given once',
+  'no worker gets more jobs than its concurrency limit, and every job is handed out once',
   async (t) => {
     const limits = [1, 3, 5]
     const runs = await Promise.all(Array.from({ length: 120 }, () => start(s, 'many')))
@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('a job, its step and its run say why they wait', async (t) => {
+t.test('a job, its step and its run report what they wait for', async (t) => {
   const run = await start(s, 'explain')
   const said = async (): Promise<unknown[]> => {
     const step = (
@@ -195,7 +195,7 @@ t.test('a job, its step and its run say why they wait', async (t) => {
 })
 
 t.test(
-  'a worker that drains or has gone is not counted among those that could take a job',
+  'draining and disconnected workers are not counted as workers that could take a job',
   async (t) => {
     const run = await start(s, 'leaving')
     const reason = async (): Promise<string> =>

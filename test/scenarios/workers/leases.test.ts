@@ -26,7 +26,7 @@ const tokenOf = async (worker: Parameters<typeof seen>[0]) =>
   (await seen(worker, 'worker.registered'))['worker_session_token']
 
 t.test(
-  'silence for one lease gives the job to another worker, or fails the run when no attempt is left',
+  'an expired lease hands the job to another worker, or fails the run after the last attempt',
   async (t) => {
     const silent = await s.worker({ action_names: ['work', 'once'], concurrency_limit: 2 })
     const [run, once] = [await start(s, 'work', { attempts: 2 }), await start(s, 'once')]
@@ -72,7 +72,7 @@ t.test(
 )
 
 t.test(
-  'jobs survive the drop of a socket: the worker comes back with its token, heartbeats and reports',
+  'jobs survive a dropped socket: the worker reconnects with its token, renews and reports',
   async (t) => {
     const first = await s.worker({
       worker_instance_id: 'survivor',
@@ -136,7 +136,7 @@ t.test(
 )
 
 t.test(
-  'a job whose frame was lost with the connection is handed out again, and no attempt is counted',
+  'a job whose frame was lost with the connection is handed out again without counting an attempt',
   async (t) => {
     const registration = {
       worker_instance_id: 'deaf',
@@ -168,7 +168,7 @@ t.test(
 )
 
 t.test(
-  'a process that lost its token waits for the takeover window; then the old leases are lost at once',
+  'a process without its token waits for the takeover window; then the old leases expire at once',
   async (t) => {
     const first = await s.worker({ worker_instance_id: 'container', action_names: ['contain'] })
     const run = await start(s, 'contain', { attempts: 2 })
@@ -198,7 +198,7 @@ t.test(
   },
 )
 
-t.test('worker.list shows online, draining and ended workers with what they hold', async (t) => {
+t.test('worker.list shows online, draining and ended workers with their jobs', async (t) => {
   const worker = await s.worker({
     worker_instance_id: 'seen',
     action_names: ['list'],
@@ -224,7 +224,7 @@ t.test('worker.list shows online, draining and ended workers with what they hold
 })
 
 t.test(
-  'a quiet connection is kept alive by pings; one that answers none becomes stale',
+  'pings keep a quiet connection alive; a connection that answers none becomes stale',
   async (t) => {
     const quiet = await s.worker({ worker_instance_id: 'quiet' })
     const deaf = new WebSocket(

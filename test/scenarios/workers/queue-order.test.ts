@@ -33,7 +33,7 @@ async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<bo
 }
 const worker = () => s.worker({ action_names: ['work'], concurrency_limit: 1 })
 
-t.test('what waited longest goes first, whichever shards the runs are in', async (t) => {
+t.test('the oldest job goes first, over all shards', async (t) => {
   const inOrder = await eventually(async () => {
     const ids: string[] = []
     for (let i = 0; i < 6; i++) {
@@ -49,7 +49,7 @@ t.test('what waited longest goes first, whichever shards the runs are in', async
   t.ok(inOrder)
 })
 
-t.test('a higher priority overtakes all that waits, over all shards', async (t) => {
+t.test('jobs of a higher priority go first, over all shards', async (t) => {
   const overtakes = await eventually(async () => {
     for (let i = 0; i < 12; i++) await start(`low ${i}`)
     const high: string[] = []
@@ -102,7 +102,7 @@ t.test('fairness keys take turns over all shards, however many jobs each has', a
   t.ok(await eventually(async () => alternates(await turns())))
 })
 
-t.test('keys take turns within a priority', async (t) => {
+t.test('fairness keys take turns within a priority', async (t) => {
   const fair = await eventually(async () => {
     const order = await turns({ priority: 1 })
     // The two earlier jobs of b count as its turns: the other keys are served first then.
@@ -111,7 +111,7 @@ t.test('keys take turns within a priority', async (t) => {
   t.ok(fair)
 })
 
-t.test('keys take turns over shards of three nodes', async (t) => {
+t.test('fairness keys take turns over the shards of three nodes', async (t) => {
   await s.add()
   await s.add()
   // Shards move to the new nodes meanwhile. Three nodes share this machine: an offer may arrive

@@ -46,7 +46,7 @@ async function both(
   return { ack, code: (error?.['error'] as { code?: unknown } | undefined)?.code }
 }
 
-t.test('completed: the result is kept as it was sent', async (t) => {
+t.test('completed: the result is stored as it was sent', async (t) => {
   const { worker, run, job } = await given('done')
   const result = { output: [1, 'two', null], nested: { ok: true } }
   const ack = await worker.report(job, { status: 'completed', result })
@@ -59,7 +59,7 @@ t.test('completed: the result is kept as it was sent', async (t) => {
   worker.close()
 })
 
-t.test('a report without status is a completed one', async (t) => {
+t.test('a report without a status counts as completed', async (t) => {
   const { worker, run, job } = await given('implicit')
   await worker.report(job, {})
   t.equal(await statusOf(run), 'completed')
@@ -67,7 +67,7 @@ t.test('a report without status is a completed one', async (t) => {
 })
 
 t.test(
-  'failed with attempts left: the job is there again at once under another lease, and the last failure counts',
+  'failed with attempts left: the job is offered at once under a new lease, and the last failure counts',
   async (t) => {
     const { worker, run, job } = await given('flaky', 2)
     t.match(
@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('WorkerOverCapacity costs nothing', async (t) => {
+t.test('WorkerOverCapacity does not count as an attempt', async (t) => {
   const { worker, run, job } = await given('crowded')
   await worker.report(job, { status: 'failed', error_type: 'WorkerOverCapacity' })
   const again = await worker.job()
@@ -111,7 +111,7 @@ t.test('WorkerOverCapacity costs nothing', async (t) => {
 })
 
 t.test(
-  'cancelled, although nobody asked: the worker shuts down, another one gets the job',
+  'cancelled without a request: the worker is stopping, and the job is handed to another worker',
   async (t) => {
     const { worker, run, job } = await given('moved')
     await worker.report(job, { status: 'cancelled', error_type: 'Cancelled' })
@@ -126,7 +126,7 @@ t.test(
 )
 
 t.test(
-  'failed with error_type Cancelled means cancelled when that was asked for, else it is a failure like any other',
+  'failed with error_type Cancelled counts as cancelled only if a cancellation was requested',
   async (t) => {
     const asked = await given('legacy')
     await s.ok('run.cancel', { id: asked.run['id'] })
@@ -143,7 +143,7 @@ t.test(
 )
 
 t.test(
-  'the same report again, by repetition or at the same time, is a duplicate and changes nothing',
+  'a report that is repeated, or sent concurrently, is a duplicate and changes nothing',
   async (t) => {
     const { worker, run, job } = await given('twice')
     const [first, second] = await Promise.all([
@@ -160,7 +160,7 @@ t.test(
 )
 
 t.test(
-  'a lease that somebody else has by now: job.report.ack, and error lease_lost under the same message_id',
+  'a lost lease: the report gets job.report.ack and the error lease_lost with the same message_id',
   async (t) => {
     const { worker, run, job } = await given('slow', 3)
     const next = await s.worker({ action_names: ['slow'] })
@@ -182,7 +182,7 @@ t.test(
 )
 
 t.test(
-  'a result that comes after its lease ran out is taken while nobody else has the job',
+  'a result after the end of its lease is accepted until the job is claimed again',
   async (t) => {
     const { worker, run, job } = await given('late', 3)
     worker.send({ type: 'worker.ready', available_slots: 0 })
@@ -203,7 +203,7 @@ t.test(
 )
 
 t.test(
-  'a job that nobody knows, and a token that is none: acknowledged and discarded',
+  'a report with an unknown job or an unknown lease token is acknowledged and discarded',
   async (t) => {
     const { worker, run, job } = await given('known')
     for (const [id, token] of [
@@ -224,7 +224,7 @@ t.test(
 )
 
 t.test(
-  'a result of more than a mebibyte fails the job as ResultTooLarge, and the socket lives',
+  'a result above one mebibyte fails the job as ResultTooLarge, and the socket stays open',
   async (t) => {
     const { worker, run, job } = await given('huge')
     t.match(await worker.report(job, { result: { text: 'x'.repeat(1_100_000) } }), {
@@ -239,20 +239,17 @@ t.test(
   },
 )
 
-t.test(
-  'a job whose run was cancelled meanwhile: the result is discarded as a duplicate',
-  async (t) => {
-    const waiting = await start(s, 'gone')
-    await s.ok('run.cancel', { id: waiting['id'] })
-    t.match(await jobOf(s, waiting), { status: 'cancelled' }, 'a job that waits ends at once')
-    const worker = await s.worker({ action_names: ['gone'] })
-    t.strictSame(await claim(worker), [])
-    const run = await start(s, 'gone')
-    const job = await worker.job()
-    await s.ok('run.cancel', { id: run['id'] })
-    await worker.report(job, { status: 'cancelled' })
-    t.match(await both(worker, job), { ack: { duplicate: true }, code: undefined })
-    t.equal(await statusOf(run), 'cancelled')
-    worker.close()
-  },
-)
+t.test('a job whose run was cancelled: the result is discarded as a duplicate', async (t) => {
+  const waiting = await start(s, 'gone')
+  await s.ok('run.cancel', { id: waiting['id'] })
+  t.match(await jobOf(s, waiting), { status: 'cancelled' }, 'a job that waits ends at once')
+  const worker = await s.worker({ action_names: ['gone'] })
+  t.strictSame(await claim(worker), [])
+  const run = await start(s, 'gone')
+  const job = await worker.job()
+  await s.ok('run.cancel', { id: run['id'] })
+  await worker.report(job, { status: 'cancelled' })
+  t.match(await both(worker, job), { ack: { duplicate: true }, code: undefined })
+  t.equal(await statusOf(run), 'cancelled')
+  worker.close()
+})

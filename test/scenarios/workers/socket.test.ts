@@ -26,7 +26,7 @@ async function keyOf(role: string): Promise<{ id: string; key: string }> {
   })) as unknown as { id: string; key: string }
 }
 
-t.test('an upgrade is answered 101, 401, 403 or 404, and nothing else decides', async (t) => {
+t.test('an upgrade is answered with 101, 401, 403 or 404 by key and project', async (t) => {
   const viewer = await keyOf('role_viewer')
   const other = await s.ok('project.create', { name: 'Elsewhere', handle: 'elsewhere' })
   const operator = await keyOf('role_operator')
@@ -54,7 +54,7 @@ t.test('an upgrade is answered 101, 401, 403 or 404, and nothing else decides', 
   )
 })
 
-t.test('a key may come as a sub-protocol, and only the plain protocol is echoed', async (t) => {
+t.test('a key may be sent as a sub-protocol, and only the plain protocol is echoed', async (t) => {
   const protocols = [
     'service.worker.v1',
     `service.bearer.${Buffer.from(s.key).toString('base64url')}`,
@@ -83,7 +83,7 @@ t.test('a key may come as a sub-protocol, and only the plain protocol is echoed'
 })
 
 t.test(
-  'worker.register is answered by worker.registered, the first frame of the connection, with the standard timing',
+  'worker.register is answered with worker.registered as the first frame, with the default timing',
   async (t) => {
     const worker = await s.worker({ type: null })
     const answer = ask(
@@ -130,7 +130,7 @@ t.test(
   },
 )
 
-t.test('what a worker registers is listed', async (t) => {
+t.test('the registration of a worker is listed', async (t) => {
   const given = {
     name: 'mailer',
     version: '2.0.1',
@@ -151,7 +151,7 @@ t.test('what a worker registers is listed', async (t) => {
 })
 
 t.test(
-  'the same process comes back with its token: same session, older connection closed with 4410',
+  'a process that reconnects with its token keeps its session, and the older connection closes with 4410',
   async (t) => {
     const first = await s.worker({ worker_instance_id: 'phoenix' })
     const token = (await seen(first, 'worker.registered'))['worker_session_token']
@@ -168,7 +168,7 @@ t.test(
 )
 
 t.test(
-  'another process under a live id is refused with worker_instance_conflict and 4409',
+  'another process with an id in use is rejected with worker_instance_conflict and 4409',
   async (t) => {
     const first = await s.worker({ worker_instance_id: 'twin' })
     for (const more of [{}, { worker_session_token: 'wst_unknown' }]) {
@@ -202,33 +202,26 @@ t.test(
   },
 )
 
-t.test(
-  'frames that cannot be taken are answered with an error, and the connection stays',
-  async (t) => {
-    const worker = await s.worker({ type: null })
-    t.equal(await faultOf(worker, { type: 'jobs.claim' }), 'not_registered')
-    const noJson = worker.wait((frame) => frame['type'] === 'error')
-    worker.socket.send('{')
-    t.match((await noJson)['error'], { code: 'bad_frame' })
-    t.equal(await faultOf(worker, { type: 'worker.sing' }), 'unknown_frame')
-    await ask(
-      worker,
-      { type: 'worker.register', worker_instance_id: 'clumsy' },
-      'worker.registered',
-    )
-    t.equal(await faultOf(worker, { type: 'jobs.claim', available_slots: -1 }), 'bad_frame')
-    t.equal(await faultOf(worker, { type: 'job.heartbeat', job_id: 'job_1' }), 'bad_frame')
-    const before = worker.frames.length
-    for (let i = 0; i < 20; i++) worker.send({ type: 'keepalive', message_id: `k${i}` })
-    t.equal(await faultOf(worker, { type: 'unknown' }), 'unknown_frame')
-    t.equal(worker.frames.length, before + 1, 'keepalive is never answered')
-    t.equal(worker.socket.readyState, worker.socket.OPEN)
-    worker.close()
-  },
-)
+t.test('invalid frames are answered with an error, and the connection stays open', async (t) => {
+  const worker = await s.worker({ type: null })
+  t.equal(await faultOf(worker, { type: 'jobs.claim' }), 'not_registered')
+  const noJson = worker.wait((frame) => frame['type'] === 'error')
+  worker.socket.send('{')
+  t.match((await noJson)['error'], { code: 'bad_frame' })
+  t.equal(await faultOf(worker, { type: 'worker.sing' }), 'unknown_frame')
+  await ask(worker, { type: 'worker.register', worker_instance_id: 'clumsy' }, 'worker.registered')
+  t.equal(await faultOf(worker, { type: 'jobs.claim', available_slots: -1 }), 'bad_frame')
+  t.equal(await faultOf(worker, { type: 'job.heartbeat', job_id: 'job_1' }), 'bad_frame')
+  const before = worker.frames.length
+  for (let i = 0; i < 20; i++) worker.send({ type: 'keepalive', message_id: `k${i}` })
+  t.equal(await faultOf(worker, { type: 'unknown' }), 'unknown_frame')
+  t.equal(worker.frames.length, before + 1, 'keepalive is never answered')
+  t.equal(worker.socket.readyState, worker.socket.OPEN)
+  worker.close()
+})
 
 t.test(
-  'a registration that cannot be read ends the connection, and a report never is a bad frame',
+  'an invalid registration closes the connection, and an invalid report is never a bad frame',
   async (t) => {
     const nobody = await s.worker({ type: null })
     t.equal(
@@ -261,7 +254,7 @@ t.test(
 )
 
 t.test(
-  'worker.drain comes from the operator, again after a re-register, and the worker answers worker.draining',
+  'worker.drain is sent on request of an operator and again after a reconnect, and is acknowledged',
   async (t) => {
     const worker = await s.worker({ worker_instance_id: 'veteran', action_names: ['rest'] })
     const token = (await seen(worker, 'worker.registered'))['worker_session_token']
@@ -304,7 +297,7 @@ t.test(
   },
 )
 
-t.test('a worker that drains itself is acknowledged and left alone', async (t) => {
+t.test('a worker that drains on its own is acknowledged and gets no more jobs', async (t) => {
   const worker = await s.worker({ action_names: ['leave'] })
   const held = ask(worker, { type: 'jobs.claim', available_slots: 1 }, 'jobs.claimed')
   t.ok(await ask(worker, { type: 'worker.draining' }, 'worker.draining.ack'))
@@ -316,7 +309,7 @@ t.test('a worker that drains itself is acknowledged and left alone', async (t) =
 })
 
 t.test(
-  'a revoked key ends its connections within five seconds: invalid_actor, then 4401',
+  'a revoked key closes its connections within five seconds: invalid_actor, then 4401',
   async (t) => {
     const key = await keyOf('role_operator')
     const worker = await s.worker({}, { key: key.key })
@@ -330,7 +323,7 @@ t.test(
   },
 )
 
-t.test('workers of this machine need no credential where that is switched on', async (t) => {
+t.test('workers on the same machine need no credential if the setting allows it', async (t) => {
   const lenient = await service({ BATON_ANONYMOUS_WORKER: 'on' })
   t.teardown(() => lenient.stop())
   const { status, socket } = await open(lenient.url)

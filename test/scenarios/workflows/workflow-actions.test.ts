@@ -31,7 +31,7 @@ const childOf = (id: unknown) =>
     (child) => child !== undefined,
   )
 
-t.test('a step starts a child run and has its result', async (t) => {
+t.test('a step starts a child run and returns its result', async (t) => {
   const run = await s.ok('run.start', {
     spec: {
       ...calling('greet', { name: '${{ input.who }}' }),
@@ -46,7 +46,7 @@ t.test('a step starts a child run and has its result', async (t) => {
     t.equal(types.filter((one) => one === type).length, 1)
 })
 
-t.test('a step fails with its child, without one, and without a published workflow', async (t) => {
+t.test('a step fails with its child, or if the workflow is missing or unpublished', async (t) => {
   for (const [handle, error_type] of [
     ['broken', 'child_failed'],
     ['greet', 'child_input_invalid'],
@@ -59,7 +59,7 @@ t.test('a step fails with its child, without one, and without a published workfl
   }
 })
 
-t.test('who is cancelled takes the other along', async (t) => {
+t.test('cancelling a parent cancels its child; a cancelled child fails its parent', async (t) => {
   const above = await s.ok('run.start', { spec: calling('patient') })
   const below = await childOf(above['id'])
   await s.ok('run.cancel', { id: above['id'] })
@@ -71,7 +71,7 @@ t.test('who is cancelled takes the other along', async (t) => {
   t.match(await ended(s, other['id']), { status: 'failed', error_type: 'child_cancelled' })
 })
 
-t.test('a direct call is answered with the result of the workflow', async (t) => {
+t.test('a direct call returns the result of the workflow', async (t) => {
   const call = (handle: string, input = {}, more = {}) =>
     s.call('action.invoke', { action_name: `workflow.${handle}`, input, ...more })
   t.match(await call('greet', { name: 'Bo' }), {
@@ -86,7 +86,7 @@ t.test('a direct call is answered with the result of the workflow', async (t) =>
   await s.ok('run.cancel', { id: active.body['run_id'] })
 })
 
-t.test('who may call the action may call the workflow, and nobody else', async (t) => {
+t.test('calling a workflow requires the permission to execute its action', async (t) => {
   const keyFor = async (name: string, permission: string) => {
     const role = await s.ok('role.create', {
       name,
@@ -102,7 +102,7 @@ t.test('who may call the action may call the workflow, and nobody else', async (
   t.match(await s.call('action.invoke', call, { key: other }), { status: 403 })
 })
 
-t.test('a definition is refused whose loop names none, or whose cleanup names one', async (t) => {
+t.test('calls of unpublished workflows and calls in a cleanup are rejected', async (t) => {
   await s.refused('loop.create', { name: 'l', ...calling('missing') }, 400, 'bad_request')
   await s.refused('loop.create', { name: 'l', ...calling('private') }, 400, 'bad_request')
   const spec = { ...failing(), cleanup: calling('greet').steps }

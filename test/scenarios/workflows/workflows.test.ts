@@ -6,7 +6,7 @@ const s = await service()
 t.teardown(() => s.stop())
 
 t.test(
-  'a workflow is made with version 1, read by id or handle, and listed without its spec',
+  'a workflow is created as version 1, read by id or handle, and listed without its spec',
   async (t) => {
     const spec = instant({ n: 1 })
     const { status, body: made } = await s.call('workflow.create', {
@@ -41,7 +41,7 @@ t.test(
 )
 
 t.test(
-  'a handle is taken once in the organization, also by another project, and free again after the workflow is deleted',
+  'a handle is unique in the organization and becomes free when the workflow is deleted',
   async (t) => {
     await s.ok('project.create', { name: 'Other', handle: 'other' })
     const { id } = await s.ok('workflow.create', { name: 'Only one', spec: instant() })
@@ -82,7 +82,7 @@ t.test(
 )
 
 t.test(
-  'a spec makes the next version, anything else does not, and an expected version guards the change',
+  'a changed spec creates a version, other changes do not, and expected_version guards an update',
   async (t) => {
     const { id } = await s.ok('workflow.create', { name: 'Versions', spec: instant({ v: 1 }) })
     t.match(
@@ -129,7 +129,7 @@ t.test(
   },
 )
 
-t.test('a run executes the version it was started with, and outlives its workflow', async (t) => {
+t.test('a run executes the version it was started with and survives its workflow', async (t) => {
   const { id } = await s.ok('workflow.create', {
     name: 'Runs',
     spec: { ...waiting(), output: { v: 1 } },
@@ -184,7 +184,7 @@ t.test('a run executes the version it was started with, and outlives its workflo
 })
 
 t.test(
-  'the body of a start may be left out, and an idempotency key of a workflow start is one of the project',
+  'a start needs no body, and an idempotency key is shared by all starts of the project',
   async (t) => {
     await s.ok('workflow.create', { name: 'Once', spec: waiting() })
     const [one, two] = [
@@ -202,31 +202,28 @@ t.test(
   },
 )
 
-t.test(
-  'a start that is repeated is answered its run, also when the workflow is gone',
-  async (t) => {
-    const { id } = await s.ok('workflow.create', { name: 'Short lived', spec: waiting() })
-    const key = { idempotency_key: 'outlives' }
-    const run = await s.ok('workflow.run', { id, ...key })
-    await s.call('workflow.delete', { id })
-    for (const again of [
-      await s.call('workflow.run', { id, ...key }),
-      await s.call('run.start', { definition_id: id, ...key }),
-      await s.call('run.start', { definition_id: 'short-lived', ...key }),
-    ])
-      t.match(again, { status: 202, body: { id: run['id'], status: 'suspended' } })
-    await s.ok('run.cancel', { id: run['id'] })
-    t.match(await s.refused('workflow.run', { id, ...key }, 409, 'idempotency_key_conflict'), {
-      details: { run_id: run['id'] },
+t.test('a repeated start returns its run, also after the workflow is deleted', async (t) => {
+  const { id } = await s.ok('workflow.create', { name: 'Short lived', spec: waiting() })
+  const key = { idempotency_key: 'outlives' }
+  const run = await s.ok('workflow.run', { id, ...key })
+  await s.call('workflow.delete', { id })
+  for (const again of [
+    await s.call('workflow.run', { id, ...key }),
+    await s.call('run.start', { definition_id: id, ...key }),
+    await s.call('run.start', { definition_id: 'short-lived', ...key }),
+  ])
+    t.match(again, { status: 202, body: { id: run['id'], status: 'suspended' } })
+  await s.ok('run.cancel', { id: run['id'] })
+  t.match(await s.refused('workflow.run', { id, ...key }, 409, 'idempotency_key_conflict'), {
+    details: { run_id: run['id'] },
+  })
+  for (const other of [{}, { idempotency_key: 'another' }])
+    t.match(await s.refused('run.start', { definition_id: id, ...other }, 404, 'not_found'), {
+      details: { definition_id: id },
     })
-    for (const other of [{}, { idempotency_key: 'another' }])
-      t.match(await s.refused('run.start', { definition_id: id, ...other }, 404, 'not_found'), {
-        details: { definition_id: id },
-      })
-  },
-)
+})
 
-t.test('every fault of a spec is named with its exact path', async (t) => {
+t.test('every error of a spec is reported with its exact path', async (t) => {
   const spec = {
     steps: [
       { id: 'a', kind: 'sleep', config: {} },
