@@ -71,7 +71,7 @@ t.test(
 )
 
 t.test(
-  'the last Owner key cannot be revoked, and nobody can grant or revoke a role above their own',
+  'the last Owner key cannot be revoked, and no key can grant or revoke a role above its own',
   async () => {
     const root = listOf(await s.ok('key.list_organization', { limit: 200 })).find(
       ({ name }) => name === 'root',

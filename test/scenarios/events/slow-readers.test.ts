@@ -67,7 +67,7 @@ const cursorOf = (text: string): string | undefined =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1)
 const marked = (number: number, size: number) => `mark-${number}- `.padEnd(size, 'x')
 
-t.test('a channel follower that stops reading loses nothing and blocks nobody', async (t) => {
+t.test('a channel follower that stops reading loses nothing and blocks no other', async (t) => {
   const COUNT = 500
   const channel = await s.ok('channel.create', { name: 'busy' })
   const input = { id: channel['id'] }

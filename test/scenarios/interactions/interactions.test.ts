@@ -591,7 +591,7 @@ t.test('lists support every filter and are read to the end in pages', async (t) 
   )
 })
 
-t.test('a role must be named exactly, so that no interaction waits for nobody', async (t) => {
+t.test('a target role must exist under exactly that name or id', async (t) => {
   for (const name of ['operator', 'ADMIN', 'Nobody'])
     t.strictSame(
       fieldsOf(
