@@ -51,7 +51,7 @@ t.test(
       t.equal(String(made['key']).slice(0, 8), made['key_prefix'])
       const { key, ...record } = made
       t.match(await s.ok(get, { id: made['id'] }), record)
-      t.notMatch(JSON.stringify(await s.ok(list)), String(key), 'it is shown once')
+      t.notMatch(JSON.stringify(await s.ok(list)), String(key), 'the key is shown only once')
       await s.ok('project.get', {}, { key: String(key) })
       await s.refused(create, { name: create }, 409, 'already_exists')
       t.equal((await s.call(revoke, { id: made['id'] })).status, 204)
@@ -115,7 +115,7 @@ t.test(
     t.strictSame(
       listOf(await s.ok('project.list', {}, { key })).map(({ handle }) => handle),
       ['default'],
-      'it sees its own project only',
+      'the key sees only its own project',
     )
     await s.refused('key.create', { name: 'ci' }, 409, 'already_exists')
 

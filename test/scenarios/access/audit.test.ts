@@ -19,7 +19,7 @@ t.test(
     t.strictSame(
       told(await all()),
       ['api_key create root', 'project create default', 'organization create default'],
-      'the installation',
+      'the log begins with the installation',
     )
     const project = await s.ok('project.create', { name: 'Audited', tags: { a: 'b' } })
     await s.ok('project.update', { project: 'audited', name: 'Renamed', description: 'new' })
@@ -136,7 +136,7 @@ t.test('audit entries are filtered by every field, alone and combined', async (t
   t.strictSame(
     await list({ principal_id: made['principal'] }),
     ['workflow create By the bot'],
-    'by its former name',
+    'the former name of the filter',
   )
   t.strictSame(await list({ principal_id: made['principal'], actor_id: 'svc_x' }), [])
   t.strictSame(await list({ user_id: 'user_x' }), [])
@@ -193,12 +193,12 @@ t.test(
       t.strictSame(
         idsOf(await s.ok('audit.project', { limit: 200 }, who)),
         idsOf(mine),
-        'at the path of the project',
+        'the path of the project',
       )
     t.strictSame(
       idsOf(await s.ok('audit.project', { project_id: made['project'] })),
       [],
-      'both filters have to hold',
+      'both filters apply',
     )
     const [first, second] = [
       await s.ok('audit.project', { limit: 1 }),

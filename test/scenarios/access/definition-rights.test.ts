@@ -61,7 +61,7 @@ t.test('a definition may refer only to actions that its author may execute', asy
   t.match(await s.refused('workflow.update', changed, ...denied, crm), refusal('pay.out'))
   t.ok(
     (await s.ok('workflow.run', { id: workflow['id'] }, none))['id'],
-    'a saved definition is run by its own right',
+    'running a saved definition requires no permission for its actions',
   )
   const loop = { name: 'l', status: 'draft', steps: [{ id: 'a', ...step('pay.out') }] }
   t.match(await s.refused('loop.create', loop, ...denied, crm), refusal('pay.out'))

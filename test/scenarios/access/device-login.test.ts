@@ -95,7 +95,11 @@ t.test('a user approves or denies a device on the page', async (t) => {
   t.equal((await s.raw('GET', '/device?user_code=XXXX-XXXX', { key: null })).status, 404)
   const answer = (fields: Form) => form('/device', { user_code, decision: 'allow', ...fields }, B)
   t.equal((await answer({ credential: 'batc_wrong' })).status, 401)
-  t.equal((await answer({ credential: s.key })).status, 403, 'a key of a service is no person')
+  t.equal(
+    (await answer({ credential: s.key })).status,
+    403,
+    'a service key cannot approve a device',
+  )
   t.equal((await answer({ credential: ann.key, decision: 'perhaps' })).status, 400)
   t.equal((await answer({ credential: `${ann.key}.elsewhere` })).status, 403)
   t.match(await answer({ credential: ann.key }), { status: 200, text: /signed in/ })
@@ -211,5 +215,8 @@ t.test('a device that requests another organization gets no code', async (t) => 
         ],
       ),
     ) ?? []
-  t.ok((await ask({ service_requested_org_id: id })).device_code, 'its own is taken')
+  t.ok(
+    (await ask({ service_requested_org_id: id })).device_code,
+    'its own organization is accepted',
+  )
 })

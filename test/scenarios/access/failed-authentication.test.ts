@@ -73,7 +73,7 @@ t.test('guessed device codes count against the sender', async (t) => {
     asked.push(
       (await form('/v1/auth/device/token', { grant_type, device_code: device_code ?? '' })).status,
     )
-  t.strictSame([...new Set(asked)], [400, 429], 'questions with one code are limited, too')
+  t.strictSame([...new Set(asked)], [400, 429], 'polls with one code are limited, too')
   const shown: number[] = []
   for (let i = 0; i < 25; i++)
     shown.push((await s.raw('GET', `/device?user_code=${user_code}`, { key: null })).status)

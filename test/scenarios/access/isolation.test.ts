@@ -312,7 +312,7 @@ t.test(
           credential,
         )
         if (row.shape.stream === 'socket')
-          t.ok(status >= 400, `${name} is no plain request: ${status}`)
+          t.ok(status >= 400, `${name} is not a plain request: ${status}`)
         else if (status !== 401 || !text.includes('"unauthorized"'))
           t.fail(`${name} answered ${status} ${text}`)
         else t.notMatch(text, MARK)
@@ -464,7 +464,7 @@ t.test('none of these calls has changed the other project', async (t) => {
   t.match(await s.ok('webhook.deliveries', { project, webhook_id: webhook['id'] }), { items: [] })
   t.match(await s.ok('secret.list', { project }), { items: [{ name: SECRET, version: 1 }] })
   t.match(await s.ok('worker.list', { project }), { items: [{ state: 'online' }] })
-  t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was made')
+  t.equal(listOf(await s.ok('project.list')).length, 2, 'no project was created')
   t.equal(listOf(await s.ok('key.list', { project })).length, 1)
   t.equal(listOf(await s.ok('workflow.list', { project })).length, 1)
   t.match(await s.ok('loop.list', { project }), {

@@ -43,7 +43,7 @@ t.test('every stream is refused with Retry-After, other requests are not', async
     events,
   )
   t.match({ status, after: headers.get('retry-after') }, { status: 503, after: /^\d+$/ })
-  t.match(await s.ok('run.events', { id: run }), { items: [] }, 'a page is no stream')
+  t.match(await s.ok('run.events', { id: run }), { items: [] }, 'a JSON page is not a stream')
   t.match(await s.ok('run.get', { id: run }), { id: run })
 })
 

@@ -130,6 +130,6 @@ t.test(
     t.match(heard, /^INFO /)
     t.match(heard, /-ERR 'Authorization Violation'/)
     t.notMatch(heard, /PONG|MSG/)
-    t.equal(listOf(await s.ok('run.list')).length, 1, 'the journal is as it was')
+    t.equal(listOf(await s.ok('run.list')).length, 1, 'the journal is unchanged')
   },
 )

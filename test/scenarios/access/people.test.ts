@@ -122,7 +122,7 @@ t.test('users are listed separately from services, in pages', async (t) => {
   const plain = ids(listOf(await s.ok('principal.list')))
   t.ok(
     plain.includes(String(bot['id'])) && !plain.some((id) => id.startsWith('user_')),
-    'clients that know no people see none',
+    'lists without a kind contain no users',
   )
   await s.refused('user.get', { id: bot['id'] }, 404, 'not_found')
   await s.refused('token.create', { id: bot['id'], name: 'x' }, 404, 'not_found')
@@ -182,7 +182,7 @@ t.test(
     t.strictSame(
       roles.map(({ name }) => name),
       ['Viewer', 'Operator', 'Editor', 'Admin', 'Owner', 'Reader of runs'],
-      "the system's come first",
+      'system roles come first',
     )
     await s.refused(
       'role.create',
@@ -249,12 +249,12 @@ t.test(
         { principal_id: id, role_id: 'role_viewer' },
         { url: A },
       )
-      t.equal((await s.call('run.list', {}, { ...as, url: B })).status, 200, 'given at once')
+      t.equal((await s.call('run.list', {}, { ...as, url: B })).status, 200, 'granted at once')
       t.equal((await s.call('assignment.delete', { id: assignment }, { url: A })).status, 204)
-      t.equal((await s.call('run.list', {}, { ...as, url: B })).status, 403, 'taken at once')
+      t.equal((await s.call('run.list', {}, { ...as, url: B })).status, 403, 'revoked at once')
     }
     stop = true
-    t.strictSame(new Set(await busy), new Set([200, 403]), 'never anything else')
+    t.strictSame(new Set(await busy), new Set([200, 403]), 'no other status')
     const given = await s.ok('assignment.create', { principal_id: id, role_name: 'Viewer' })
     await s.refused(
       'assignment.create',

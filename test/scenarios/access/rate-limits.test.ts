@@ -16,7 +16,7 @@ t.test('requests to unknown triggers count against their sender', async (t) => {
     )
   t.strictSame([...new Set(statuses.slice(0, 30))], [404])
   t.strictSame([...new Set(statuses.slice(30))], [429])
-  t.equal((await s.call('project.list')).status, 200, 'the organization has lost nothing')
+  t.equal((await s.call('project.list')).status, 200, 'the limit of the organization is unaffected')
 })
 
 t.test('a known trigger is accepted from the same sender', async (t) => {

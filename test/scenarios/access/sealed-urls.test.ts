@@ -127,6 +127,6 @@ t.test('no token is stored, logged or listed in plain text', async (t) => {
       if (data.includes('crm.sync')) readable++
       if (data.includes(TOKEN)) t.fail(`${config.name} ${seq} has it`)
     }
-  t.ok(readable > 1, 'what is not sealed is found')
+  t.ok(readable > 1, 'unencrypted text is found in the stored messages')
   await connection.close()
 })

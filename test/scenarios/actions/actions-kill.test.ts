@@ -80,7 +80,7 @@ t.test(
       annotations: { idempotent: true },
     })
     const { body: run } = await call('POST', `${P}/runs`, act('pay', { amount: 7 }))
-    t.equal(plain.deliveries.length, 0, 'without an executor nothing is called')
+    t.equal(plain.deliveries.length, 0, 'no call is sent without an executor')
     t.match((await call('GET', `${P}/runs/${run['id']}`)).body, {
       paths: [{ waiting_on: { reason: 'waiting for a free slot of the service itself' } }],
     })
@@ -97,7 +97,7 @@ t.test(
     t.equal(second.text, first.text)
     t.ok(
       Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']),
-      'it was signed anew',
+      'the second call has a new signature',
     )
     for (const delivery of [first, second]) t.ok(verified(delivery, String(made['signing_secret'])))
     t.match((await over(run['id'])).body, { status: 'completed', result: { call: { paid: true } } })
@@ -124,12 +124,12 @@ t.test(
     t.match(
       (await over(next['id'])).body,
       { status: 'completed', result: { call: { paid: 'later' } } },
-      'one that is told to stop gives its calls back',
+      'an executor that stops in order returns its calls',
     )
     t.match(
       (await call('GET', `${P}/action-invocations?run_id=${next['id']}`)).body,
       { items: [{ retry_count: 0 }] },
-      'and no attempt was used',
+      'the returned call counts as no attempt',
     )
   },
 )
@@ -171,7 +171,7 @@ t.test(
     t.match(
       await call('POST', A, { name: 'ledger.post', endpoint_url: plain.url }),
       { status: 400, body: { error: { details: { fields: [{ field: 'endpoint_url' }] } } } },
-      'only https',
+      'only https is accepted',
     )
     const { body: made } = await call('POST', A, {
       name: 'ledger.post',
@@ -220,7 +220,7 @@ t.test(
     })
     const two = String(rotated['signing_secret'])
     await invoke()
-    t.ok(verified(await last(), one), 'a pending secret signs nothing')
+    t.ok(verified(await last(), one), 'a pending secret signs no calls')
     t.match(
       (await call('POST', `${A}/${id}/secret/versions/2/activate`, { overlap_seconds: 1 })).body,
       {
@@ -241,13 +241,21 @@ t.test(
 
     t.match(await call('POST', `${A}/${id}/secret/versions/2/revoke`), { status: 409 })
     await call('POST', '/projects', { name: 'Second', handle: 'second' })
-    t.match(await invoke('second'), { status: 'completed' }, 'another project calls it too')
+    t.match(
+      await invoke('second'),
+      { status: 'completed' },
+      'another project calls the action as well',
+    )
     await call('POST', '/projects/second/actions', {
       name: 'ledger.post',
       endpoint_url: `${plain.url}/own`,
     })
     plain.answer = json({ own: true })
-    t.match(await invoke('second'), { output: { own: true } }, 'the action of a project shadows it')
+    t.match(
+      await invoke('second'),
+      { output: { own: true } },
+      'a project action shadows the organization action',
+    )
     t.match(await invoke(), { output: { posted: true } })
 
     await call('PATCH', `${A}/${id}`, { enabled: false })

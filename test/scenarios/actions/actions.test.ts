@@ -45,7 +45,7 @@ t.test('an action is created, read, updated and deleted', async (t) => {
   t.equal(Buffer.from(String(made['signing_secret']), 'base64').length, 32)
   const read = await s.ok('action.get', { action_name: 'crm.lookup' })
   t.match(read, { id: made['id'], title: 'Look up' })
-  t.notOk('signing_secret' in read, 'the secret is shown once')
+  t.notOk('signing_secret' in read, 'the secret is shown only once')
   t.match(
     await s.ok('action.update', {
       action_name: 'crm.lookup',
@@ -327,7 +327,7 @@ t.test(
     t.equal(new Set(tried.map(({ text }) => text)).size, 1)
     t.ok(
       tried.every((one, i) => i === 0 || one.at - (tried[i - 1]?.at ?? 0) >= 45),
-      'and after a pause',
+      'attempts are separated by the delay',
     )
     t.strictSame(
       (await timelineOf(s, run['id'])).filter((type) => type.startsWith('action.')),
@@ -439,7 +439,7 @@ t.test('a direct call is validated, waits for its result, and is recorded', asyn
   t.strictSame(
     (await there.delivery(from)).body['parameters'],
     { sku: '${{ input.secret }}', count: 2 },
-    'input is no template, and keeps its types',
+    'input is not rendered as a template and keeps its types',
   )
   t.match(await invocationOf(answer.body['run_id']), { source: 'direct', status: 'success' })
   t.strictSame(
@@ -475,7 +475,7 @@ t.test('a direct call is validated, waits for its result, and is recorded', asyn
     400,
     'bad_request',
   )
-  t.equal(there.deliveries.length, from + 1, 'nothing else was called')
+  t.equal(there.deliveries.length, from + 1, 'no other call was sent')
   await s.ok('action.update', { action_name: 'price', annotations: null })
 
   there.answer = () => {}
@@ -521,7 +521,7 @@ t.test('workers receive all jobs except those that the service executes', async 
   const asked = worker.job()
   const run = await s.ok('run.start', { spec: acting('unknown') })
   const job = await asked
-  t.equal(job['action_name'], 'unknown', 'a name that nobody defined is for workers')
+  t.equal(job['action_name'], 'unknown', 'jobs of an undefined action are for workers')
   await worker.report(job, { result: { by: 'worker' } })
   t.match(await ended(s, run['id']), { status: 'completed' })
 

@@ -30,7 +30,7 @@ t.test('administrators create, read and update organization actions', async (t) 
   const action_id = String(made['id'])
   const read = await s.ok('organization_action.get', { action_id })
   t.match(read, { title: 'Post' })
-  t.notOk('signing_secret' in read, 'the secret is shown once')
+  t.notOk('signing_secret' in read, 'the secret is shown only once')
   const other = await s.ok('organization_action.create', {
     name: 'other.one',
     endpoint_url: 'https://example.org/',
@@ -132,7 +132,7 @@ t.test('the secret of an organization action is rotated, activated and revoked',
     await s.ok('organization_action.rotate_secret', { action_id }, { headers }),
     await s.ok('organization_action.rotate_secret', { action_id }, { headers }),
   ]
-  t.strictSame(one, two, 'a repeat under one key shows the same secret')
+  t.strictSame(one, two, 'a repeat with one key returns the same secret')
   t.match(one, {
     secret_versions: [{}, { version: 2, status: 'revoked' }, { version: 3, status: 'pending' }],
   })

@@ -117,7 +117,7 @@ t.test('a workflow uses the output of an agent in a later step', async (t) => {
   t.match(
     listOf(await s.ok('run.jobs', { id: run['id'] })),
     [{ kind: 'llm_generation', origin: 'agent_llm_call', run_id: run['id'], step_key: 'ask' }],
-    'looking things up is on no list',
+    'the list of jobs contains no lookups',
   )
   await s.refused(
     'session.cancel_turn',
@@ -159,7 +159,7 @@ t.test('runs of a loop share one session, or use one session each', async (t) =>
   t.strictSame(
     [await found(), await found({ scope: 'loop' })],
     [[], [session['id']]],
-    'a key alone means the session that people talk in',
+    'a key without a scope refers to a session of the agent scope',
   )
   await s.ok('loop.update', {
     id: loop['id'],
@@ -180,7 +180,7 @@ t.test('runs of a loop share one session, or use one session each', async (t) =>
   t.equal(
     placeOf(direct).session_id,
     (await stepOf(shared, 'ask'))['session_id'],
-    'the session is the one that people talk in',
+    'the step and the invocation use the same session',
   )
 })
 
@@ -336,7 +336,7 @@ t.test('a step limits the tools, turns and cost of its agent', async (t) => {
   t.match(
     listOf(await s.ok('run.steps', { id: spent['id'] })),
     [{ step_key: 'ask', status: 'completed', result: { text: /./ } }],
-    'the answer that was paid for is kept',
+    'the answer that exceeded the budget is stored',
   )
   await s.ok('loop.update', {
     id: loop['id'],
@@ -351,7 +351,7 @@ t.test('a step limits the tools, turns and cost of its agent', async (t) => {
   t.match(
     await ended(s, (await s.ok('loop.start', { id: loop['id'] }))['id']),
     { status: 'completed' },
-    'nothing comes after the last step',
+    'the budget is checked only before a further step',
   )
 })
 
@@ -414,7 +414,7 @@ t.test('an agent judges a check', async (t) => {
         },
       },
     },
-    'the reviewer without a real model gives no verdict',
+    'the scripted reviewer gives no verdict',
   )
 })
 

@@ -106,7 +106,7 @@ script:
       title: 'deployer wants to run hosts.deploy',
       context: { action: 'hosts.deploy', parameters: { count: 3 } },
     })
-    t.equal(given.length, 1, 'nothing destructive was begun')
+    t.equal(given.length, 1, 'no destructive call was started')
     await s.ok('interaction.respond', { id: asked?.['id'], value: true })
     t.match(await turnIn(s, ack, 'completed', 'failed'), {
       status: 'completed',

@@ -134,7 +134,7 @@ t.test('an agent authenticates with its own key and acts under its own name', as
     listOf(await s.ok('channel.members', { id: channel['id'] })).some((member) =>
       JSON.stringify(member).includes(String(agent['id'])),
     ),
-    'it left its channels',
+    'the deleted agent is no longer a member',
   )
 })
 
@@ -274,7 +274,7 @@ t.test(
     const second = await start()
     worker.send({ type: 'jobs.claim', message_id: 'asleep', available_slots: 1 })
     await worker.report(job)
-    t.match(await ended(s, first['id']), { status: 'completed' }, 'what it holds it may finish')
+    t.match(await ended(s, first['id']), { status: 'completed' }, 'a claimed job can be completed')
     t.match(await s.ok('run.get', { id: second['id'] }), { status: 'suspended' })
     t.notOk(
       worker.frames.some(
@@ -289,11 +289,7 @@ t.test(
       'a job',
     )
     await worker.report(listOf(next, 'jobs')[0] ?? {})
-    t.match(
-      await ended(s, second['id']),
-      { status: 'completed' },
-      'the claim that waited is answered',
-    )
+    t.match(await ended(s, second['id']), { status: 'completed' }, 'the pending claim is answered')
     worker.close()
   },
 )
@@ -378,12 +374,12 @@ t.test('a repeated request is answered, even if the agent cannot start turns', a
       ),
     ),
     ['config.model'],
-    'a config must be one all the same',
+    'the config is validated nevertheless',
   )
   t.strictSame(
     idsOf(await s.ok('session.list', { agent_id: agent['id'] })),
     [session_id],
-    'nothing was made',
+    'no session was created',
   )
 })
 
@@ -396,7 +392,7 @@ t.test('a session reports the token threshold of its automatic compaction', asyn
   t.strictSame(
     await progress(),
     { in_progress: false, threshold_tokens: 40_000 },
-    'a fifth of what a model reads, before the first turn',
+    'one fifth of the context window, before the first turn',
   )
   await policy({ threshold_tokens: 500 })
   await s.ok(

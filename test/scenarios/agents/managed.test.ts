@@ -183,7 +183,7 @@ t.test('transient provider failures are retried, and the answer is complete', as
       what,
     )
     t.equal((await said(s, ack)).at(-1), 'assistant: Whole.', what)
-    if (what === '429') t.ok(Date.now() - began >= 1000, 'it waited as it was asked to')
+    if (what === '429') t.ok(Date.now() - began >= 1000, 'the retry waited for Retry-After')
   }
 })
 

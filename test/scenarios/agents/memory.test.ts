@@ -139,13 +139,13 @@ t.test(
     t.strictSame(
       keys(await s.ok('memory.entries', { ...at, query: 'mid' })),
       ['mid'],
-      'keys count as words',
+      'keys are searched as well',
     )
     t.strictSame(keys(await s.ok('memory.entries', { ...at, kind: 'summary' })), ['pin'])
     t.strictSame(
       keys(await s.ok('memory.entries', { ...at, query: ' ', search_mode: 'semantic', limit: 1 })),
       ['pin'],
-      'without a query it is a list',
+      'an empty query returns the whole list',
     )
     for (const search_mode of ['semantic', 'hybrid'])
       await s.refused(
@@ -164,7 +164,7 @@ t.test('a client that follows the change feed has the same entries as the servic
   t.equal(
     (await s.ok('memory.changes', { ...at, after: empty['next_cursor'] }))['next_cursor'],
     empty['next_cursor'],
-    'an empty page keeps its place',
+    'an empty page keeps its cursor',
   )
   await s.ok('memory.save', { ...at, memory_key: 'a', content: '1' })
   await s.ok('memory.save', { ...at, memory_key: 'a', content: '2' })
@@ -198,7 +198,7 @@ t.test('a client that follows the change feed has the same entries as the servic
   t.strictSame(
     listOf(await s.ok('memory.changes', at)),
     seen,
-    'without a cursor it begins at the oldest',
+    'without a cursor, changes start with the oldest',
   )
   t.strictSame(
     fieldsOf(await s.refused('memory.changes', { ...at, after: 'x' }, 400, 'bad_request')),

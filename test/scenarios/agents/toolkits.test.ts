@@ -46,7 +46,7 @@ t.test(
     t.match(
       await s.ok('toolkit.create', { name: 'Old', actions: [{ action_name: 'crm.sync' }] }),
       { actions: [{ selector_type: 'exact', selector: 'crm.sync' }] },
-      'as older clients say it',
+      'the form of older clients',
     )
     t.strictSame(
       fieldsOf(
@@ -99,7 +99,11 @@ t.test("assigning toolkits replaces an agent's list in the given order", async (
   ])
   t.strictSame(listOf(await s.ok('agent.toolkits', at)), first)
   const second = listOf(await put(a['id'], b['id']))
-  t.equal(second[1]?.['created_at'], first[0]?.['created_at'], 'what stays keeps its date')
+  t.equal(
+    second[1]?.['created_at'],
+    first[0]?.['created_at'],
+    'remaining assignments keep their date',
+  )
   t.strictSame(
     fieldsOf(
       await s.refused(
@@ -122,7 +126,7 @@ t.test("assigning toolkits replaces an agent's list in the given order", async (
     [b['id'], 1],
   ])
   await s.ok('toolkit.delete', { id: a['id'] })
-  t.strictSame(await kits(), [[b['id'], 0]], 'a deleted toolkit is taken from the agent')
+  t.strictSame(await kits(), [[b['id'], 0]], 'a deleted toolkit is removed from the agent')
   t.strictSame(listOf(await put()), [])
   await s.refused('agent.assign_toolkits', { id: 'agt_none', toolkit_ids: [] }, 404, 'not_found')
   await s.refused('agent.toolkits', { id: 'agt_none' }, 404, 'not_found')
@@ -354,7 +358,7 @@ t.test('of a concurrent assignment and deletion of a skill, one is rejected', as
       s.call('skill.delete_organization', { id: skill['id'] }),
     ])
     const has = listOf(await s.ok('agent.skills', { id: helper['id'] })).length === 1
-    t.notOk(assign.status === 200 && remove.status === 204, 'not both')
+    t.notOk(assign.status === 200 && remove.status === 204, 'at most one succeeds')
     t.equal(has, assign.status === 200)
     if (assign.status === 200) outcomes.assigned++
     if (remove.status === 204) outcomes.deleted++
@@ -441,8 +445,12 @@ t.test("the tool manifest lists an agent's current tools and reports missing one
   const worker = await s.worker({ action_names: ['pay.out'] })
   t.notOk(
     listOf(await manifest(), 'warnings').some(({ code }) => String(code) === 'action_not_ready'),
-    'a worker that takes the action makes it ready',
+    'an action with a connected worker is ready',
   )
-  t.equal((await manifest())['policy_hash'], all['policy_hash'], 'which changes no policy')
+  t.equal(
+    (await manifest())['policy_hash'],
+    all['policy_hash'],
+    'readiness does not change the policy hash',
+  )
   worker.close()
 })

@@ -154,7 +154,7 @@ t.test('an agent answers a mention as a reply to the message', async (t) => {
   t.match(
     again,
     { content: 'All is well.', reply_to: asked['id'] },
-    'who was called in a thread hears what is said there',
+    'an agent that was mentioned in a thread receives its replies',
   )
   t.not(again?.['sender_session_id'], session_id)
   const thread = await s.ok('session.get', { session_id: again?.['sender_session_id'] })
@@ -170,7 +170,7 @@ t.test('an agent answers a mention as a reply to the message', async (t) => {
       ],
       metadata: { channel_context: { thread_id: asked['id'] } },
     },
-    'the thread from its beginning',
+    'the input is the whole thread',
   )
 })
 
@@ -210,7 +210,7 @@ t.test('an agent answers every direct message; an operator may start a conversat
     reply_to: first['id'],
   })
   await op.ok('channel.send', { id, content: 'still' })
-  t.match((await read(4))[3], { content: 'Again: still' }, 'it is one conversation')
+  t.match((await read(4))[3], { content: 'Again: still' }, 'both turns are in one session')
   await ann.refused('channel.messages', { id }, 404, 'not_found')
   const viewer = await person(s, 'onlooker', 'role_viewer')
   await viewer.refused(
@@ -258,7 +258,7 @@ t.test(
       ],
     )
     t.ok(frames.slice(1, 9).every(([, message]) => message['reply_to'] === asked['id']))
-    t.equal((await messages(id)).length, 10, 'nobody goes on after that')
+    t.equal((await messages(id)).length, 10, 'the exchange has stopped')
   },
 )
 
@@ -292,7 +292,7 @@ t.test('a failed turn posts no message, and its exchange contains the reason', a
   await s.ok('agent.update', { id: broken['id'], status: 'inactive' })
   await ann.ok('channel.send', { id, content: '@broken?' })
   t.match((await failures(id, 2))[0], { error_type: 'agent_inactive', session_id: undefined })
-  t.equal(listOf(await ann.ok('channel.messages', { id })).length, 2, 'only the questions')
+  t.equal(listOf(await ann.ok('channel.messages', { id })).length, 2, 'only the mentions')
 
   const repeats = await agent('repeats', 'script:\n  - say: "{{text}}"\n')
   const dm = await ann.ok('channel.create', { kind: 'dm', member_ids: [repeats['id']] })
@@ -301,7 +301,7 @@ t.test('a failed turn posts no message, and its exchange contains the reason', a
   t.match(
     await failures(dm['id']),
     [{ error_type: 'agent_inactive' }],
-    'an agent that is disabled does nothing',
+    'a disabled agent starts no turn',
   )
   await s.refused('channel.exchanges', { id: dm['id'] }, 404, 'not_found', { key: bob.key })
   await s.ok('principal.update', { id: repeats['id'], state: 'active' })
@@ -309,7 +309,7 @@ t.test('a failed turn posts no message, and its exchange contains the reason', a
   t.match(
     await answers(dm['id'], repeats['id']),
     [{ content: /hello.*there\?/s }],
-    'and is shown then what it missed',
+    'the next turn includes missed messages',
   )
 })
 
@@ -347,7 +347,7 @@ t.test('an agent cannot read channels of which it is not a member', async (t) =>
   await ann.ok('channel.send', { id: open['id'], content: '@spy what was said?' })
   t.match(await answers(open['id'], spy['id']), [{ content: /what was said\?$/ }])
   const sessions = listOf(await s.ok('session.list', { agent_id: spy['id'] }))
-  t.equal(sessions.length, 1, 'the mention where it is no member woke nobody')
+  t.equal(sessions.length, 1, 'the mention in a channel without the agent started no turn')
   t.notMatch(
     JSON.stringify(await s.ok('session.messages', { session_id: sessions[0]?.['id'] })),
     'Marzipan',

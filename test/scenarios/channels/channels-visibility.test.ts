@@ -80,7 +80,7 @@ t.test('every operation answers 404 for a channel that the caller cannot see', a
   t.strictSame(
     (await out.call('channel.get', { id: closed.id })).body,
     unknown.body,
-    'the answer is that for a channel that is not there',
+    'the response is the same as for an unknown channel',
   )
   for (const [who, expected] of [
     [ann, [dm.id, closed.id]],
@@ -90,11 +90,11 @@ t.test('every operation answers 404 for a channel that the caller cannot see', a
     [admin, [closed.id]],
   ] as const) {
     const all = idsOf({ items: await pages(s, 'channel.list', {}, 1, { key: who.key }) })
-    t.strictSame(all, expected, 'list')
+    t.strictSame(all, expected, 'the list')
     t.equal(
       listOf(await who.ok('channel.search', { q: WORD })).length,
       who === ann || who === bob ? 2 : 0,
-      'search',
+      'the search',
     )
   }
   t.strictSame(idsOf(await out.ok('channel.search', { q: WORD, channel_id: closed.id })), [])
@@ -217,7 +217,7 @@ t.test(
         await out.ok('session.list', { agent_id: agent['id'], session_key: dm['session_key'] }),
       ),
       [],
-      'by its key neither',
+      'the session key does not reveal it',
     )
 
     const events = await until(
@@ -231,8 +231,8 @@ t.test(
       events.filter(({ source_id }) => source_id === at['session_id'])
     t.equal(said(open).filter(({ event }) => JSON.stringify(event).includes(WORD)).length, 2)
     for (const at of [dm, closed]) {
-      t.equal(said(at).length, 2, 'that something was said is an event')
-      t.notMatch(JSON.stringify(said(at)), WORD, 'what was said is none')
+      t.equal(said(at).length, 2, 'the event of the message exists')
+      t.notMatch(JSON.stringify(said(at)), WORD, 'the event contains no text')
     }
     for (const session_key of [dm['session_key'], ` ${String(closed['session_key'])}:cmsg_1`]) {
       const input = { content: [{ type: 'text', text: 'what was said?' }] }
@@ -286,12 +286,12 @@ t.test(
     t.notMatch(
       JSON.stringify(after),
       `${WORD} again`,
-      'a channel that was made private is closed from then on',
+      'events after the change to private contain no text',
     )
     t.notMatch(
       JSON.stringify(await stream.ended),
       'again',
-      'who followed it sees the end of the stream, and nothing after',
+      'the open stream contains nothing after the change',
     )
   },
 )
@@ -458,7 +458,7 @@ t.test('a stream ends with the event that revokes access to the channel', async 
   t.strictSame(
     typesOf(await back),
     ['message.created', 'member.removed', 'message.created', 'member.added'],
-    'a removal of long ago ends nothing',
+    'the earlier removal does not end the stream',
   )
   await ann.ok('channel.delete', { id })
   t.equal(typesOf(await kept.ended).at(-1), 'channel.deleted')

@@ -89,7 +89,7 @@ t.test(
     await ann.refused('channel.delete', { id }, 404, 'not_found')
     await ann.refused('channel.update', { id, topic: 'x' }, 404, 'not_found')
     const again = await bob.ok('channel.create', { name: 'ops' })
-    t.not(again['id'], id, 'the name is free at once; the channel is another')
+    t.not(again['id'], id, 'the name is free at once for a new channel')
     const same = await Promise.all(
       [1, 2, 3, 4].map(() => cyd.call('channel.create', { name: 'race' })),
     )
@@ -176,7 +176,7 @@ t.test('admins update channel settings; an archived channel is read-only', async
   t.match(
     await ann.ok('channel.update', { id, display_name: name }),
     { updated_at },
-    'nothing changed',
+    'an update without a change keeps updated_at',
   )
   for (const one of [bob, cyd])
     await one.refused('channel.update', { id, topic: 'x' }, 403, 'forbidden')
@@ -207,7 +207,7 @@ t.test('admins update channel settings; an archived channel is read-only', async
   t.match(listOf(await bob.ok('channel.messages', { id })), [{ content: 'x' }])
   t.ok(
     ids(await pages(s, 'channel.list', {}, 50, { key: ann.key })).includes(String(id)),
-    'archived ones are listed',
+    'archived channels are listed',
   )
   t.notOk('archived_at' in (await ann.ok('channel.update', { id, archived_at: null })))
   await bob.ok('channel.send', { id, content: 'y' })
@@ -271,7 +271,7 @@ t.test('read markers only move forward, and only the member moves them', async (
   const unread = async (who: typeof bob) =>
     (await who.ok('channel.get', { id, include: ['unread_count'] }))['unread_count']
   t.equal(await unread(bob), 5)
-  t.equal(await unread(ann), 0, 'who writes has read')
+  t.equal(await unread(ann), 0, 'the sender has read the messages')
   t.equal(await unread(cyd), undefined)
   t.match(await bob.ok('channel.mark_read', { id, user_id: bob.id, seq: 3 }), { last_read_seq: 3 })
   t.match(await bob.ok('channel.mark_read', { id, user_id: bob.id, seq: 1 }), { last_read_seq: 3 })
@@ -418,7 +418,7 @@ t.test('only the sender edits a message, and every member may pin it', async (t)
   t.strictSame(
     (await pages(s, 'channel.messages', { id }, 50, { key: ann.key })).map(({ seq }) => seq),
     Array.from({ length: 101 }, (_, n) => 101 - n),
-    'no number is missing',
+    'no sequence number is missing',
   )
 })
 
@@ -452,7 +452,7 @@ t.test('search finds words, and input is never interpreted as query syntax', asy
     '^',
   ])
     t.equal((await bob.call('channel.search', { q: odd })).status, 200, odd)
-  t.strictSame(await found('zurich OR nothing'), [], 'OR is a word')
+  t.strictSame(await found('zurich OR nothing'), [], 'OR is an ordinary word')
   await ann.ok('channel.edit', { id, message_id: a['id'], content: 'Deploy of Geneva' })
   t.strictSame(await found('zurich'), [b['id']])
   t.strictSame(await found('geneva'), [a['id']])
@@ -466,7 +466,7 @@ t.test('search finds words, and input is never interpreted as query syntax', asy
   await bob.refused('channel.search', { q: '' }, 400, 'bad_request')
   await bob.refused('channel.search', {}, 400, 'bad_request')
   await ann.ok('channel.delete', { id })
-  t.strictSame(await found('geneva'), [], 'what is deleted is not found')
+  t.strictSame(await found('geneva'), [], 'messages of a deleted channel are not found')
 })
 
 t.test('changes of channels and memberships are audited, messages are not', async (t) => {
@@ -506,7 +506,7 @@ t.test('a deleted principal is no longer a member', async (t) => {
   t.match(
     await ann.ok('channel.get', { id: dm['id'] }),
     { member_count: 2 },
-    'but of direct messages, whose members are fixed',
+    'direct messages keep their members',
   )
   await ann.refused('channel.add_member', { id, user_id: dan.id }, 400, 'bad_request')
   await ann.refused('channel.create', { kind: 'dm', member_ids: [dan.id] }, 400, 'bad_request')

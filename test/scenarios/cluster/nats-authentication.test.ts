@@ -112,7 +112,7 @@ async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<voi
   const { code, text } = await ending
   t.equal(code, 1)
   t.match(text, sentence)
-  t.match(text, /^.+\n$/, 'one line')
+  t.match(text, /^.+\n$/, 'one line of text')
 }
 
 /** Starts a separate server for one authentication method. Returns `127.0.0.1:<port>`. */
@@ -255,7 +255,11 @@ for (const [title, leafHasJetStream] of [
     const run = await completeRun(t, node)
     await node.stop()
     const direct = await start({ BATON_NATS: hub })
-    t.match((await ask(direct, `/runs/${run}`)).body, { status: 'completed' }, 'it is in the hub')
+    t.match(
+      (await ask(direct, `/runs/${run}`)).body,
+      { status: 'completed' },
+      'the hub stores the run',
+    )
     await direct.stop()
     await fails(
       t,
@@ -301,7 +305,7 @@ t.test('two installations with different prefixes share the servers', async (t) 
   t.strictSame(
     [...heard].filter((first) => !first.startsWith('$')).sort(),
     ['acme', 'beta'],
-    'no plain subject is used without a prefix',
+    'no subject lacks a prefix',
   )
   t.equal((await ask(acme, `/runs/${run}`)).status, 200)
   t.equal((await ask(beta, `/runs/${run}`)).status, 404)

@@ -58,7 +58,7 @@ t.test('the project contains a record of every kind', async (t) => {
   const listed = new Set(listOf(await s.ok('run.list', { limit: 200 })).map(({ id }) => String(id)))
   t.ok(
     runs.every((id) => listed.has(id)),
-    'beside those that calls of actions and loops made',
+    'the list also contains runs of actions and loops',
   )
 })
 t.test('every response is the same after a restart', async (t) => {
@@ -83,14 +83,14 @@ t.test('every response is the same without either, and work continues', async (t
   t.match(
     await s.ok('run.get', { id: early }),
     { status: 'completed', result: { b: { event: { payload: { n: 1 } } } } },
-    'a stored signal is still there, once',
+    'a stored signal is applied once',
   )
   await s.ok('run.signal', { id: asleep, name: 'go' })
   t.match(await s.ok('run.get', { id: asleep }), { status: 'completed', definition_version: 2 })
   await s.ok('run.resume', { id: inDay })
   const again = await s.worker({ action_names: ['nobody'] })
   const job = await again.job()
-  t.equal(job['run_id'], runs[2], 'the job that waited is handed out')
+  t.equal(job['run_id'], runs[2], 'the waiting job is handed out')
   await again.report(job)
   t.match(await s.ok('run.get', { id: runs[2] }), { status: 'completed' })
   again.close()

@@ -119,7 +119,7 @@ t.test(
       t.equal(
         (await s.call('run.list', {}, { url: B, key: String(key['key']) })).status,
         200,
-        'known at once, too',
+        'the new key is valid at once',
       )
       await s.ok('key.revoke', { id: key['id'] }, { url: A })
       t.equal((await s.call('run.list', {}, { url: B, key: String(key['key']) })).status, 401)
@@ -189,7 +189,7 @@ t.test(
       (await Promise.all(asked)).map(({ status }) => status),
       asked.map(() => 202),
     )
-    t.strictSame((await held)['jobs'], [], 'an outstanding claim is answered')
+    t.strictSame((await held)['jobs'], [], 'an open claim is answered')
     t.match(await first.closed, { code: 1012 })
     const second = await s.worker(
       {
@@ -307,13 +307,13 @@ t.test('a view node that is added later returns the same records', async (t) => 
   const before = await look()
   const views = await s.add({ BATON_NODE_ID: 'views', BATON_ROLES: 'views' })
   const answers = new Set(await Promise.all(Array.from({ length: 40 }, look)))
-  t.strictSame([...answers], [before], 'whichever of the two is asked')
+  t.strictSame([...answers], [before], 'both view nodes return the same')
   const run = await start(s, 'later')
   for (let i = 0; i < 10; i++)
     t.match(
       (await s.ok('run.list', { limit: 1 }, { url: B }))['items'],
       [{ id: run['id'] }],
-      'what was acknowledged is in every answer',
+      'every response contains the acknowledged run',
     )
   await views.stop()
   t.match((await s.ok('run.list', { limit: 1 }, { url: B }))['items'], [{ id: run['id'] }])

@@ -177,7 +177,7 @@ t.test(
       (_, id) => last !== '' && Number(id) >= Number(last),
     )
     for (const [i, node] of nodes.entries()) {
-      t.equal(await node.stop(), '0', 'a node that is told to end ends well')
+      t.equal(await node.stop(), '0', 'the node stops with exit code 0')
       front.remove(node.port)
       at(`node ${i} has left`)
       await start(i + 2)
@@ -196,7 +196,7 @@ t.test(
       t.strictSame(
         events,
         (page ?? []).map(({ sequence }) => String(sequence)),
-        'a timeline that was followed is the one that is told',
+        'the followed timeline equals the stored one',
       )
     }
     for (const id of runs) {
@@ -232,12 +232,12 @@ t.test(
     t.strictSame(
       followed.slice(0, told.length),
       told,
-      'the stream of the project lost nothing and repeated nothing',
+      'the project stream has no gaps and no repeats',
     )
     t.strictSame(failures, [], 'no request failed')
-    t.strictSame(front.faults, [], 'no connection was turned away')
+    t.strictSame(front.faults, [], 'no connection was rejected')
     t.strictSame(lost, [], 'no job was lost or failed')
-    t.equal(performed.length, runs.length * 2, 'every job was done once')
+    t.equal(performed.length, runs.length * 2, 'every job was executed once')
     t.ok(hints > 0, `streams end with a hint when to return (${hints} of ${streams})`)
     await worker.stop()
     at('done')

@@ -190,7 +190,7 @@ t.test('an invalid event is rejected with the field', async (t) => {
   t.match(
     await s.ok('event.publish', { event_type: 'Order_1' }),
     { source_event_id: /./ },
-    'one segment is enough',
+    'one segment is valid',
   )
   for (const event_type of [
     'a'.repeat(129),
@@ -421,6 +421,6 @@ t.test('the catalog lists the events that triggers and waits can name', async (t
   t.strictSame(
     listOf(catalog, 'reserved_prefixes').map(({ prefix }) => prefix),
     ['signal', 'loop_run', 'schedule', 'channel', 'test', 'email'],
-    'e-mail is reserved where none is taken',
+    'the email prefix is reserved if email is not configured',
   )
 })

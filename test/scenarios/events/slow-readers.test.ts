@@ -80,14 +80,14 @@ t.test('a channel follower that stops reading loses nothing and blocks no other'
     async () => marksOf(quick.text).length,
     (count) => count === COUNT,
   )
-  t.strictSame(marksOf(quick.text), upTo(COUNT), 'others are served meanwhile')
-  t.ok((await metric('stream_fallbacks_total')) > 0, 'the gateway holds no more for it')
+  t.strictSame(marksOf(quick.text), upTo(COUNT), 'other followers receive everything')
+  t.ok((await metric('stream_fallbacks_total')) > 0, 'the gateway has stopped buffering')
   slow.read()
   await until(
     async () => marksOf(slow.text).length,
     (count) => count >= COUNT,
   )
-  t.strictSame(marksOf(slow.text), upTo(COUNT), 'it goes on where it stopped')
+  t.strictSame(marksOf(slow.text), upTo(COUNT), 'the follower continues where it stopped')
   quick.close()
   slow.close()
 })
@@ -128,18 +128,29 @@ t.test('session followers that stop reading are disconnected and lose nothing', 
       async () => marksOf(stream.text).length,
       (count) => count >= COUNT,
     )
-    t.strictSame(marksOf(stream.text), upTo(COUNT), `${streams[index]}: others are served`)
+    t.strictSame(
+      marksOf(stream.text),
+      upTo(COUNT),
+      `${streams[index]}: other followers receive everything`,
+    )
     stream.close()
   }
-  t.equal((await metric('stream_fallbacks_total')) - before, streams.length, 'both were given up')
+  t.equal(
+    (await metric('stream_fallbacks_total')) - before,
+    streams.length,
+    'both streams were ended',
+  )
   for (const [index, stream] of slow.entries()) {
     stream.read()
     await until(
       async () => stream.ended,
       (ended) => ended,
     )
-    t.ok(stream.bytes < KERNEL + 3 * MIB, `the gateway kept little: ${stream.bytes} in all`)
-    t.match(stream.text.slice(-500), /rotate/, 'the stream says why it ends')
+    t.ok(
+      stream.bytes < KERNEL + 3 * MIB,
+      `the gateway buffered little: ${stream.bytes} bytes in all`,
+    )
+    t.match(stream.text.slice(-500), /rotate/, 'the stream reports why it ends')
     const name = streams[index] ?? 'session.stream'
     const rest = await opened(name, input, cursorOf(stream.text))
     rest.read()
@@ -169,7 +180,7 @@ t.test('a worker that stops reading is disconnected, and others get its jobs', a
   t.equal(await metric('worker_sockets_open'), 1)
   // One claim at a time, until the gateway has disconnected the worker.
   for (let number = 1; (await metric('worker_sockets_open')) > 0; number++) {
-    t.ok(number <= COUNT, 'it takes fewer jobs than there are')
+    t.ok(number <= COUNT, 'fewer jobs than exist fill the buffer')
     deaf.send({ type: 'jobs.claim', message_id: `claim_${number}`, available_slots: 1 })
     await until(
       async () => [
@@ -184,8 +195,8 @@ t.test('a worker that stops reading is disconnected, and others get its jobs', a
   t.match(job, { action_name: 'big.one' })
   t.match(await other.report(job), { duplicate: false })
   deaf.socket.resume()
-  t.match(await deaf.closed, { code: 1006 }, 'what it reads then ends without a farewell')
+  t.match(await deaf.closed, { code: 1006 }, 'the socket closes without a close frame')
   const read = deaf.frames.filter(({ type }) => type === 'jobs.claimed').length
-  t.ok(read * blob.length < KERNEL + 17 * MIB, `the gateway kept little: ${read} jobs in all`)
+  t.ok(read * blob.length < KERNEL + 17 * MIB, `the gateway buffered little: ${read} jobs in all`)
   other.close()
 })

@@ -42,11 +42,7 @@ t.test('the stream of an ended run replays it under every path, and ends', async
     headers: { 'last-event-id': frames[1]?.id ?? '' },
   })
   t.match(json.headers.get('content-type'), /^application\/json/)
-  t.equal(
-    listOf(json.body).length,
-    frames.length,
-    'Last-Event-ID means nothing for the page of JSON',
-  )
+  t.equal(listOf(json.body).length, frames.length, 'a JSON page ignores Last-Event-ID')
 })
 
 t.test('a stream continues after a cursor; of two cursors the larger one counts', async (t) => {
@@ -166,7 +162,7 @@ t.test('the project feed contains every run, live or from a cursor', async (t) =
   const frames = await live
   t.ok(
     frames.every(({ data }) => data['run_id'] === id),
-    'nothing from before',
+    'no frames of earlier runs',
   )
   t.ok(
     frames.every(
@@ -249,7 +245,7 @@ t.test(
     const got = [...text.matchAll(/^id: (\d+)$/gm)].map(([, cursor]) => Number(cursor))
     const all = await s.follow('run.events', { id }, never)
     t.strictSame(got, sequences(all), `${all.length} events, ${Math.round(text.length / 1e6)} MB`)
-    t.ok((await fallbacks()) > before, 'it was taken off the live feed')
+    t.ok((await fallbacks()) > before, 'the follower left the live feed')
   },
 )
 

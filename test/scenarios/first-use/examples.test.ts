@@ -53,8 +53,8 @@ t.test('an example has the members that its operation describes, and no secret',
   }
   const text = JSON.stringify(read())
   t.notMatch(text, /bat_(?!example)[A-Za-z0-9_-]{10,}/, 'no key')
-  t.notMatch(text, /127\.0\.0\.1|\/tmp\//, 'no address or folder of a machine')
-  t.notMatch(text, /\b[a-z]+_\d{10}/, 'ids look like those of a running service')
+  t.notMatch(text, /127\.0\.0\.1|\/tmp\//, 'no address or folder of the recording machine')
+  t.notMatch(text, /\b[a-z]+_\d{10}/, 'ids have the form of real ids')
 })
 
 t.test(

@@ -117,7 +117,7 @@ t.test('a start on a port that is in use is rejected', async (t) => {
     .filter((line) => line !== '' && !line.startsWith('{'))
   t.equal(said.length, 1, said.join('\n'))
   t.match(said[0], /^Port \d+ of 127\.0\.0\.1 is in use, perhaps by another Baton: .*BATON_PORT/)
-  t.ok(await healthy(port), 'the first one serves on')
+  t.ok(await healthy(port), 'the first server is still ready')
   const again = serve(join(folder, 'first'), await freePort())
   t.equal(await again.exited, 1)
   t.match(again.output(), /is already running with the data in .*BATON_DATA/)

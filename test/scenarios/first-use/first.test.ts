@@ -38,7 +38,7 @@ t.test(
     t.strictSame(
       replay['items'],
       frames.map((frame) => frame.data),
-      'the page of JSON holds the same records',
+      'the JSON page contains the same records',
     )
     t.match(await s.ok('run.get', { id: run['id'] }), {
       status: 'completed',

@@ -59,11 +59,11 @@ t.test(
         /ok {2}a transcript of 8 messages was followed without a hole or a repeat, and is the one on record\n.*chat#session=ses_\w+\n$/,
       )
       t.match(repository, /baton-tour-/)
-      t.notOk(existsSync(repository), 'the repository is gone')
+      t.notOk(existsSync(repository), 'the repository is deleted')
     }
-    t.strictSame(await loops(), [], 'the loops are gone')
-    t.strictSame(listOf(await s.ok('agent.list')), [], 'the agents are gone')
-    t.strictSame(listOf(await s.ok('action.list')), [], 'and what was defined for them')
+    t.strictSame(await loops(), [], 'the loops are deleted')
+    t.strictSame(listOf(await s.ok('agent.list')), [], 'the agents are deleted')
+    t.strictSame(listOf(await s.ok('action.list')), [], 'the actions are deleted')
   },
 )
 

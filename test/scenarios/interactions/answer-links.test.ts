@@ -63,12 +63,12 @@ t.test('a link shows one question and accepts one answer', async (t) => {
   t.match(
     await post(url, 'comment=x%22%3C'),
     { status: 400, text: /choose an answer[\s\S]*>\nx&#34;&#60;<\/textarea>/ },
-    'nothing chosen',
+    'no option was chosen',
   )
   t.match(
     await post(url, `value=true&comment=${'x'.repeat(16_385)}`),
     { status: 400, text: /comment is too long/ },
-    'nothing is cut off',
+    'the comment is not truncated',
   )
   t.match(await post(url, 'value=true&comment=gr%C3%BCn+%26%0D%0Agut'), {
     status: 200,
@@ -97,7 +97,7 @@ t.test('a link shows one question and accepts one answer', async (t) => {
       changes: { response: { to: { value: true } } },
     },
   ])
-  t.notMatch(JSON.stringify(log), url.slice(-40), 'no link is in the audit log')
+  t.notMatch(JSON.stringify(log), url.slice(-40), 'the audit log contains no link')
 })
 
 t.test('every mode of a question has its form', async (t) => {

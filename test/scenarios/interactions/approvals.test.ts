@@ -107,7 +107,7 @@ t.test('with a separate approver, the requester cannot approve', async (t) => {
   await says(model, [use('1', 'pay_erase')])
   const asked = await askedIn(ack)
   const targets = asked['target_user_ids'] as unknown as string[]
-  t.notOk(targets.includes(first.role), 'nobody else has this role')
+  t.notOk(targets.includes(first.role), 'no other principal has this role')
   t.ok(targets.includes(second.role))
   const answer = { id: asked['id'], value: true }
   await s.refused('interaction.respond', answer, 403, 'forbidden', first)

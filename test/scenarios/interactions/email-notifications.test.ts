@@ -82,7 +82,7 @@ t.test(
     t.strictSame(
       mail.letters.map((letter) => letter.to).sort(),
       ['ada@example.org', 'busy@example.org', 'cy@example.org'],
-      'each once, also who was refused at first',
+      'one message each, also after a temporary rejection',
     )
     const [letter] = to('ada@example.org')
     t.match(letter, {

@@ -105,7 +105,7 @@ t.test(
     t.match(
       await respond(true, ada?.key),
       { status: 200, body: { responses: [{}] } },
-      'the first answer is known, and counts once',
+      'the first answer is stored once',
     )
     t.match(await respond(true, bo?.key), {
       status: 200,
@@ -119,7 +119,7 @@ t.test(
     t.match(
       late.body,
       { status: 'expired', lifecycle: [{}, { action: 'expired' }] },
-      'what expired while its node was dead',
+      'the interaction expired during the outage',
     )
 
     const done = await until(

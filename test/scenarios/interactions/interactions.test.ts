@@ -140,7 +140,7 @@ t.test('an invalid question is rejected with the field', async (t) => {
   t.strictSame(
     await bad(reviewed([ada.id])),
     ['resolution_policy.review.reviewer_user_ids'],
-    'nobody could review',
+    'no other principal could review',
   )
   for (const policy of [{ type: 'all_of' }, { type: 'quorum', threshold: 2 }])
     t.strictSame(await bad({ ...reviewed([bo.id], policy), target_user_ids: [ada.id, bo.id] }), [
@@ -382,7 +382,7 @@ t.test('all_of and quorum count distinct principals', async (t) => {
   t.match(
     await answer(all['id'], true),
     { status: 'pending', responses: [{}] },
-    'the same answer again is the same answer',
+    'a repeated answer counts once',
   )
   await s.refused('interaction.respond', { id: all['id'], value: false }, 409, 'conflict', as(ada))
   t.match(await answer(all['id'], false, bo), {
@@ -482,7 +482,7 @@ t.test('interactions are cancelled and deleted, and closed ones reject changes',
   t.match(
     await s.ok('interaction.cancel', { id: one['id'] }),
     { status: 'cancelled' },
-    'again is no fault',
+    'a repeated cancellation succeeds',
   )
   await s.refused('interaction.respond', { id: one['id'], value: true }, 409, 'conflict', as(ada))
   const two = await ask()

@@ -42,12 +42,12 @@ t.test("loop runs above the organization's limit start in FIFO order", async (t)
   await s.ok('run.cancel', { id: b['id'], ...other })
   await reaches(d, 'suspended')
   const free = await s.ok('run.start', { spec: { steps } })
-  t.match(
-    await reaches(free, 'suspended'),
-    { status: 'suspended' },
-    'a run of a workflow needs no place',
-  )
+  t.match(await reaches(free, 'suspended'), { status: 'suspended' }, 'workflow runs do not count')
   const last = await start(here)
   await s.ok('loop.delete', { id: here['id'] })
-  t.match(await ended(s, last['id']), { status: 'cancelled' }, 'who waits goes with the loop')
+  t.match(
+    await ended(s, last['id']),
+    { status: 'cancelled' },
+    'a waiting run is cancelled with its loop',
+  )
 })

@@ -78,7 +78,7 @@ t.test('replace: the newest run starts once the previous one has ended', async (
   t.match(
     heir,
     { status: 'queued', queue_reason: 'loop_policy' },
-    'two runs of it never work at the same time',
+    'two runs of the loop never execute concurrently',
   )
   await worker.report(job, { status: 'cancelled' })
   t.match(await ended(s, held['id']), { status: 'cancelled', stop_reason: 'replaced' })
@@ -250,7 +250,7 @@ t.test(
     t.strictSame(
       (await timelineOf(s, runs[1]?.['id'])).slice(-2),
       ['loop.auto_paused', 'run.failed'],
-      'the end is the last',
+      'the end is the last event',
     )
     t.match(
       (
@@ -261,7 +261,7 @@ t.test(
         )
       ).at(-2),
       { event: 'loop.auto_paused' },
-      'whoever follows is told',
+      'the stream contains the pause',
     )
     t.match(listOf(await s.ok('event.list', { event_type: 'loop.auto_paused' })), [
       { event: { loop_id: loop['id'], consecutive_failures: 2, threshold: 2 } },
@@ -434,7 +434,7 @@ t.test('an invalid loop is rejected with the exact path of the field', async (t)
   t.match(
     await s.ok('loop.create', { name: 'Open', steps: nap, cleanup }),
     { cleanup },
-    'what a cleanup says besides is kept',
+    'additional members of a cleanup are stored',
   )
   const loop = await s.ok('loop.create', {
     name: 'Good',
@@ -451,7 +451,7 @@ t.test('an invalid loop is rejected with the exact path of the field', async (t)
       ),
     ),
     ['output.a'],
-    'a change is checked with what stays',
+    'an update is validated together with the unchanged members',
   )
 })
 
@@ -484,7 +484,7 @@ t.test('deleting a project deletes its loops', async (t) => {
   t.match(
     listOf(seen).map(({ action }) => action),
     ['delete', 'create'],
-    'a moment later',
+    'the deletion follows a moment later',
   )
   t.ok(id)
 })

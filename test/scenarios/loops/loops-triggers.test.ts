@@ -54,7 +54,7 @@ t.test('an HTTP trigger starts one run per idempotency key with the body', async
       http_handle: handle,
     },
   })
-  t.equal((await post(handle)).status, 202, 'no body is an empty object')
+  t.equal((await post(handle)).status, 202, 'an empty body counts as an empty object')
   t.equal((await post(handle, '[1]')).status, 400)
   t.equal((await post(handle, '{')).status, 400)
   t.match(await post(handle, JSON.stringify({ pad: 'x'.repeat(300_000) })), {
@@ -71,7 +71,7 @@ t.test('an HTTP trigger starts one run per idempotency key with the body', async
       body,
     ]),
     [202, { ...first.body, deduped: true }],
-    'a repeat is answered as the first time',
+    'a repeat gets the first response',
   )
   t.equal((await post(handle, '{}', { 'x-idempotency-key': 'new' })).status, 409)
   await s.ok('loop.update', {
@@ -79,7 +79,7 @@ t.test('an HTTP trigger starts one run per idempotency key with the body', async
     status: 'active',
     triggers: [{ kind: 'http', key: 'hook', enabled: false }],
   })
-  t.equal((await post(handle, '{}')).status, 404, 'a disabled one is not there')
+  t.equal((await post(handle, '{}')).status, 404, 'a disabled trigger does not exist')
   await s.ok('loop.delete', { id: loop['id'] })
   t.equal((await post(handle, '{}')).status, 404)
 })
@@ -125,10 +125,10 @@ t.test('a custom handle belongs to one loop, and a secret requires a signature',
   t.equal(
     (await post('deploys', sent, sign(sent))).status,
     202,
-    'sent back redacted, the secret stays',
+    'a redacted secret in an update keeps the stored one',
   )
   await s.ok('loop.update', { id: loop['id'], settings: { theme: 'light' } })
-  t.equal((await post('deploys', sent)).status, 202, 'without a secret, without a signature')
+  t.equal((await post('deploys', sent)).status, 202, 'no signature is required without a secret')
   await s.ok('loop.delete', { id: loop['id'] })
   const heir = await until(
     () =>
@@ -160,12 +160,12 @@ t.test('a secret that is the base64 of 32 bytes is decoded to these bytes', asyn
   t.equal(
     (await post77('b5a085988629b87840824e1ed78279ff1356a3d1defeba1b6ba99df92e00badd')).status,
     202,
-    'the published vector',
+    'the published test vector',
   )
   t.equal(
     (await post77(createHmac('sha256', key.toString('base64')).update(sent).digest('hex'))).status,
     401,
-    'its text is not the key',
+    'the text of the secret is not the key',
   )
 })
 

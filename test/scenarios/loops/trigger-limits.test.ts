@@ -51,6 +51,6 @@ t.test('loops that trigger each other are paused at the limit', async (t) => {
   t.match(
     entries.filter((entry) => JSON.stringify(entry).includes('Triggers have started')).length,
     loops.length,
-    'one audit entry for each',
+    'one audit entry per loop',
   )
 })

@@ -178,7 +178,7 @@ t.test('a workflow call reports progress and returns the output', async (t) => {
   t.match(content, [{ type: 'text', text: '{"said":"Hello, Ada"}' }])
   t.ok(
     told.every(({ progress }, index) => index === 0 || progress > (told[index - 1]?.progress ?? 0)),
-    'progress grows',
+    'progress increases',
   )
   const [run] = await runsOf('greet')
   t.match(run, {
@@ -190,7 +190,7 @@ t.test('a workflow call reports progress and returns the output', async (t) => {
   t.match(
     await call(client, 'service.run.get', { run_id: run?.['id'] }),
     { structuredContent: { status: 'completed', output: { said: 'Hello, Ada' } } },
-    'by its name in the catalog too',
+    'the catalog name works as well',
   )
 })
 
@@ -223,7 +223,7 @@ t.test('call failures are reported to the model, invalid requests to the client'
   await t.rejects(
     call(client, 'workflow_private'),
     { code: -32602 },
-    'what is not published is no tool',
+    'an unpublished workflow is not a tool',
   )
   await t.rejects(
     client.request({ method: 'resources/list' }, ToolListChangedNotificationSchema as never),
@@ -245,7 +245,7 @@ t.test('call failures are reported to the model, invalid requests to the client'
     code: 403,
     message: /service\.runs\.operate/,
   })
-  t.equal((await runsOf('greet')).length, 2, 'nothing else was started')
+  t.equal((await runsOf('greet')).length, 2, 'no other run was started')
 })
 
 t.test('an action call validates the output against its schema', async (t) => {
@@ -333,7 +333,7 @@ t.test('a call with an idempotency key is executed once, from any client', async
   t.match(
     await call(client, 'workflow_gate', { n: 1 }, {}, meta),
     { structuredContent: { open: true }, _meta: { 'service/run_id': run?.['id'] } },
-    'also when it is over',
+    'a repeat after the end gets the result',
   )
   t.match(await call(client, 'workflow_gate', { n: 2 }, {}, meta), {
     isError: true,
@@ -384,7 +384,7 @@ t.test('a client is notified of changed tools, also after a disconnect', async (
   const unchanged = await opened(s.url, {
     headers: { ...newest, 'last-event-id': String((await now.next())?.id) },
   })
-  t.equal((await unchanged.next())?.data, '', 'nothing new')
+  t.equal((await unchanged.next())?.data, '', 'no new notification')
   now.close()
   unchanged.close()
 })
@@ -415,7 +415,7 @@ t.test('a call survives the stop of its gateway: its client resumes at another o
   t.match(
     await s.raw('GET', path, { key: stranger, headers: { 'last-event-id': String(place?.id) } }),
     { status: 400 },
-    'a place belongs to who was given it',
+    'a cursor is valid only for its principal',
   )
   for (const id of [place?.id, progress?.id]) {
     const resumed = await opened(s.url, { headers: { ...newest, 'last-event-id': String(id) } })
@@ -559,7 +559,7 @@ t.test('the transport validates messages, headers and origins', async (t) => {
     )['key'],
   )
   t.match(await send(message('tools/list'), {}, foreign), { status: 403 })
-  t.equal((await runsOf('late')).length, 1, 'a call that is a notification calls nothing')
+  t.equal((await runsOf('late')).length, 1, 'a call without an id is not executed')
   await ended(s, (await runsOf('late'))[0]?.['id'])
 })
 

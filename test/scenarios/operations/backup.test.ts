@@ -147,7 +147,7 @@ t.test('backup and restore take one command each', async (t) => {
   t.match(
     refusal,
     /hold an installation of Baton already \(JOURNAL_0, KV_CLUSTER.*Nodes run against it/,
-    'a system that lives is never overwritten',
+    'an installation in use is never overwritten',
   )
 })
 
@@ -203,7 +203,7 @@ t.test('a repeated start returns the restored run', async (t) => {
       t.match(
         { status, body },
         { status: 409, body: { error: { details: { run_id: id, status: 'completed' } } } },
-        'which has ended',
+        'the run has ended',
       )
   }
 })
@@ -215,7 +215,7 @@ t.test('restored workers and runs continue', async (t) => {
   t.match(
     await back.report(job, { result: { kept: true } }),
     { duplicate: false },
-    'a lease from before is good',
+    'a lease from before the backup is valid',
   )
   t.match(await r.ok('run.get', { project, id: held['id'] }), { status: 'completed' })
   back.close()
@@ -233,7 +233,7 @@ t.test('restored workers and runs continue', async (t) => {
   t.ok(
     Number(listOf(await r.ok('run.events', { id: next['id'], limit: 200 }))[0]?.['sequence']) >
       Number(feed.find(({ data }) => data['run_id'] === certain.at(-1)?.[1])?.id),
-    'cursors go on upwards',
+    'cursors continue to increase',
   )
 })
 
@@ -277,7 +277,7 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
   t.match(
     early,
     /A restore into these NATS servers has not finished/,
-    'no node starts on half of it',
+    'no node starts on an unfinished restore',
   )
   await deleteStream(target, streams[0]?.stream ?? '')
   t.equal(await attempt(whole, 1, true), 'restored', 'an unfinished restore is repeated')

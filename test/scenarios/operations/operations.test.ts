@@ -54,7 +54,7 @@ t.test('the manual describes every metric, every setting and every alert', async
   t.strictSame(
     [...new Set(manual.match(/\bbaton_[a-z0-9_]+/g))].filter((name) => !told.has(name)),
     [],
-    'and none that is not there',
+    'and no others',
   )
   t.strictSame(
     settingsTable()
@@ -105,7 +105,7 @@ t.test('a node without a gateway reports its own status and metrics', async (t) 
   await t.rejects(
     s.add({ BATON_ROLES: 'shards', BATON_NODE_ID: 'shards-only' }),
     /another node is running as shards-only/,
-    'two of one name would take each other for themselves',
+    'node ids are unique',
   )
   node.leave()
   t.match(await ask('/readyz'), { status: 503, text: /stopping/ })

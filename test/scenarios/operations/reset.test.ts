@@ -63,13 +63,13 @@ t.test('an expired cursor gets a reset and then the retained events', async (t) 
     (await s.follow('run.feed', { since }, ({ data }) => done(data))).some(
       ({ event }) => event === 'stream.reset',
     ),
-    'a cursor that is kept gets none',
+    'a retained cursor gets no reset',
   )
   t.notOk(
     (await s.follow('run.feed', { since: 0 }, ({ data }) => done(data))).some(
       ({ event }) => event === 'stream.reset',
     ),
-    'nor does who asks for all there is',
+    'a stream from the start gets no reset',
   )
 })
 

@@ -180,8 +180,8 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   }
   await Promise.all([watcher(), ...Array.from({ length: 2 }, client)])
   t.match({ ...refusal }, { status: 503, code: 'storage_full' })
-  t.match(warned, /storage: /, 'it is warned of before')
-  t.ok(it.left() > 0, 'nothing met the end of the disk')
+  t.match(warned, /storage: /, 'a warning comes first')
+  t.ok(it.left() > 0, 'space is left on the disk')
 
   const refused = await it.write()
   t.match({ ...refused }, { status: 503, code: 'storage_full' })
@@ -196,7 +196,7 @@ t.test('the service stops writes before its own load fills the disk', { skip }, 
   )
   const last = ids.at(-1) ?? ''
   t.match(await it.ask('GET', `${it.project}/runs/${last}`), { status: 200, body: { id: last } })
-  t.equal((await it.ask('GET', `${it.project}/runs`)).status, 200, 'lists are read')
+  t.equal((await it.ask('GET', `${it.project}/runs`)).status, 200, 'lists are served')
 
   it.free()
   const again = await it.until('a write after space was made', 10_000, it.write, isRun)
@@ -227,11 +227,11 @@ t.test('reads are served on a disk that other data has filled completely', { ski
   t.equal(full.status, 503)
   // A view with unsaved changes waits until the reserved space is released, within a second.
   const list = () => it.ask('GET', `${it.project}/runs`)
-  await it.until('lists are read', 5000, list, ({ status }) => status === 200)
-  t.strictSame(await it.lost(ids), [], 'reads go on')
+  await it.until('lists are served', 5000, list, ({ status }) => status === 200)
+  t.strictSame(await it.lost(ids), [], 'reads continue')
   t.match(reasonsOf(await it.ask('GET', '/readyz')), /storage: /)
   const took = await it.end('SIGTERM')
-  t.ok(took < 6000, `it ends in ${took.toFixed(0)} ms, with a drain of 1 s`)
+  t.ok(took < 6000, `it stops within ${took.toFixed(0)} ms, with a drain of 1 s`)
 
   await it.start()
   t.match({ ...(await it.write(1000)) }, { status: 503, code: 'storage_full' })

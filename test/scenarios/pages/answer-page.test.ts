@@ -123,7 +123,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.keyboard.type('because')
       await send(page)
       t.match(await page.textContent('h1'), /Thank you/)
-      t.strictSame(await faultsOf(page), [], 'axe: the thanks')
+      t.strictSame(await faultsOf(page), [], 'axe: the confirmation')
       t.match(await s.ok('interaction.get', { id }), {
         status: 'completed',
         outcome: value,
@@ -132,7 +132,7 @@ async function tryOut(browser: Browser): Promise<void> {
       const again = await page.goto(url)
       t.equal(again?.status(), 410)
       t.match(await page.textContent('main'), /This link is over.*already received/s)
-      t.strictSame(await faultsOf(page), [], 'axe: the end')
+      t.strictSame(await faultsOf(page), [], 'axe: the used link')
       await page.close()
     })
 
@@ -163,7 +163,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.strictSame(await faultsOf(page), [], `axe: ${look.colorScheme}`)
       t.ok(
         await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-        `nothing sticks out of ${look.width} pixels`,
+        `the page fits into ${look.width} pixels`,
       )
       t.strictSame(
         await page.evaluate('[...document.scripts].filter((script) => script.src).length'),
@@ -183,14 +183,14 @@ async function tryOut(browser: Browser): Promise<void> {
     const { id, page } = await open({ kind: 'request_approval', spec: { mode: 'confirm' } })
     await tabTo(page, /^submit/)
     await press(page, 'Enter')
-    t.equal(await focused(page), 'value true', 'the browser goes to what is missing')
+    t.equal(await focused(page), 'value true', 'the browser focuses the missing field')
     await page.evaluate('document.forms[0].noValidate = true')
     await tabTo(page, /^comment/)
     await page.keyboard.type('<b>why</b>')
     await send(page)
     t.match(await page.textContent('[role=alert]'), /choose an answer/)
     t.equal(await page.inputValue('#comment'), '<b>why</b>')
-    t.strictSame(await faultsOf(page), [], 'axe: the fault')
+    t.strictSame(await faultsOf(page), [], 'axe: the error')
     t.match(await s.ok('interaction.get', { id }), { status: 'pending', responses: [] })
     await page.close()
   })
@@ -210,7 +210,7 @@ async function tryOut(browser: Browser): Promise<void> {
     await page.keyboard.type('batc_wrong')
     await send(page)
     t.match(await page.textContent('[role=alert]'), /not valid/)
-    t.strictSame(await faultsOf(page), [], 'axe: the fault')
+    t.strictSame(await faultsOf(page), [], 'axe: the error')
     await tabTo(page, /^credential/)
     await page.keyboard.type(String(key))
     await send(page)

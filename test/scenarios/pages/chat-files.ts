@@ -84,6 +84,6 @@ export async function attachFiles(
   t.strictSame(
     listOf(await s.ok('session.attachments', { session_id })).map(({ name }) => name),
     ['dot.png', 'dropped.md'],
-    'what was removed is erased',
+    'a removed file is deleted',
   )
 }

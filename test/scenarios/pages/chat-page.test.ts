@@ -103,11 +103,7 @@ async function tryOut(browser: Browser): Promise<void> {
   const signIn = async (page: Page): Promise<void> => {
     page.on('request', (request) => asked.push(request.url()))
     await page.getByLabel('Key or token').waitFor()
-    t.equal(
-      await focused(page).catch(() => 'password'),
-      'password',
-      'the cursor is where the key goes',
-    )
+    t.equal(await focused(page).catch(() => 'password'), 'password', 'the key field has the focus')
     await page.keyboard.type(ada.key)
     await page.keyboard.press('Enter')
   }
@@ -125,10 +121,10 @@ async function tryOut(browser: Browser): Promise<void> {
       page.setDefaultTimeout(15_000)
       await page.addInitScript(watcher)
       await page.goto(`${s.url}/chat`)
-      t.strictSame(await faultsOf(page), [], 'axe: signing in')
+      t.strictSame(await faultsOf(page), [], 'axe: the sign-in form')
       await signIn(page)
       await page.getByText('This agent has no session yet.').waitFor()
-      t.strictSame(await faultsOf(page), [], 'axe: choosing')
+      t.strictSame(await faultsOf(page), [], 'axe: the choice of a session')
       await tabTo(page, /^button/)
       await page.keyboard.press('Enter')
       await page.getByLabel('Message').waitFor()
@@ -159,7 +155,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.match(
         await page.locator('#announcements').textContent(),
         /Question: Deployer wants to run hosts\.deploy/,
-        'whoever does not see the page hears of it',
+        'screen readers are notified of the question',
       )
       t.strictSame(await faultsOf(page), [], 'axe: a question')
       await page.locator('.tool summary', { hasText: 'Result' }).first().click()
@@ -178,26 +174,26 @@ async function tryOut(browser: Browser): Promise<void> {
       t.strictSame(
         await page.locator('.conversation > li').allTextContents(),
         before,
-        'everything is there again',
+        'the reloaded page shows the same rows',
       )
       await tabTo(page, /^submit true/, 20)
       await page.keyboard.press('Enter')
       await page.waitForFunction(
         `/^Version .{14,}/.test([...document.querySelectorAll('.message.assistant[aria-busy=true] .text')].at(-1)?.textContent ?? '')`,
       )
-      t.equal(await focused(page), 'textarea', 'the cursor is where the next message goes')
+      t.equal(await focused(page), 'textarea', 'the message field has the focus')
       t.match(await page.locator('.outcome').textContent(), /Answered: yes/)
       t.strictSame(await watched(page), { removed: [], twice: [], touched: [] })
 
       const half = (await writing.last().textContent()) ?? ''
       t.ok(
         half.length > 20 && last.startsWith(half) && half !== last,
-        `half of it was said: ${half}`,
+        `half of the text was shown: ${half}`,
       )
       await page.reload()
       await writing.last().waitFor()
       const again = (await writing.last().textContent()) ?? ''
-      t.ok(again.length >= half.length && last.startsWith(again), `nothing of it is lost: ${again}`)
+      t.ok(again.length >= half.length && last.startsWith(again), `no text is lost: ${again}`)
       await page.locator('.end.completed').waitFor()
       t.equal(await page.locator('.message.assistant .text').last().textContent(), last)
       t.strictSame(await badges(page), ['done', 'done'])
@@ -231,7 +227,7 @@ async function tryOut(browser: Browser): Promise<void> {
       t.strictSame(await faultsOf(page), [], 'axe: dark and narrow')
       t.ok(
         await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-        'nothing sticks out',
+        'the page fits into the viewport',
       )
       t.strictSame((await watched(page)).twice, [])
       await page.close()
@@ -278,7 +274,7 @@ async function tryOut(browser: Browser): Promise<void> {
         text,
         shortTime(time, Date.now(), { locale: place.locale, timeZone: place.timezoneId }),
       )
-    t.equal(await page.evaluate('String(getSelection())'), 'bold', 'a selection stays')
+    t.equal(await page.evaluate('String(getSelection())'), 'bold', 'the selection is preserved')
     t.equal(await page.evaluate('kept.isConnected'), true)
     t.strictSame(await written.locator(':scope > *').allInnerTexts(), [
       'First bold words.',
@@ -299,9 +295,9 @@ async function tryOut(browser: Browser): Promise<void> {
       [],
       'the policy allows previews and downloads',
     )
-    t.notMatch(asked.join(' '), ada.key, 'no address has the key')
+    t.notMatch(asked.join(' '), ada.key, 'no URL contains the key')
     t.notMatch(page.url(), ada.key)
-    t.strictSame((await page.context().storageState()).origins, [], 'nothing outlives the tab')
+    t.strictSame((await page.context().storageState()).origins, [], 'no storage outlives the tab')
     await page.getByRole('link', { name: 'All sessions' }).click()
     await page.getByRole('link', { name: title }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -322,7 +318,7 @@ async function tryOut(browser: Browser): Promise<void> {
     t.equal(
       (await s.raw('GET', '/modules/nodes/node.ts', { key: null })).status,
       404,
-      'and nothing else is',
+      'no other modules are served',
     )
     await page.close()
   })

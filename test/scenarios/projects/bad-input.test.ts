@@ -119,7 +119,7 @@ t.test(
       body: '{"force": true}',
       headers: json,
     })
-    t.strictSame(fieldsIn(extra), ['force'], 'a body where none belongs')
+    t.strictSame(fieldsIn(extra), ['force'], 'a body that is not documented')
   },
 )
 
@@ -195,7 +195,7 @@ t.test(
     t.strictSame(
       fieldsOf(await s.refused('run.list', { project: 'other', cursor }, 400, 'bad_request')),
       ['cursor'],
-      'of another project',
+      'a cursor of another project',
     )
     await s.refused('run.events', { id: 'run_x', after_sequence: -1 }, 404, 'not_found')
   },

@@ -16,7 +16,7 @@ t.test('the project `default` exists from the first start', async (t) => {
   t.strictSame(
     await s.ok('project.get', { project: (await s.ok('project.get'))['id'] }),
     await s.ok('project.get'),
-    'its id is accepted for its handle',
+    'the id is accepted instead of the handle',
   )
   t.match(await s.ok('project.capabilities'), { can_manage_project: true, can_manage_access: true })
   await s.refused('project.get', { project: 'nothing' }, 404, 'not_found')
@@ -93,7 +93,7 @@ t.test(
         ),
       ).join(),
       /^tags/,
-      "the brand's own tags",
+      "tags with the brand's prefix are reserved",
     )
     await s.ok('project.delete', { project: 'big-plan' })
     await s.refused('project.create', { name: 'Big plan' }, 409, 'already_exists')
@@ -156,7 +156,7 @@ t.test('projects are listed newest first, and filtered by text and by tags', asy
     handles(listOf(await s.ok('project.list', { limit: 200, ...query })))
   t.strictSame((await list({})).slice(0, 3), ['red-car', 'blue-boat', 'red-boat'])
   t.strictSame(handles(await pages(s, 'project.list')), await list({}))
-  t.notOk((await list({})).includes('shop'), 'deleted ones are left out')
+  t.notOk((await list({})).includes('shop'), 'deleted projects are not listed')
   t.strictSame(await list({ search: 'BOAT' }), ['blue-boat', 'red-boat'])
   t.strictSame(await list({ search: 'about the red' }), ['red-car', 'red-boat'])
   t.strictSame(await list({ tag: 'kind:boat' }), ['blue-boat', 'red-boat'])
@@ -164,7 +164,7 @@ t.test('projects are listed newest first, and filtered by text and by tags', asy
   t.strictSame(
     listOf(tagged.body).map(({ handle }) => handle),
     ['red-boat'],
-    'tags may be repeated, as every list of a query',
+    'tag may be repeated, like every list in a query',
   )
   t.strictSame(await list({ tag: 'kind:boat,color:red' }), ['red-boat'])
   t.strictSame(await list({ tag: 'color', search: 'car' }), ['red-car'])
@@ -213,13 +213,13 @@ t.test(
         ])
       ).code,
       4404,
-      'its workers are told',
+      'workers are disconnected',
     )
     await s.refused('project.create', { name: project }, 409, 'already_exists')
     t.match(
       await ended(s, (await s.ok('run.start', { spec: instant() }))['id']),
       { status: 'completed' },
-      'other projects go on',
+      'other projects are not affected',
     )
   },
 )

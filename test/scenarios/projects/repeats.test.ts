@@ -37,7 +37,11 @@ for (const [name, input] of [
     const late = await send()
     t.equal(late.status, 202)
     t.equal(late.body['id'], one.body['id'])
-    t.match(await send({ queue: 'elsewhere', event: {} }), { status: /^4/ }, 'another request')
+    t.match(
+      await send({ queue: 'elsewhere', event: {} }),
+      { status: /^4/ },
+      'a different request with the same key',
+    )
   })
 
 t.test('a repeated start returns its run after the workflow is deleted', async (t) => {
@@ -84,7 +88,7 @@ t.test('a message with a key in its body starts a new session each time', async 
       { headers },
     )
   const sessionOf = (ack: Record<string, unknown>) => (ack['session'] as { id: string }).id
-  t.not(sessionOf(await send({})), sessionOf(await send({})), 'the key belongs to the session')
+  t.not(sessionOf(await send({})), sessionOf(await send({})), 'the key is scoped to the session')
   const headers = { 'idempotency-key': 'both' }
   t.equal(sessionOf(await send(headers)), sessionOf(await send(headers)))
 })

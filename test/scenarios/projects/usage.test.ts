@@ -70,7 +70,7 @@ t.test(
     const recorded = listOf(await s.ok('run.events', { id: first['id'], limit: 200 })).find(
       ({ event_type }) => String(event_type) === 'usage.recorded',
     )
-    t.match(recorded, { payload: { credit_spent: 4.2 } }, 'the run has spent as much')
+    t.match(recorded, { payload: { credit_spent: 4.2 } }, 'the run records the same cost')
   },
 )
 

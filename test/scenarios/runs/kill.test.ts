@@ -211,7 +211,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     if (faults.length > 0) t.fail(`${key}: ${id} ${faults.join('; ')}`)
   }
   at('every run was looked at')
-  t.equal(new Set(performed).size, TOTAL, 'every run had its work done')
+  t.equal(new Set(performed).size, TOTAL, 'the jobs of every run were executed')
   const repeats = await Promise.all(
     [...acknowledged]
       .filter((_, i) => i % 5 === 0)
@@ -220,7 +220,7 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
         return (await start(n)) === id
       }),
   )
-  t.ok(repeats.every(Boolean), 'a start that is repeated answers the same run')
+  t.ok(repeats.every(Boolean), 'a repeated start returns the same run')
   const end = await worker.stop()
   t.equal(end.reason, 'stopped')
   at('done')

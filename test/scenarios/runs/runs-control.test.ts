@@ -129,7 +129,7 @@ t.test('resuming ends a wait at once; only a suspended run can be resumed', asyn
   t.match(
     await s.ok('run.recover', { id: other }),
     { status: 'completed' },
-    'the newer form resumes a suspended run as well',
+    'recover resumes a suspended run as well',
   )
   await s.refused('run.recover', { id: other }, 409, 'run_not_failed')
 })
@@ -207,7 +207,7 @@ t.test(
     t.match(
       await s.ok('run.get', { id }),
       { status: 'suspended', step_counts: { completed: 2, suspended: 1 } },
-      'a signal that does not match is left',
+      'a signal that does not match is ignored',
     )
     await s.ok('run.signal', { id, name: 'c', payload: { kind: 'good' } })
     t.match(await ended(s, id), { result: { n: 7, from: 'b' } })

@@ -157,7 +157,7 @@ t.test(
     t.match(
       await s.ok('run.get', { id }),
       { step_counts: { completed: 1, suspended: 1 } },
-      'the second one was no second signal',
+      'the repeat was not applied as a second signal',
     )
     await signal({})
     t.match(await s.ok('run.get', { id }), { status: 'completed' })
@@ -185,7 +185,7 @@ t.test(
         { headers: { 'idempotency-key': 'k' } },
       ),
       key,
-      'a key that is made once is shown again to who asked for it',
+      'a repeat returns the secret key again',
     )
   },
 )
@@ -216,11 +216,15 @@ t.test(
     const list = async (filter: Record<string, unknown>) =>
       idsOf(await s.ok('run.list', { queue: 'listed', ...filter }))
     t.strictSame(await list({ status: 'suspended' }), [one, zero])
-    t.strictSame(await list({ status: ['suspended', 'completed'] }), [two, one, zero], 'repeated')
+    t.strictSame(
+      await list({ status: ['suspended', 'completed'] }),
+      [two, one, zero],
+      'a repeated parameter',
+    )
     t.strictSame(
       await list({ status: 'failed,completed' }),
       [four, three, two],
-      'joined by a comma',
+      'a comma-separated parameter',
     )
     t.strictSame(
       ids(
@@ -249,7 +253,7 @@ t.test(
       [two],
     )
     const page = await s.ok('run.list', { queue: 'listed', limit: 3 })
-    t.strictSame(page['data'], page['items'], 'the page is under both of its names')
+    t.strictSame(page['data'], page['items'], 'the array is returned under both names')
     t.strictSame(fieldsOf(await s.refused('run.list', { status: 'odd' }, 400, 'bad_request')), [
       'status[0]',
     ])
@@ -354,13 +358,13 @@ t.test('a run has steps, jobs and an action log', async (t) => {
   t.strictSame(
     await s.ok('run.project_steps', { id }),
     await s.ok('run.steps', { id }),
-    'the form below the project',
+    'the path below the project',
   )
   for (const row of ['run.steps', 'run.project_steps'] as const)
     t.strictSame(
       await s.ok(row, { id, limit: 1 }),
       { items: listOf(await s.ok('run.steps', { id })).slice(0, 1) },
-      'a plain list is whole, or as long as it may be',
+      'a list without pages returns everything up to its limit',
     )
   for (const row of [
     'worker.list',

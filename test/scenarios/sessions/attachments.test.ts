@@ -127,7 +127,7 @@ t.test('a file is uploaded, listed and read again', async (t) => {
   t.ok((await bytesOf(response)).equals(bytes))
   t.ok(Buffer.from((await stored(artifact['id'])) ?? []).equals(bytes))
   const other = await s.ok('session.create', { agent_id: managed['id'], session_key: 'other' })
-  t.equal((await read(artifact['id'], other['id'])).status, 404, 'it is a file of its session only')
+  t.equal((await read(artifact['id'], other['id'])).status, 404, 'the file belongs to one session')
   await s.refused(
     'session.start_turn',
     { session_id: other['id'], content: [body['content_block']] },
@@ -140,7 +140,7 @@ t.test('a file is uploaded, listed and read again', async (t) => {
     404,
     'not_found',
   )
-  t.ok(await stored(artifact['id']), 'and nobody erases it from elsewhere')
+  t.ok(await stored(artifact['id']), 'another session cannot delete it')
 })
 
 t.test('a project can disable attachments', async (t) => {
@@ -166,7 +166,11 @@ t.test('an upload with an idempotency key is stored once', async (t) => {
     all.map(({ body }) => body['artifact']),
     all.map(() => one.body['artifact']),
   )
-  t.same(all.map(({ status }) => status).sort(), [200, 200, 200, 201], 'one of them made it')
+  t.same(
+    all.map(({ status }) => status).sort(),
+    [200, 200, 200, 201],
+    'one upload created the file',
+  )
   t.match(await upload(bytes, 'a.png', { headers }), {
     status: 200,
     body: { artifact: one.body['artifact'] },
@@ -179,7 +183,7 @@ t.test('an upload with an idempotency key is stored once', async (t) => {
   t.match(
     await upload(bytes, 'c.png', { fields: { name: ' ' } }),
     { body: { artifact: { name: 'c.png' } } },
-    'a blank name is none',
+    'a blank name is ignored',
   )
   const plain = await upload(bytes, 'a.png')
   t.not(
@@ -193,7 +197,7 @@ t.test('an upload with an idempotency key is stored once', async (t) => {
       name: 'json.png',
     }),
     { status: 201, body: { artifact: { name: 'json.png', size_bytes: bytes.length } } },
-    'JSON with base64 does too',
+    'JSON with base64 works as well',
   )
 })
 
@@ -315,7 +319,7 @@ t.test('disconnected uploads release their buffers', async (t) => {
   t.same(
     [await small(1), await small(2), await small(3)],
     [201, 201, 201],
-    'one connection is good for several',
+    'one connection serves several uploads',
   )
   agent.destroy()
 })
@@ -357,7 +361,7 @@ t.test('a managed model receives images and the text of documents', async (t) =>
   t.match(
     items[0]?.content[1],
     { type: 'image', source: { type: 'artifact' }, size_bytes: bytes.length },
-    'the transcript only refers to them',
+    'the transcript contains references only',
   )
 
   await s.ok('session.detach', {
@@ -371,7 +375,7 @@ t.test('a managed model receives images and the text of documents', async (t) =>
   t.equal(
     await stored((picture.body['artifact'] as Open | undefined)?.['id']),
     undefined,
-    'the bytes are gone',
+    'the content is deleted',
   )
   t.equal((await read((picture.body['artifact'] as Open | undefined)?.['id'])).status, 404)
   await turnIn(
@@ -569,7 +573,7 @@ t.test('only chunks of abandoned uploads are deleted', async (t) => {
   // Deletes chunks that the restart above may have left.
   await sweepPieces(nats, Date.now() + 1000, 0)
   await nats.streams.publish(`$O.${names.blobs}.C.lost`, randomBytes(1000))
-  t.equal(await sweepPieces(nats, Date.now(), 3_600_000), 0, 'it may still be written')
+  t.equal(await sweepPieces(nats, Date.now(), 3_600_000), 0, 'a recent chunk may still be in use')
   t.equal(await sweepPieces(nats, Date.now() + 1000, 0), 1)
   t.equal(await sweepPieces(nats, Date.now() + 1000, 0), 0)
   for (const { id } of before.slice(0, 3)) t.ok(await stored(id))

@@ -16,7 +16,11 @@ t.test('an append past the threshold responds after the summary is stored', asyn
     agent_id: agent['id'],
     compaction_policy: { strategy: 'manual' },
   })
-  t.strictSame(compaction_policy, { strategy: 'manual', threshold: 'sm' }, 'a whole policy')
+  t.strictSame(
+    compaction_policy,
+    { strategy: 'manual', threshold: 'sm' },
+    'the policy is returned with its defaults',
+  )
   await s.ok('session.append', { session_id, messages: [said('one ')] })
   t.match(
     await s.ok('session.update', { session_id, compaction_policy: { strategy: 'auto', ...small } }),

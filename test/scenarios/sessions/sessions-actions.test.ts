@@ -66,7 +66,7 @@ t.test(
       ['crm', 'service_ask_person', 'invoke_skill'],
     )
     const second = await says(model, [use('2', 'crm', { command: 'erase', args: { id: 'c1' } })])
-    t.match(shown(second).at(-1), /^user: \{/, 'the answer of the action')
+    t.match(shown(second).at(-1), /^user: \{/, 'the response of the action')
     await turnIn(s, ack, 'waiting')
     const [asked] = listOf(await s.ok('interaction.list', { session_id: placeOf(ack).session_id }))
     t.match(asked, {
@@ -117,7 +117,7 @@ t.test('an active turn continues after its agent is deactivated or deleted', asy
   t.match(
     await s.ok('session.create', { agent_id: agent['id'] }),
     { id: session_id },
-    'to find a session begins nothing',
+    'finding a session starts no turn',
   )
   const nudged = await s.call('session.nudge', { session_id, content: 'go on', wake: true })
   t.match(nudged, { status: 202, body: { delivery: 'current_turn', woke_turn: true } })

@@ -101,13 +101,17 @@ t.test('a private session does not exist for other principals, in any operation'
   t.strictSame(
     (await call(out, 'session.get', closed)).body,
     (await call(out, 'session.get', unknown)).body,
-    'the answer is that for a session that is not there',
+    'the response is the same as for an unknown session',
   )
   for (const who of [ann, admin])
     for (const [name] of rows)
       if (isRead(name)) t.equal((await call(who, name, closed)).status, 200, name)
-  t.equal((await call(bob, 'interaction.get', closed)).status, 200, 'bob is asked')
-  t.equal((await call(bob, 'session.get', closed)).status, 404, 'bob did not speak')
+  t.equal(
+    (await call(bob, 'interaction.get', closed)).status,
+    200,
+    'bob is a target of the interaction',
+  )
+  t.equal((await call(bob, 'session.get', closed)).status, 404, 'bob has not posted in the session')
 })
 
 t.test('lists, session keys and source events do not reveal a private session', async (t) => {
@@ -120,13 +124,13 @@ t.test('lists, session keys and source events do not reveal a private session', 
   t.strictSame(
     await listed(out, 'interaction.list', { session_id: closed['session_id'] }),
     [],
-    'by the session neither',
+    'the session filter does not reveal it',
   )
   for (const who of [ann, admin, bob])
     t.strictSame(
       (await listed(who, 'interaction.list')).sort(),
       [open['id'], closed['id']].sort(),
-      'who may read it, or is asked',
+      'readers of the session, and targets',
     )
   for (const who of [ann, admin])
     t.equal((await listed(who, 'session.list', { agent_id })).length, 2)

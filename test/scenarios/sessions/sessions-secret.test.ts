@@ -127,19 +127,19 @@ t.test('no operation and no stream returns content of a private session', async 
   t.strictSame(
     unread.map(([name]) => name),
     own,
-    'there is something to read in every row',
+    'every operation returns a record',
   )
   const rowsWith = (answers: typeof shown, text: string): RowName[] =>
     [
       ...new Set(answers.filter((answer) => answer.text.includes(text)).map(({ row }) => row)),
     ].sort()
-  t.ok(rowsWith(shown, SECRET).length > 10, 'an administrator reads it in many rows')
+  t.ok(rowsWith(shown, SECRET).length > 10, 'an administrator reads the secret in many operations')
   const seen = await walk.again(s, auditor.key)
   t.strictSame(rowsWith(seen, SECRET), [])
   t.strictSame(rowsWith(seen, session_id), [])
   t.match(
     seen.find(({ row, path }) => row === 'run.get' && path.includes(String(id))),
     { status: 200, text: /Done\./ },
-    'the answer was given to the run',
+    'the run has received the answer',
   )
 })

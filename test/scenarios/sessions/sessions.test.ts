@@ -157,7 +157,7 @@ t.test('the model of an agent answers a message', async (t) => {
   t.strictSame(
     idsOf(await s.ok('session.turns', { session_id, order: 'desc' })),
     both,
-    'a page is by creation',
+    'the items of a page are ordered by creation',
   )
   const last = await s.ok('session.turns', { session_id, order: 'desc', limit: 1 })
   t.match([idsOf(last), last['has_more']], [[both[1]], true])
@@ -183,7 +183,7 @@ t.test('the model of an agent answers a message', async (t) => {
       }),
     ),
     both,
-    'of what is named nothing is left out',
+    'all named turns are returned',
   )
   model.close()
 })
@@ -213,7 +213,7 @@ t.test('tool calls are separate jobs, and their results return to the model', as
     tool_call_id: 'call_1',
     spec: { parameters: { env: 'a' }, action_name: 'deploy.check' },
   })
-  t.strictSame(await said(s, ack), ['user: deploy'], 'the segment is open')
+  t.strictSame(await said(s, ack), ['user: deploy'], 'the results of this segment are not complete')
   await model.report(jobs[1] as never, {
     status: 'failed',
     error_type: 'Broken',
@@ -266,12 +266,12 @@ t.test('a turn waits for the answer to a question of the model', async (t) => {
     }),
   ])
   const waiting = await turnIn(s, ack, 'waiting')
-  t.notOk('phase' in waiting || 'wait' in waiting, 'records of turns have neither')
+  t.notOk('phase' in waiting || 'wait' in waiting, 'turn records have neither member')
   const { turns } = (await s.ok('session.transcript', {
     session_id: placeOf(ack).session_id,
   })) as unknown as { turns: object[] }
   t.match(turns, [{ status: 'waiting', wait: { kind: 'interaction', tool_call_id: 'c1' } }])
-  t.notOk('phase' in (turns[0] ?? {}), 'nor does a page of the transcript have a phase')
+  t.notOk('phase' in (turns[0] ?? {}), 'a transcript page has no phase either')
   const [asked] = listOf(await s.ok('interaction.list', { session_id: placeOf(ack).session_id }))
   t.match(asked, {
     title: 'Really?',
@@ -317,7 +317,7 @@ t.test('a nudge reaches the active turn, or starts a new turn', async (t) => {
   t.match(
     await s.ok('session.nudge', { ...given, metadata: { by: 'me again' } }),
     { nudge_id: nudge['nudge_id'], deduped: true },
-    'metadata makes it no other nudge',
+    'other metadata is still the same nudge',
   )
   await s.refused('session.nudge', { ...given, content: 'slower' }, 409, 'conflict')
   const back = await s.ok('session.nudge', { session_id, content: 'never mind' })
@@ -383,13 +383,13 @@ t.test('a cancelled turn or session ends at once', async (t) => {
   t.strictSame(await s.ok('session.turn_cancellations', { session_id, turn_id }), turn)
   t.match(await stop, { reason: 'the turn was cancelled' })
   await model.report(job, { status: 'cancelled' })
-  t.strictSame(await said(s, ack), ['user: go'], 'no tool use is left without a result')
+  t.strictSame(await said(s, ack), ['user: go'], 'every tool use has a result')
   t.match(await invoke(s, agent, 'go', {}, { idempotency_key: 'once' }), {
     deduped: true,
     turn: { status: 'cancelled' },
   })
   const other = await invoke(s, agent, 'again', { operation: { timeout_seconds: 90_000 } })
-  t.match(other['turn'], { effective_timeout_seconds: 86_400 }, 'what is too long is cut')
+  t.match(other['turn'], { effective_timeout_seconds: 86_400 }, 'the timeout is capped')
   await model.job()
   t.match(await s.ok('session.cancel', { session_id }), { id: session_id })
   t.match(await s.ok('session.cancellations', { session_id }), { id: session_id })
@@ -467,14 +467,14 @@ t.test('sessions are found by key, listed, updated, appended to and deleted', as
   t.strictSame(
     idsOf(await s.ok('session.list', { agent_id })),
     [session_id, own['id']],
-    'the latest activity first',
+    'the latest activity comes first',
   )
   const page = await s.ok('session.messages', { session_id, after_sequence: 1, limit: 2 })
   t.match(page, { has_more: true, next_sequence: 3, prev_sequence: 2 })
   t.match(
     await s.ok('session.messages', { session_id, after_sequence: '9223372036854775807' }),
     { items: [], has_more: false },
-    'what is beyond the end is the end',
+    'a sequence beyond the end returns nothing',
   )
   t.strictSame(
     fieldsOf(
@@ -529,7 +529,7 @@ t.test('sessions are found by key, listed, updated, appended to and deleted', as
   await s.refused('session.start_turn', { session_id, content: [text('x')] }, 404, 'not_found')
   await s.refused('session.update', { session_id, status: 'active' }, 409, 'conflict')
   const born = await s.ok('session.create', { agent_id, session_key: 'a' })
-  t.not(born['id'], session_id, 'the key is free')
+  t.not(born['id'], session_id, 'the session key is free again')
   t.match(born, { session_key: 'a', message_count: 0 })
   t.equal((await s.call('session.delete', { session_id: born['id'] })).status, 204)
   const third = await s.ok('session.create', { agent_id, session_key: 'a' })
@@ -542,7 +542,7 @@ t.test('sessions are found by key, listed, updated, appended to and deleted', as
       idsOf(await s.ok('session.list', all)),
     ],
     [[born['id']], [third['id']]],
-    'a key means one session',
+    'a session key refers to the newest session',
   )
   model.close()
 })
@@ -739,7 +739,7 @@ t.test('invalid input is rejected before anything is stored', async (t) => {
   t.strictSame(
     listOf(await s.ok('session.list', { agent_id: agent['id'] })),
     [],
-    'no session was made',
+    'no session was created',
   )
 })
 

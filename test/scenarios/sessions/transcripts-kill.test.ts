@@ -112,7 +112,7 @@ t.test(
       t.strictSame([...fresh.turns.values()], [...transcript.turns.values()])
       t.equal(fresh.cursor, transcript.cursor)
     }
-    t.equal(new Set(cursors).size, cursors.length, 'no place came twice')
+    t.equal(new Set(cursors).size, cursors.length, 'no cursor was repeated')
     model.close()
   },
 )

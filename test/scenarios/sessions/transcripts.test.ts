@@ -102,7 +102,7 @@ t.test('a turn is followed delta by delta, and ends as it is stored', async (t) 
       },
     ({ messages }) => messages.at(-1)?.content[1]?.text === 'All hosts\u2028',
   )
-  t.equal(seen.messages.at(-1)?.status, 'streaming', 'a page has what was said so far')
+  t.equal(seen.messages.at(-1)?.status, 'streaming', 'a page contains the text so far')
   t.match(await s.ok('session.turn_live', { session_id, turn_id }), {
     frames: [
       {
@@ -145,7 +145,7 @@ t.test('a turn is followed delta by delta, and ends as it is stored', async (t) 
   )
   for (const { event, id, data } of frames)
     if (event?.startsWith('message.') && data['status'] !== 'final')
-      t.equal(id, undefined, 'what streams is no place')
+      t.equal(id, undefined, 'a streaming frame has no cursor')
   const rows = frames.filter(({ event }) => event?.startsWith('message.'))
   const final = rows.findIndex(({ data }) => data['status'] === 'final' && data['sequence'] === 4)
   const block = { type: 'text', text: 'All are up.' }
@@ -166,7 +166,7 @@ t.test('a turn is followed delta by delta, and ends as it is stored', async (t) 
   t.equal(
     (await s.ok('session.transcript', { session_id }))['resume_cursor'],
     folded.cursor,
-    'both end at one place',
+    'page and stream end at the same cursor',
   )
   const { frames: none } = (await s.ok('session.turn_live', {
     session_id,
@@ -191,7 +191,7 @@ t.test('a turn is followed delta by delta, and ends as it is stored', async (t) 
   const fresh = await s.follow('session.transcript_stream', { session_id }, ended, {
     headers: { 'last-event-id': String(folded.cursor) },
   })
-  t.strictSame(events(fresh), ['stream.ready', 'stream.end'], 'the header is a cursor too')
+  t.strictSame(events(fresh), ['stream.ready', 'stream.end'], 'the header is accepted as a cursor')
   model.close()
 })
 
@@ -254,14 +254,14 @@ t.test('transcripts are read in pages and from cursors', async (t) => {
   }
   const finals = (rows: { sequence: number | null }[]) =>
     rows.filter((row) => row.sequence !== null)
-  t.equal(finals(drained.flat()).length, 3, 'the first page fixes where the pages end')
+  t.equal(finals(drained.flat()).length, 3, 'the first page fixes the end of the pages')
   const rest = await page({ cursor: part.resume_cursor })
-  t.equal(finals(rest.messages).length, 2, 'and what came later comes with the next cursor')
+  t.equal(finals(rest.messages).length, 2, 'later messages follow from the next cursor')
   const transcript = new Transcript()
   await readTranscript(source(session_id), transcript)
   const mark = transcript.cursor
   await readTranscript(source(session_id), transcript)
-  t.equal(transcript.cursor, mark, 'a cursor stays while nothing changes')
+  t.equal(transcript.cursor, mark, 'the cursor is unchanged without new messages')
   const other = await s.ok('session.create', { agent_id: agent['id'], session_key: 'q' })
   t.strictSame(
     fieldsOf(
@@ -342,11 +342,11 @@ t.test('a question appears, is answered and closed in the transcript', async (t)
     part = await partOf({ page_token: part.next_page_token })
   )
     early.push(...part.interactions.map(({ id }) => id))
-  t.strictSame(early, [asked?.id], 'the cursor of a page covers the open questions up to it')
+  t.strictSame(early, [asked?.id], 'a page before the last contains the open question')
   const without = new Transcript()
   for (const interactions of [transcript.pending(), undefined])
     without.page({ messages: [], turns: [], interactions, has_more: false, resume_cursor: 'c' })
-  t.equal(without.pending().length, 1, 'a page without interactions says nothing about them')
+  t.equal(without.pending().length, 1, 'a page without interactions changes none')
   const wait = {
     kind: 'interaction',
     tool_call_id: 'c1',
@@ -356,12 +356,12 @@ t.test('a question appears, is answered and closed in the transcript', async (t)
   t.match(
     await s.ok('session.transcript', { session_id }),
     { turns: [{ id: turn_id, wait }] },
-    'a page of the transcript says so too',
+    'a transcript page contains the wait',
   )
   t.match(
     await s.ok('session.turns', { session_id }),
     { items: [{ id: turn_id, status: 'waiting', wait: undefined, phase: undefined }] },
-    'records of turns do not',
+    'turn records do not contain the wait',
   )
   t.match((await s.ok('session.transcript', { session_id }))['interactions'], [
     { id: asked?.id, status: 'pending' },
@@ -434,7 +434,7 @@ t.test('the numbered stream contains messages, tool calls, nudges and turns', as
   })
   t.notOk(
     frames.some(({ event, data }) => event === 'tool.result' && 'error' in data),
-    'a result that is no error has no error',
+    'a successful result has no error',
   )
   t.match(frames.find(({ event }) => event === 'nudge.delivered')?.data, {
     turn_id,
@@ -447,7 +447,7 @@ t.test('the numbered stream contains messages, tool calls, nudges and turns', as
   t.strictSame(
     events(later),
     ['agent.message', 'turn.completed', 'stream.end'],
-    'the larger number wins',
+    'the larger sequence applies',
   )
   const most = '9223372036854775807'
   for (const at of [{ after_sequence: most }, {}])
@@ -458,7 +458,7 @@ t.test('the numbered stream contains messages, tool calls, nudges and turns', as
         }),
       ).filter((type) => type.endsWith('message')),
       [],
-      'beyond the end is the end',
+      'a sequence beyond the end starts at the end',
     )
   model.close()
 })
@@ -576,7 +576,7 @@ t.test('a turn is streamed in the response of its own request', async (t) => {
   t.strictSame(
     [...again.text.matchAll(/^event: (.*)$/gm)].map(([, type]) => type),
     ['agent.message', 'turn.completed', 'stream.end'],
-    'a repeat is told what was',
+    'a repeat replays the turn',
   )
   const refused = await s.raw('POST', '/v1/projects/default/agents/invoke', { body: '{}', headers })
   t.equal(refused.status, 400)

@@ -52,7 +52,7 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.match(await call('POST', '/events', { event_type: 'order.paid', event: { n: 1 } }), {
     status: 202,
   })
-  t.equal(there.deliveries.length, 0, 'without an executor nothing is sent')
+  t.equal(there.deliveries.length, 0, 'no delivery is sent without an executor')
   there.answer = () => {}
   const doomed = await it.node('executor-a', 'executor')
   const first = await there.delivery(0)
@@ -75,7 +75,7 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.equal(second.text, first.text)
   t.ok(
     Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']),
-    'it was signed anew',
+    'the repeat has a new signature',
   )
   for (const delivery of [first, second]) t.ok(verified(delivery, String(hook['signing_secret'])))
   const delivered = await until(record, (one) => one?.['status'] === 'delivered')
@@ -92,6 +92,6 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.equal(
     there.deliveries.filter(({ body }) => (body as { type?: string }).type === 'order.paid').length,
     2,
-    'nothing is sent after it was taken',
+    'no delivery is sent after it was accepted',
   )
 })

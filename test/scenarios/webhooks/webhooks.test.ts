@@ -65,7 +65,7 @@ t.test('a webhook is created, read, updated and deleted', async (t) => {
   t.strictSame(
     [read['signing_secret'], read['secret_version'], read['secret_ref']],
     [undefined, undefined, made['secret_ref']],
-    'the secret is shown once',
+    'the secret is shown only once',
   )
   t.match(
     await s.ok('webhook.update', {
@@ -81,7 +81,7 @@ t.test('a webhook is created, read, updated and deleted', async (t) => {
   t.match(await s.ok('webhook.get', one), { name: 'renamed', url: '', events: [], enabled: false })
   t.notOk('tags' in (await s.ok('webhook.get', one)))
   const other = await s.ok('webhook.create', { name: 'second' })
-  t.match(other, { url: '', events: [] }, 'the address may come later')
+  t.match(other, { url: '', events: [] }, 'the URL may be set later')
   t.strictSame(idsOf(await s.ok('webhook.list', {})), [other['id'], made['id']])
   t.strictSame(idsOf(await s.ok('webhook.list', { enabled: false })), [made['id']])
   t.strictSame(ids(await pages(s, 'webhook.list', {}, 1)), [other['id'], made['id']])
@@ -93,7 +93,7 @@ t.test('a webhook is created, read, updated and deleted', async (t) => {
   t.strictSame(
     await bad({ url: 'http://8.8.8.8/' }),
     ['url'],
-    'plain HTTP only where the operator allows it',
+    'plain HTTP requires the permission of the operator',
   )
   for (const url of [
     'https://10.0.0.1/',
@@ -186,7 +186,7 @@ t.test(
       data: { id: run['id'], run_id: run['id'], created_at: run['created_at'], result: {} },
       meta: { run_id: run['id'] },
     })
-    t.equal((await arrived('/orders')).length, 1, 'a family is a family')
+    t.equal((await arrived('/orders')).length, 1, 'only events of the family are delivered')
     t.equal((await pages(s, 'webhook.deliveries', { webhook_id: all['id'] }, 1)).length, 2)
 
     await s.ok('webhook.update', { webhook_id: all['id'], enabled: false })
@@ -202,7 +202,7 @@ t.test(
     t.strictSame(
       (await deliveriesOf(orders)).map(({ event_type }) => event_type),
       ['order.sent', 'order.paid'],
-      'without an address nothing is recorded, and nothing is made up for',
+      'without a URL no delivery is recorded or made up for',
     )
     t.equal((await deliveriesOf(all)).length, 2)
     t.equal(
@@ -239,7 +239,7 @@ t.test('a failed delivery is repeated with a new signature until it is accepted'
   t.equal(first.headers['x-service-delivery-id'], second.headers['x-service-delivery-id'])
   t.ok(Number(second.headers['x-service-timestamp']) > Number(first.headers['x-service-timestamp']))
   t.ok(verified(first, text(hook['signing_secret'])))
-  t.ok(verified(second, text(rotated['signing_secret'])), 'with the secret of the attempt')
+  t.ok(verified(second, text(rotated['signing_secret'])), 'each attempt uses the current secret')
   t.equal(second.headers['x-service-secret-version'], '2')
   t.match(await settled(hook, over), { status: 'delivered', attempts: 2, response_code: 200 })
 })
@@ -273,7 +273,7 @@ t.test(
     t.match(
       await settled(hook, (one) => one['event_type'] === 'odd.long' && over(one)),
       { status: 'delivered' },
-      'a long answer is taken for what its status says',
+      'the status counts, even if the body is long',
     )
     there.answer = () => {}
     await publish('odd.silent')
@@ -318,7 +318,7 @@ t.test("a test request returns the receiver's response and is not recorded", asy
     error: /could not be reached/,
   })
   there.answer = json({ ok: true })
-  t.equal((await arrived('/ping')).length, 2, 'nothing is tried again')
+  t.equal((await arrived('/ping')).length, 2, 'a test request is not retried')
   t.strictSame(await deliveriesOf(hook), [])
 })
 
@@ -357,7 +357,7 @@ t.test(
         entries: { note: 'kept', signing_key_b64: key },
       }),
       { version: 1 },
-      'a repeat stores nothing',
+      'an identical secret stores no new version',
     )
     t.match(
       await s.ok('secret.put', {
@@ -368,7 +368,7 @@ t.test(
     )
     t.match(await s.ok('secret.list', {}), { items: [{ name: 'callbacks/main', version: 2 }] })
     const [delivery] = (await arrived('/callback')) as [Delivery]
-    t.ok(verified(delivery, key), 'with the version that was named')
+    t.ok(verified(delivery, key), 'signed with the named version')
     t.match(delivery.headers, {
       'x-service-secret-ref': 'callbacks/main:1',
       'x-service-secret-version': '1',

@@ -41,7 +41,7 @@ t.test(
     t.strictSame(
       await claim(worker, { available_slots: 0 }),
       [],
-      'no slot is a legal thing to ask for',
+      'a claim with zero slots is valid',
     )
     worker.close()
   },
@@ -98,7 +98,7 @@ t.test(
     t.equal(first.length, 1)
     t.strictSame(await claim(worker, { message_id: 'm1', available_slots: 1 }), first)
     const second = await claim(worker, { message_id: 'm2', available_slots: 1 })
-    t.notSame(ids(second), ids(first), 'another id gets other jobs')
+    t.notSame(ids(second), ids(first), 'another message id gets other jobs')
     const again = await s.worker({
       worker_instance_id: 'repeater',
       worker_session_token: (await seen(worker, 'worker.registered'))['worker_session_token'],
@@ -150,7 +150,7 @@ t.test('filters of a claim replace the registered ones for this claim only', asy
   const jobs = await claim(worker, { action_names: ['special'] })
   t.match(jobs, [{ action_name: 'special' }])
   await start(s, 'special')
-  t.strictSame(await claim(worker), [], 'back to the registered ones')
+  t.strictSame(await claim(worker), [], 'the registered filters apply again')
   await finish(worker, [...jobs, ...(await claim(worker, { action_names: ['special'] }))])
   worker.close()
 })
@@ -169,7 +169,7 @@ t.test(
     await worker.wait((frame) => frame['type'] === 'work.available', 'work.available')
     t.notOk(
       worker.frames.some((frame) => frame['message_id'] === 'r1'),
-      'the frame itself has no answer',
+      'the frame itself gets no reply',
     )
     await until(
       () => s.ok('worker.list', {}),
@@ -219,7 +219,7 @@ t.test(
     }
     t.notOk(
       worker.frames.some((frame) => frame['type'] === 'generation.delta.ack'),
-      'a delta is not answered',
+      'a delta gets no reply',
     )
     worker.close()
   },
@@ -275,8 +275,8 @@ t.test('a cancelled run ends after one lease, even if its worker does not stop',
     400,
   )
   t.equal(status, 'cancelled')
-  t.ok(performance.now() - asked > 2500, 'one lease of patience')
-  t.match(await worker.report(job), { duplicate: true }, 'what it reports later is discarded')
+  t.ok(performance.now() - asked > 2500, 'the run waited for one lease')
+  t.match(await worker.report(job), { duplicate: true }, 'a late report is discarded')
   t.match(await beat(worker, job), {
     cancel: { job_id: job['id'], reason: 'lease_lost' },
     directives: { should_cancel: true },

@@ -77,14 +77,18 @@ t.test('a worker receives only jobs that match its queues, actions and models', 
   const mail = await start(s, 'send', { start: { queue: 'mail' } })
   await start(s, 'send', { start: { queue: 'other' } })
   const clerk = await s.worker({ queues: ['mail'] })
-  t.match(await claim(clerk), [{ run_id: mail['id'], queue: 'mail' }], 'one queue, any action')
+  t.match(
+    await claim(clerk),
+    [{ run_id: mail['id'], queue: 'mail' }],
+    'a worker with one queue and any action',
+  )
   const scout = await s.worker({ queues: ['mail'], action_names: ['elsewhere'] })
   const model = await s.worker({ models: [{ provider: 'local', model: 'small-1' }] })
   const [nothing, none] = await Promise.all([claim(scout), claim(model)])
-  t.strictSame(nothing, [], 'the queue fits, the action does not')
+  t.strictSame(nothing, [], 'the queue matches, the action does not')
   t.strictSame(none, [], 'a worker that lists only models gets no actions')
   const any = await s.worker()
-  t.match(await claim(any), [{ queue: 'other' }], 'no filter takes everything')
+  t.match(await claim(any), [{ queue: 'other' }], 'a worker without filters gets every job')
   for (const worker of [clerk, scout, model, any]) worker.close()
 })
 
@@ -138,7 +142,7 @@ t.test(
     )
     t.equal(new Set(given).size, runs.length)
     t.equal(given.length, runs.length)
-    t.strictSame(most, limits, 'and each was used to its limit')
+    t.strictSame(most, limits, 'each worker was used up to its limit')
     for (const run of runs.slice(0, 10)) t.equal((await runOf(s, run))['status'], 'completed')
     for (const worker of workers) worker.close()
   },
@@ -190,7 +194,7 @@ t.test('a job, its step and its run report what they wait for', async (t) => {
     'a lease',
   )
   await worker.report(job)
-  t.strictSame(await said(), [undefined, undefined, undefined], 'nothing once it ended')
+  t.strictSame(await said(), [undefined, undefined, undefined], 'no reason after the end')
   for (const end of [others, worker]) end.close()
 })
 

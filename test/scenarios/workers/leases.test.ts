@@ -35,12 +35,12 @@ t.test(
     t.match(
       await jobOf(s, run),
       { status: 'claimed' },
-      'the end of the socket alone takes nothing away',
+      'a closed socket alone does not end the lease',
     )
     const other = await s.worker({ action_names: ['work'] })
     const asked = performance.now()
     const job = await other.job()
-    t.ok(performance.now() - asked > 1500, 'only the end of the lease does')
+    t.ok(performance.now() - asked > 1500, 'the job is free only after the lease')
     t.match(job, {
       id: jobs.find((lost) => lost['action_name'] === 'work')?.['id'],
       claim_attempt: 2,
@@ -88,7 +88,7 @@ t.test(
       (item) => item?.['state'] === 'stale',
       'the drop being seen',
     )
-    t.equal((await listed('survivor'))?.['leased'], 1, 'listed as lost, with what it holds')
+    t.equal((await listed('survivor'))?.['leased'], 1, 'listed as stale with its job')
     const second = await s.worker({
       worker_instance_id: 'survivor',
       worker_session_token: token,
@@ -106,16 +106,12 @@ t.test(
       await new Promise((later) => setTimeout(later, 900))
     }
     for (const [i, { heard, expires }] of beats.entries()) {
-      t.equal(expires - heard, 3000, 'each heartbeat renews the lease for its duration')
-      t.ok(heard > (beats[i - 1]?.heard ?? 0), 'the record shows the last one')
+      t.equal(expires - heard, 3000, 'each heartbeat renews the lease for its full duration')
+      t.ok(heard > (beats[i - 1]?.heard ?? 0), 'the record shows the last heartbeat')
     }
     for (let i = 0; i < 2; i++) await start(s, 'survive')
     const more = await claim(second, { available_slots: 2 })
-    t.equal(
-      more.length,
-      1,
-      'the lease from before still takes a slot, although the worker says that both are free',
-    )
+    t.equal(more.length, 1, 'the earlier lease uses a slot, although the claim asks for two')
     t.match(await second.report(job, { result: { kept: true } }), { duplicate: false })
     t.match(await runOf(s, run), { status: 'completed', result: { do: { kept: true } } })
     t.notOk((await story(s, run)).includes('step.retried'))
@@ -157,7 +153,7 @@ t.test(
     t.equal(again['id'], missed['id'])
     t.equal(again['claim_attempt'], 1)
     t.not(again['lease_token'], missed['lease_token'])
-    t.match(await second.report(missed), {}, 'the lease before it is superseded')
+    t.match(await second.report(missed), {}, 'the earlier lease is superseded')
     for (const job of [received, again]) t.match(await second.report(job), { duplicate: false })
     for (const run of [kept, lost]) {
       t.match(await runOf(s, run), { status: 'completed' })
@@ -181,7 +177,7 @@ t.test(
         'error'
       ],
       { code: 'worker_instance_conflict' },
-      'it may still work on something',
+      'the former process may still be working',
     )
     const fresh = await until(
       () => s.worker({ worker_instance_id: 'container', action_names: ['contain'] }),

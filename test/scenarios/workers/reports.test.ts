@@ -103,7 +103,7 @@ t.test('WorkerOverCapacity does not count as an attempt', async (t) => {
   const { worker, run, job } = await given('crowded')
   await worker.report(job, { status: 'failed', error_type: 'WorkerOverCapacity' })
   const again = await worker.job()
-  t.match(again, { id: job['id'], claim_attempt: 1 }, 'although one attempt is all there is')
+  t.match(again, { id: job['id'], claim_attempt: 1 }, 'the only attempt is not used up')
   await worker.report(again)
   t.equal(await statusOf(run), 'completed')
   t.notOk((await story(s, run)).some((type) => type.endsWith('retried')))
@@ -165,7 +165,7 @@ t.test(
     const { worker, run, job } = await given('slow', 3)
     const next = await s.worker({ action_names: ['slow'] })
     const again = await next.job()
-    t.match(again, { id: job['id'], claim_attempt: 2 }, 'silence for one lease gave it away')
+    t.match(again, { id: job['id'], claim_attempt: 2 }, 'the job is claimed again after one lease')
     t.match(await both(worker, job, { result: { from: 'the past' } }), {
       ack: { duplicate: false },
       code: 'lease_lost',
@@ -218,7 +218,7 @@ t.test(
       })
     }
     await worker.report(job)
-    t.equal(await statusOf(run), 'completed', 'the true lease is untouched')
+    t.equal(await statusOf(run), 'completed', 'the valid lease is unaffected')
     worker.close()
   },
 )
@@ -234,7 +234,7 @@ t.test(
     t.equal(worker.socket.readyState, worker.socket.OPEN)
     const fits = await start(s, 'huge')
     await worker.report(await worker.job(), { result: { text: 'x'.repeat(900_000) } })
-    t.equal(await statusOf(fits), 'completed', 'just below it is kept')
+    t.equal(await statusOf(fits), 'completed', 'a result below the limit is stored')
     worker.close()
   },
 )
@@ -242,7 +242,7 @@ t.test(
 t.test('a job whose run was cancelled: the result is discarded as a duplicate', async (t) => {
   const waiting = await start(s, 'gone')
   await s.ok('run.cancel', { id: waiting['id'] })
-  t.match(await jobOf(s, waiting), { status: 'cancelled' }, 'a job that waits ends at once')
+  t.match(await jobOf(s, waiting), { status: 'cancelled' }, 'a waiting job ends at once')
   const worker = await s.worker({ action_names: ['gone'] })
   t.strictSame(await claim(worker), [])
   const run = await start(s, 'gone')

@@ -31,7 +31,7 @@ t.test('an upgrade is answered with 101, 401, 403 or 404 by key and project', as
   const other = await s.ok('project.create', { name: 'Elsewhere', handle: 'elsewhere' })
   const operator = await keyOf('role_operator')
   t.equal((await open(s.url, { headers: bearer(operator.key) })).status, 101)
-  t.equal((await open(s.url)).status, 401, 'no credential, although it comes from loopback')
+  t.equal((await open(s.url)).status, 401, 'no credential, even on loopback')
   t.equal(
     (await open(s.url, { headers: bearer(`${s.key.slice(0, -1)}-`) })).status,
     401,
@@ -78,7 +78,7 @@ t.test('a key may be sent as a sub-protocol, and only the plain protocol is echo
   t.equal(
     (await open(s.url, { headers: bearer(s.key) })).socket?.protocol,
     '',
-    'no sub-protocol is sent back unasked',
+    'no sub-protocol is echoed if none was sent',
   )
 })
 
@@ -103,11 +103,7 @@ t.test(
       lease: { lease_duration_seconds: 60, heartbeat_cadence_seconds: 20 },
     })
     await seen(worker, 'job.heartbeat.ack')
-    t.equal(
-      worker.frames[0]?.['type'],
-      'worker.registered',
-      'frames sent meanwhile are answered behind it',
-    )
+    t.equal(worker.frames[0]?.['type'], 'worker.registered', 'earlier frames are answered after it')
     const items = (await s.ok('worker.list'))['items'] as unknown as Record<string, unknown>[]
     t.match(
       items.find((item) => item['worker_instance_id'] === 'plain'),
@@ -124,7 +120,7 @@ t.test(
     t.equal(
       await faultOf(worker, { type: 'worker.register', worker_instance_id: 'again' }),
       'bad_frame',
-      'once per connection',
+      'one registration per connection',
     )
     worker.close()
   },
@@ -192,11 +188,11 @@ t.test(
       (next) => next.frames[0]?.['type'] === 'worker.registered',
       'takeover',
     )
-    t.pass('an id whose socket was seen closing, without leases, is taken over at once')
+    t.pass('an id with a closed socket and no leases is taken over at once')
     t.not(
       taken.frames[0]?.['worker_session_token'],
       first.frames[0]?.['worker_session_token'],
-      'in a session of its own',
+      'in a new session',
     )
     taken.close()
   },
@@ -262,14 +258,10 @@ t.test(
     const drained = await s.call('worker.drain', { worker_instance_id: 'veteran' })
     t.match(drained, { status: 202, body: { worker_instance_id: 'veteran', state: 'draining' } })
     t.ok(await seen(worker, 'worker.drain'))
-    t.strictSame((await held)['jobs'], [], 'an outstanding claim is answered with nothing')
+    t.strictSame((await held)['jobs'], [], 'an open claim is answered without jobs')
     t.ok(await ask(worker, { type: 'worker.draining' }, 'worker.draining.ack'))
     await start(s, 'rest')
-    t.strictSame(
-      await claim(worker, { available_slots: 1 }),
-      [],
-      'nothing is given to a worker that drains',
-    )
+    t.strictSame(await claim(worker, { available_slots: 1 }), [], 'a draining worker gets no jobs')
     const listed = async () =>
       ((await s.ok('worker.list'))['items'] as unknown as Record<string, unknown>[]).find(
         (item) => item['worker_instance_id'] === 'veteran',
@@ -287,7 +279,7 @@ t.test(
     t.equal(
       (await claim(fresh, { available_slots: 1 })).length,
       1,
-      'a new process under the id works again',
+      'a new process with the id gets jobs',
     )
     t.match(await s.call('worker.drain', { worker_instance_id: 'nobody' }), {
       status: 404,
@@ -336,7 +328,7 @@ t.test('workers on the same machine need no credential if the setting allows it'
   t.equal(
     (await open(lenient.url, { headers: bearer('bat_wrong') })).status,
     401,
-    'a credential that is given must be good',
+    'a credential that is sent must be valid',
   )
   t.equal((await open(lenient.url, { project: 'nowhere' })).status, 404)
   socket.close()

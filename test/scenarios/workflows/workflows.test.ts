@@ -111,7 +111,7 @@ t.test(
     t.match(
       await s.ok('workflow.update', { id, spec: instant({ v: 2 }) }),
       { latest_version: 3 },
-      'also when it is equal',
+      'also if the spec is unchanged',
     )
     t.match(await s.ok('workflow.update', { id, description: '' }), { description: undefined })
     const versions = await pages(s, 'workflow.versions', { id }, 1)
@@ -155,7 +155,7 @@ t.test('a run executes the version it was started with and survives its workflow
   t.strictSame(
     ids(await pages(s, 'workflow.runs', { id }, 1)),
     ids([third, second, first]),
-    'of every version and status',
+    'runs of every version and status',
   )
   const page = await s.ok('workflow.runs', { id })
   t.strictSame(page['data'], page['items'])
