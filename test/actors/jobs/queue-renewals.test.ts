@@ -1,4 +1,4 @@
-/** What a queue says of the leases that it has renewed. */
+/** Lease expiry times and heartbeats that a queue reports. */
 import t from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'

@@ -1,4 +1,4 @@
-/** What an executor tells a queue: pauses between attempts, final failures, work that is safe to repeat. */
+/** Retry pauses, final failures and loss limits, as executors report them to a queue. */
 import t from 'tap'
 import { QueueStage, told } from './queue-stage.ts'
 

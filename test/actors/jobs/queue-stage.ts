@@ -1,4 +1,4 @@
-/** A queue on a stage, and jobs for it. */
+/** A queue under test, and jobs for it. */
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import type { Job, JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
@@ -45,7 +45,7 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
     const job = header(id, { enqueued_at: this.at, ...fields })
     return this.run('queue.enqueue', { job, record: record(job) })
   }
-  /** Claim jobs for a session. Gives the token of the last one claimed. */
+  /** Claims jobs for a session. Returns the token of the last claimed job. */
   claim(ids: string | readonly string[], session = 'wst_1', gateway = 'g1'): string {
     const done = this.run('queue.claim', {
       gateway,
@@ -73,12 +73,12 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
   beat(job_id: string, lease_token: string, gateway = 'g1') {
     return this.run('queue.heartbeat', { job_id, lease_token, gateway })
   }
-  /** Ids in handing-out order. */
+  /** Ids of the waiting jobs, in the order in which they are handed out. */
   line(limit = 1000): string[] {
     return this.ask<JobHeader[]>('waiting', { limit }).map(({ id }) => id)
   }
 }
-/** What runs were told: `name job outcome`. */
+/** The messages to runs, as `name job outcome`. */
 export const told = (done: {
   readonly tells: readonly { name: string; input: unknown }[]
 }): string[] =>

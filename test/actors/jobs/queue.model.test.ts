@@ -1,4 +1,4 @@
-/** Random histories of a queue against what must always hold, whatever happens in whichever order. */
+/** Random histories of commands to a queue, checked against its invariants. */
 import fc from 'fast-check'
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
@@ -65,11 +65,11 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** What an observer knows of one job from the events alone. */
+/** The state of one job, derived from events alone. */
 interface Seen {
   status: 'waiting' | 'resting' | 'leased' | 'ended'
   readonly tokens: string[]
-  /** Tokens whose outcome is known. */
+  /** Tokens of leases whose reports produced an event. */
   readonly reported: string[]
   failures: number
   losses: number
@@ -143,7 +143,7 @@ class Observer {
         return []
     }
   }
-  /** Take note of what was done, and check it and what came of it. */
+  /** Records the results of a step and checks them and the resulting state. */
   note(all: readonly Done<unknown>[]): void {
     for (const done of all) this.#note(done)
     for (const [id, seen] of this.jobs)

@@ -426,7 +426,7 @@ t.test('after a change of owners the gateway of a worker ends a lease without li
   const expire = (session = 'wst_1', job_id = 'job_1') =>
     told(queue.run('queue.expire', { session, job_id }))
   t.same(expire(), [], 'an owner that gave the lease knows when it ends')
-  // Each owner assumes a full duration, so the lease would never end.
+  // Each owner assumes a full duration, so the lease would never expire.
   for (let owners = 0; owners < 5; owners++) {
     queue.recover()
     t.same(queue.pass(51).flatMap(told), [])

@@ -1,4 +1,7 @@
-/** Places of the organization: loops of several projects, messages that arrive in order but late, and a limit that is kept. */
+/**
+ * Concurrency slots of an organization's plan: loops of several projects, and messages that arrive
+ * in order but delayed. Invariant: the limit is never exceeded.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { planActor } from '../../../actors/loops/plan/plan.ts'
@@ -11,7 +14,7 @@ const actor = (plan_concurrency?: number) =>
   planActor({ ...(plan_concurrency !== undefined && { plan_concurrency }) }) as unknown as AnyActor
 type Told = Extract<Effect, { tell: unknown }>['tell']
 
-/** Two loops and the places, with a line of messages in each direction. */
+/** Two loops and the plan, with one message queue per loop and direction. */
 class Town {
   readonly plan
   readonly yards: readonly Yard[]
@@ -25,7 +28,7 @@ class Town {
       return yard
     })
   }
-  /** Do something with a loop; what it tells the places waits. */
+  /** Applies `what` to a loop; its messages to the plan wait for delivery. */
   act(n: number, what: (yard: Yard) => void): void {
     const yard = this.yards[n] as Yard
     const send = yard.send.bind(yard)
@@ -38,7 +41,7 @@ class Town {
     try {
       what(yard)
       yard.settle()
-      // A run that was told to go before it began has ended.
+      // Runs that were cancelled before they started have ended.
       for (const id of yard.in('ended'))
         if (Object.hasOwn(yard.state.active, id)) yard.end(id, 'cancelled')
       yard.settle()
@@ -46,7 +49,7 @@ class Town {
       yard.send = send
     }
   }
-  /** Deliver one message, if there is one in this line. */
+  /** Delivers the next message of this queue. Returns false if the queue is empty. */
   deliver(n: number, direction: 'plan' | 'yard'): boolean {
     const told = (direction === 'plan' ? this.#toPlan : this.#toYard)[n]?.shift()
     if (!told) return false

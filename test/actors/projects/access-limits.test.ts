@@ -1,4 +1,4 @@
-/** A project and the organization keep a bounded number of keys, tokens and principals. */
+/** Limits on the numbers of keys, tokens and principals of a project and of the organization. */
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'

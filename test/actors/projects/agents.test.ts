@@ -1,4 +1,4 @@
-/** Agents in the project actor: the record, its principal, and what is unique. */
+/** Agents in the project actor: the record, its principal, and unique members. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { permissions } from '../../../protocol/access/schema.ts'

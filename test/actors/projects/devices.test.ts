@@ -1,4 +1,7 @@
-/** Devices that ask to sign in: how long a request lives, who may answer it, and what its device is told. */
+/**
+ * Sign-in requests of devices: when they expire, who may answer them, and which status the device
+ * receives.
+ */
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type { Principal } from '../../../protocol/entry.ts'

@@ -9,7 +9,10 @@ const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 const brand = 'Service'
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 
-/** An organization with two projects, messages between them that wait for delivery, and edges that stop halfway. */
+/**
+ * An organization with two projects, undelivered messages between them, and gateways that stop
+ * halfway through creating a workflow.
+ */
 function world() {
   const org = played(organizationActor({ brand }), { project: ORG, kind: 'organization', id: ORG })
   org.send('organization.init', {
@@ -22,7 +25,10 @@ function world() {
     ids.map((id) => [id, played(projectActor({ brand }), { project: id, kind: 'project', id })]),
   )
   const projectAt = (id: string): Played => projects.get(id) ?? org
-  /** In order per sender and receiver, as the host promises; two receivers are independent. */
+  /**
+   * Messages keep their order per sender and receiver, as the host guarantees; other pairs are
+   * independent.
+   */
   const lines = new Map<string, { to: Played; name: string; input: unknown }[]>()
   const pending: { project: string; id: string; handle: string }[] = []
   let n = 0
@@ -85,7 +91,7 @@ function world() {
       this.pass(61)
       while ([...lines.values()].some((line) => line.length > 0)) deliver(0)
     },
-    /** Whether each project can have the handle now, as the organization sees it. */
+    /** Whether the organization would grant the handle to each project now. */
     free: (handle: string): boolean =>
       ids.every((project) => {
         const id = `try_${++n}`
@@ -124,7 +130,7 @@ t.test(
         }
         it.settle()
         for (const name of ['a', 'b']) if (it.free(name) === it.used(name)) return false
-        for (let i = 0; i < 40; i++) it.create(i) // edges that come back after everything was settled
+        for (let i = 0; i < 40; i++) it.create(i) // Creations that continue after all was settled.
         return it.twice().length === 0
       }),
       { numRuns: 300 },

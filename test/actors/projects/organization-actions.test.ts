@@ -1,4 +1,4 @@
-/** The life of an organization action's secrets, told over time. */
+/** The lifecycle of an organization action's signing secrets. */
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type {

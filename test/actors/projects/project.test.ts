@@ -6,7 +6,7 @@ import { played, START } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
-/** A project whose callers may do everything, unless a command says otherwise. */
+/** A project whose callers have all permissions, unless a command sets others. */
 const fresh = () => {
   const project = played(projectActor({ brand: 'Service' }), {
     project: PRJ,

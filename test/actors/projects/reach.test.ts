@@ -1,4 +1,4 @@
-/** Where people can be reached: whoever is asked, by name or through a role, and can be written to. */
+/** The e-mail addresses of targets that are named directly or through a role. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import { permissions } from '../../../protocol/access/schema.ts'

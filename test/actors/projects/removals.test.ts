@@ -1,4 +1,7 @@
-/** Whoever is shut out of a project leaves its channels: the errand of taking them out is part of the commit that shuts them out. */
+/**
+ * A principal that loses access to a project leaves its channels: the commit that removes the
+ * access also enqueues the errand.
+ */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { projectActor } from '../../../actors/projects/project.ts'

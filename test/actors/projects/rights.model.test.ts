@@ -1,4 +1,7 @@
-/** Roles, assignments and principals in any order of commands, against sets: what everybody may do is always the union of the roles they have. */
+/**
+ * Random commands on roles, assignments and principals, compared with a model of sets. Invariant:
+ * the permissions of a principal are the union of its roles.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
@@ -19,7 +22,7 @@ const catalog = [
   'actions.execute.mail',
   'actions.execute.*',
 ]
-/** What may be asked for: concrete permissions. */
+/** Concrete permissions that are checked. */
 const wanted = [
   'project.view',
   'project.edit',

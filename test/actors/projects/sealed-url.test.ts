@@ -1,4 +1,7 @@
-/** Addresses of actions and webhooks with sealed queries: what events, answers and senders have of them. */
+/**
+ * URLs of actions and webhooks with sealed query values: what events and replies contain, and what
+ * senders receive.
+ */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
@@ -15,9 +18,9 @@ interface Subject {
   readonly update: string
   readonly created: object
   readonly named: object
-  /** What a sender asks for. */
+  /** The query by which a sender obtains the record. */
   readonly ask: readonly [string, object]
-  /** The member of its events and of what is kept. */
+  /** The member of the sender's reply, and of events, that contains the record. */
   readonly record: 'action' | 'webhook'
 }
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor
