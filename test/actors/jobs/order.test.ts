@@ -29,7 +29,7 @@ const change = fc.record({
 })
 
 t.test(
-  'a heap gives its items in order and knows where each of them is, whatever was added, removed and moved',
+  'a heap yields its items in order and tracks their positions through additions, removals and moves',
   async (t) => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 120, size: 'max' }), (changes) => {
@@ -62,7 +62,7 @@ t.test(
   },
 )
 
-t.test('a ring gives turns as a plain list would', async (t) => {
+t.test('a ring yields turns in the same order as a plain list', async (t) => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 80, size: 'max' }), (changes) => {
       const ring = emptyRing<string>()

@@ -4,7 +4,7 @@ import { timestamp } from '../../../protocol/common.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { QueueStage } from './queue-stage.ts'
 
-t.test('a lease is said with its last heartbeat, as far as this owner has heard one', async (t) => {
+t.test('a renewal contains the last heartbeat that the current owner received', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.put('job_2')

@@ -12,7 +12,7 @@ const report = (queue: QueueStage, id: string, token: string, more: object) =>
   } as never)
 
 t.test(
-  "a job rests between attempts: it is in nobody's way, is not handed out, and wakes its queue",
+  'a job that rests between attempts cannot be claimed and does not block others; it wakes its queue',
   async (t) => {
     const queue = new QueueStage()
     queue.put('job_1', { max_attempts: 3 })
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('a resting job is cancelled, and completed by a late report, like any other', async (t) => {
+t.test('a resting job can be cancelled, and ignores a late report', async (t) => {
   for (const end of ['cancel', 'late'] as const) {
     const queue = new QueueStage()
     queue.put('job_1', { max_attempts: 3 })
@@ -59,7 +59,7 @@ t.test('a resting job is cancelled, and completed by a late report, like any oth
   }
 })
 
-t.test('many rests and leases end in their order, also after a takeover', async (t) => {
+t.test('rests and leases end in order of their deadlines, also after a takeover', async (t) => {
   const queue = new QueueStage()
   for (let n = 1; n <= 9; n++) {
     queue.put(`job_${n}`, { max_attempts: 5, max_losses: 5 })
@@ -77,7 +77,7 @@ t.test('many rests and leases end in their order, also after a takeover', async 
   )
 })
 
-t.test('a final failure uses up all attempts', async (t) => {
+t.test('a final failure ends the job whatever attempts are left', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', { max_attempts: 9 })
   const done = report(queue, 'job_1', queue.claim('job_1'), {
@@ -89,7 +89,7 @@ t.test('a final failure uses up all attempts', async (t) => {
 })
 
 t.test(
-  'work that is safe to repeat may be lost more often; a claim never lowers that',
+  'a claim can raise max_losses for work that is safe to repeat, but never lowers it',
   async (t) => {
     const queue = new QueueStage()
     queue.put('job_1', { max_attempts: 1, max_losses: 1 })
@@ -107,7 +107,7 @@ t.test(
     t.strictSame(
       lose(),
       ['job.retried job_1 lease_expired'],
-      'also when somebody else took it meanwhile',
+      'also after a claim without the higher limit',
     )
     claim()
     t.strictSame(lose(), ['job.settled job_1 failed'])

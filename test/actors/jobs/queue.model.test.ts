@@ -229,7 +229,7 @@ class Observer {
   }
 }
 
-t.test('every history keeps the promises, and every job ends', async (t) => {
+t.test('the invariants hold in every history, and every job ends', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const observer = new Observer()
@@ -254,7 +254,7 @@ t.test('every history keeps the promises, and every job ends', async (t) => {
   t.pass()
 })
 
-t.test('a state that was stored and read again behaves the same', async (t) => {
+t.test('a state that was stored and loaded again behaves the same', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40, size: 'max' }), (steps) => {
       const [one, two] = [new Observer(), new Observer()]
@@ -278,7 +278,7 @@ t.test('a state that was stored and read again behaves the same', async (t) => {
 })
 
 t.test(
-  'the journal alone gives the same line, and the same leases but for their renewals',
+  'replaying the journal restores the same job order and leases, except for renewals',
   async (t) => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
@@ -304,7 +304,7 @@ t.test(
   },
 )
 
-t.test('deciding and asking leave the state as it is', async (t) => {
+t.test('decide and query functions do not change the state', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.put('job_2')

@@ -7,7 +7,7 @@ import { types } from '../support/stage.ts'
 const settledInput = (done: { tells: readonly { input: unknown }[] }) =>
   done.tells[0]?.input as Record<string, unknown>
 
-t.test('a job that is enqueued is offered, once', async (t) => {
+t.test('an enqueued job is offered once', async (t) => {
   const queue = new QueueStage('mail.eu')
   t.same(queue.put('job_1').effects, [{ offer: { queue: 'mail.eu' } }])
   t.same(queue.put('job_1').events, [], 'the same job again is nothing new')
@@ -15,7 +15,7 @@ t.test('a job that is enqueued is offered, once', async (t) => {
 })
 
 t.test(
-  'a claimed job goes to the gateway of the session, with everything the worker needs',
+  'a claimed job is pushed to the gateway of the session with all the worker needs',
   async (t) => {
     const queue = new QueueStage()
     queue.put('job_1')
@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-t.test('the report of a valid lease ends the job and tells the run once', async (t) => {
+t.test('a report with a valid lease ends the job and notifies the run once', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   const token = queue.claim('job_1')
@@ -82,7 +82,7 @@ t.test('the report of a valid lease ends the job and tells the run once', async 
   t.equal(queue.deadline(), undefined)
 })
 
-t.test('a failure is retried as the oldest job until its attempts are used up', async (t) => {
+t.test('a failed job is retried in its old position until its attempts are used up', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.at += 1000
@@ -125,7 +125,7 @@ t.test('a failure is retried as the oldest job until its attempts are used up', 
   })
 })
 
-t.test('lost leases and reported failures are bounded apart', async (t) => {
+t.test('lost leases and reported failures have separate limits', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', { max_attempts: 1, max_losses: 3 })
   for (let n = 1; n <= 2; n++) {
@@ -143,7 +143,7 @@ t.test('lost leases and reported failures are bounded apart', async (t) => {
   t.match(done?.tells[0]?.input, { outcome: 'failed', error_type: 'lease_expired' })
 })
 
-t.test('a job that came too many is given back without an attempt used', async (t) => {
+t.test('a job rejected with WorkerOverCapacity is requeued without using an attempt', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', { max_attempts: 1, max_losses: 1 })
   for (let n = 0; n < 8; n++) {
@@ -157,7 +157,7 @@ t.test('a job that came too many is given back without an attempt used', async (
   }
 })
 
-t.test('a worker that shuts down gives its job back free of charge, five times', async (t) => {
+t.test('a worker that shuts down can return a job five times without an attempt', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', { max_attempts: 1 })
   for (let n = 0; n < 5; n++)
@@ -167,7 +167,7 @@ t.test('a worker that shuts down gives its job back free of charge, five times',
   t.match(settledInput(done), { error_type: 'Cancelled', attempt: 1 })
 })
 
-t.test('the error type Cancelled means a stop only when one was asked for', async (t) => {
+t.test('the error type Cancelled cancels the job only if cancellation was requested', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   t.same(told(queue.report('job_1', queue.claim('job_1'), 'failed', { error_type: 'Cancelled' })), [
@@ -180,7 +180,7 @@ t.test('the error type Cancelled means a stop only when one was asked for', asyn
   ])
 })
 
-t.test('a stop ends a waiting job at once and asks a leased one until it answers', async (t) => {
+t.test('cancellation ends a waiting job at once and notifies a worker with a lease', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.put('job_2')
@@ -223,7 +223,7 @@ t.test('a stop ends a waiting job at once and asks a leased one until it answers
 })
 
 t.test(
-  'a stop that nobody answers is final after one lease duration, heartbeats or not',
+  'an unanswered cancellation takes effect after one lease duration, despite heartbeats',
   async (t) => {
     const queue = new QueueStage()
     queue.put('job_1')
@@ -241,7 +241,7 @@ t.test(
   },
 )
 
-t.test('a job that should stop is never handed out again', async (t) => {
+t.test('a job with a requested cancellation is never handed out again', async (t) => {
   const ways: ((
     queue: QueueStage,
     token: string,
@@ -261,7 +261,7 @@ t.test('a job that should stop is never handed out again', async (t) => {
   }
 })
 
-t.test('a late result is taken while nobody else has the job', async (t) => {
+t.test('a late result is accepted while the job waits for its next attempt', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   const token = queue.claim('job_1')
@@ -277,7 +277,7 @@ t.test('a late result is taken while nobody else has the job', async (t) => {
   t.same(queue.line(), [])
 })
 
-t.test('a late failure ends the job only when no failure is left', async (t) => {
+t.test('a late failure ends the job only if its failures are used up', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1', { max_attempts: 2 })
   queue.put('job_2', { max_attempts: 1 })
@@ -292,7 +292,7 @@ t.test('a late failure ends the job only when no failure is left', async (t) => 
   t.same(told(queue.report('job_2', tokens[1], 'failed')), ['job.settled job_2 failed'])
 })
 
-t.test('a superseded lease changes nothing', async (t) => {
+t.test('a superseded lease token has no effect', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   const old = queue.claim('job_1', 'wst_1')
@@ -332,7 +332,7 @@ t.test(
 )
 
 t.test(
-  'a job that could not be delivered waits again, no attempt used; a delivered one stays',
+  'an undelivered job is requeued without using an attempt; a delivered one stays leased',
   async (t) => {
     const queue = new QueueStage()
     queue.put('job_1', { max_attempts: 1, max_losses: 1 })
@@ -352,7 +352,7 @@ t.test(
 )
 
 t.test(
-  'a new owner hands a job out again only while its lease is the one that was handed out, and nobody has heard of its worker',
+  'a new owner resends an assignment only while its lease is current and its worker unheard of',
   async (t) => {
     const queue = new QueueStage()
     const repeated = ({ effects }: { effects: readonly Effect[] }): boolean[] =>
@@ -387,7 +387,7 @@ t.test(
   },
 )
 
-t.test('the leases of a session that is gone for good count as lost', async (t) => {
+t.test('the leases of a session that has disconnected for good count as lost', async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   queue.put('job_2')
@@ -399,7 +399,7 @@ t.test('the leases of a session that is gone for good count as lost', async (t) 
   t.same(queue.line(), ['job_1'])
 })
 
-t.test('a new owner gives every lease and every stop one full duration', async (t) => {
+t.test('a new owner extends every lease and every cancellation by one full duration', async (t) => {
   const queue = new QueueStage()
   for (const id of ['job_1', 'job_2', 'job_3']) queue.put(id)
   queue.claim('job_1')
@@ -419,7 +419,7 @@ t.test('a new owner gives every lease and every stop one full duration', async (
   ])
 })
 
-t.test('after a change of owners the gateway of a worker ends a lease without life', async (t) => {
+t.test("after a takeover, the worker's gateway can end a lease without heartbeats", async (t) => {
   const queue = new QueueStage()
   queue.put('job_1')
   const token = queue.claim('job_1', 'wst_1')
@@ -442,7 +442,7 @@ t.test('after a change of owners the gateway of a worker ends a lease without li
   t.same(expire(), [], 'a sign of life that the new owner heard counts')
 })
 
-t.test('many leases that end at once are ended in portions', async (t) => {
+t.test('many leases that expire at once are ended in batches', async (t) => {
   const queue = new QueueStage()
   const ids = Array.from({ length: 150 }, (_, i) => `job_${i}`)
   for (const id of ids) queue.put(id)
@@ -454,7 +454,7 @@ t.test('many leases that end at once are ended in portions', async (t) => {
   t.equal(queue.line().length, 150)
 })
 
-t.test('a generation must report a message that can be read', async (t) => {
+t.test('the result of a generation must be a valid message', async (t) => {
   const queue = new QueueStage()
   const model = {
     kind: 'llm_generation' as const,
@@ -516,7 +516,7 @@ t.test('a generation must report a message that can be read', async (t) => {
   }
 })
 
-t.test('a job without a run tells nobody and asks nobody for its parameters', async (t) => {
+t.test('a job without a run sends no messages and needs no parameters from a run', async (t) => {
   const queue = new QueueStage()
   const { run_id: _run, ...alone } = { run_id: '' }
   queue.put('job_1')

@@ -96,7 +96,7 @@ const step = fc.oneof(
 )
 
 t.test(
-  'never more than the limit, and in the end everybody has begun and every place is back',
+  'the limit is never exceeded; finally all runs have started and all slots are free',
   async () => {
     fc.assert(
       fc.property(
@@ -160,7 +160,7 @@ t.test(
 )
 
 t.test(
-  'places are given in the order of asking, once, and looked for again after a while',
+  'slots are granted once and in request order, and waiting requests are retried after 60 s',
   async (t) => {
     const ask = (n: number) => ({ run_id: `run_${n}`, loop_id: 'loop_1', project: 'prj_2' })
     const full = given(actor(1))
@@ -168,7 +168,7 @@ t.test(
       .when('place.ask', ask(2))
       .when('place.ask', ask(3))
     t.strictSame(typesOf(full), ['place.lined_up'])
-    t.strictSame(full.when('place.ask', ask(1)).events, [], 'said twice')
+    t.strictSame(full.when('place.ask', ask(1)).events, [], 'a repeated request changes nothing')
     t.strictSame(full.when('place.ask', ask(3)).events, [])
     const next = full.when('place.return', { run_id: 'run_1' })
     t.match(next.effects, [
@@ -183,7 +183,7 @@ t.test(
     t.strictSame(
       typesOf(full.when('place.return', { run_id: 'run_2' })),
       ['place.freed'],
-      'who waits may go',
+      'a waiting request can be withdrawn',
     )
     t.strictSame(full.when('place.return', { run_id: 'run_9' }).events, [])
     const looked = full.when('wake')
@@ -201,7 +201,7 @@ t.test(
   },
 )
 
-t.test('a run says the limit, and waits for its place', async (t) => {
+t.test('a run reports the plan limit and waits for its slot', async (t) => {
   const yard = new Yard({ plan_concurrency: 2 })
   yard.create()
   yard.start()
@@ -213,7 +213,7 @@ t.test('a run says the limit, and waits for its place', async (t) => {
   yard.send('place.give', { run_id: id })
   t.strictSame(yard.in('running'), [id])
   yard.send('place.give', { run_id: id })
-  t.strictSame(yard.events, [], 'said twice')
+  t.strictSame(yard.events, [], 'a repeated grant changes nothing')
   yard.end(id)
   t.match(yard.effects(), [
     {

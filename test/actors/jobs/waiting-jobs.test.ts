@@ -1,7 +1,7 @@
 import t from 'tap'
 import { QueueStage } from './queue-stage.ts'
 
-t.test('higher priority goes first, then the oldest', async (t) => {
+t.test('higher priority comes first, then age', async (t) => {
   const queue = new QueueStage()
   for (const [id, priority] of [
     ['a', 0],
@@ -18,7 +18,7 @@ t.test('higher priority goes first, then the oldest', async (t) => {
   t.same(queue.line()[0], 'f', 'age is the time of the first enqueue, not of the arrival')
 })
 
-t.test('fairness keys take turns, so a flood of one key holds up nobody', async (t) => {
+t.test('fairness keys take turns, so a flood of one key does not delay the others', async (t) => {
   const queue = new QueueStage()
   for (let i = 0; i < 6; i++) queue.put(`a${i}`, { fairness_key: 'a' })
   queue.put('b0', { fairness_key: 'b' })
@@ -29,7 +29,7 @@ t.test('fairness keys take turns, so a flood of one key holds up nobody', async 
   t.same(queue.line(4), ['b0', 'b1', 'a1', 'c0'], 'who was served and who is new stand at the back')
 })
 
-t.test('a key that was idle gets no credit for it', async (t) => {
+t.test('a fairness key gains no credit while it is idle', async (t) => {
   const queue = new QueueStage()
   for (let i = 0; i < 20; i++) queue.put(`a${i}`, { fairness_key: 'a' })
   queue.claim(Array.from({ length: 10 }, (_, i) => `a${i}`))
@@ -37,7 +37,7 @@ t.test('a key that was idle gets no credit for it', async (t) => {
   t.same(queue.line(6), ['a10', 'b0', 'a11', 'b1', 'a12', 'b2'])
 })
 
-t.test('each capability has a line of its own, and they take turns', async (t) => {
+t.test('each capability has its own queue, and capabilities take turns', async (t) => {
   const queue = new QueueStage()
   for (let i = 0; i < 5; i++) queue.put(`a${i}`, { action_name: 'nobody-can' })
   for (let i = 0; i < 2; i++) queue.put(`b${i}`, { action_name: 'mail' })
@@ -53,7 +53,7 @@ t.test('each capability has a line of its own, and they take turns', async (t) =
   t.same(queue.line(0), [])
 })
 
-t.test('with k busy keys each has had its share, give or take one, at any time', async (t) => {
+t.test('at any time the busy fairness keys differ by at most one job served', async (t) => {
   const queue = new QueueStage()
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   const served = new Map(keys.map((key) => [key, 0]))
@@ -74,7 +74,7 @@ t.test('with k busy keys each has had its share, give or take one, at any time',
   )
 })
 
-t.test('a hundred thousand waiting jobs cost little', async (t) => {
+t.test('the cost of 100,000 waiting jobs is reported', async (t) => {
   const queue = new QueueStage()
   const count = 100_000
   const started = process.cpuUsage()

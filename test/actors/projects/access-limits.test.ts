@@ -13,7 +13,7 @@ const key = (more: object = {}) => {
   return { name: hash, hash, key_prefix: 'bat_abcd', holds, ...more }
 }
 
-t.test('people and services are bounded, agents are not among them', async (t) => {
+t.test('people and services are limited in number; agents do not count', async (t) => {
   const scene = given(projectActor({ brand: 'Service', max_principals: 2 }))
     .when('agent.create', { name: 'helper' })
     .when('principal.create', { name: 'one', holds })
@@ -28,7 +28,7 @@ t.test('people and services are bounded, agents are not among them', async (t) =
   t.notOk(refusal(less.when('principal.create', { name: 'two', holds })))
 })
 
-t.test('keys and tokens of a project are bounded together', async (t) => {
+t.test('keys and tokens of a project share one limit', async (t) => {
   const scene = given(projectActor({ brand: 'Service', max_keys: 2 }))
     .when('user.create', { name: 'Ada', holds })
     .when('key.create', key())
@@ -41,7 +41,7 @@ t.test('keys and tokens of a project are bounded together', async (t) => {
   t.notOk(refusal(less.when('token.create', key({ id: 'user_1' }))))
 })
 
-t.test('one principal has at most 100 keys', async (t) => {
+t.test('one principal can have at most 100 keys', async (t) => {
   let scene = given(projectActor({ brand: 'Service' })).when('principal.create', {
     name: 'bot',
     role_ids: ['role_editor'],
@@ -57,7 +57,7 @@ t.test('one principal has at most 100 keys', async (t) => {
   t.notOk(refusal(scene.when('key.create', key())), 'other principals have keys of their own')
 })
 
-t.test('keys of the organization are bounded', async (t) => {
+t.test('organization keys are limited in number', async (t) => {
   const root = { credential: { type: 'api_key', id: 'key_0' } } as const
   const scene = given(organizationActor({ brand: 'Service', max_keys: 2 }))
     .when('organization.init', {

@@ -10,7 +10,7 @@ const fresh = () =>
   played(projectActor({ brand: 'Service' }), { project: PRJ, kind: 'project', id: PRJ })
 type Sent = Record<string, unknown> & { id: string }
 
-t.test('an agent comes with its principal, under one id', async (t) => {
+t.test('an agent is created together with its principal, under one id', async (t) => {
   const project = fresh()
   const agent = project.send('agent.create', {
     name: 'Ops Bot',
@@ -56,7 +56,7 @@ t.test('an agent comes with its principal, under one id', async (t) => {
   )
 })
 
-t.test('names are unique among the agents there are', async (t) => {
+t.test('names are unique among existing agents', async (t) => {
   const project = fresh()
   const first = project.send('agent.create', { name: 'A' }) as Sent
   const second = project.send('agent.create', { name: 'B' }) as Sent
@@ -77,7 +77,7 @@ t.test('names are unique among the agents there are', async (t) => {
   t.match(project.send('agent.delete', { id: first.id }), { refused: 'not_found' })
 })
 
-t.test('an external reference is set once and never given again', async (t) => {
+t.test('an external reference is set once and never reused', async (t) => {
   const project = fresh()
   const create = (more: object) =>
     project.send('agent.create', { name: 'A', external_ref: 'crm', ...more }) as Sent
@@ -106,7 +106,7 @@ t.test('an external reference is set once and never given again', async (t) => {
   t.match(create({}), { refused: 'already_exists' })
 })
 
-t.test('settings are replaced, cleared, and judged together', async (t) => {
+t.test('settings can be replaced and cleared, and are validated together', async (t) => {
   const project = fresh()
   const agent = project.send('agent.create', {
     name: 'A',
@@ -159,7 +159,7 @@ t.test('settings are replaced, cleared, and judged together', async (t) => {
   t.match(change({ tags: { 'service:x': '' } }), { refused: 'bad_request' })
 })
 
-t.test('deleting an agent revokes what signs in as it', async (t) => {
+t.test('deleting an agent revokes its keys', async (t) => {
   const project = fresh()
   const agent = project.send('agent.create', { name: 'A' }) as Sent
   project.send('key.create', {

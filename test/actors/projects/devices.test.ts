@@ -45,7 +45,7 @@ const answer = (decision: string, more: object = {}) => ({
 })
 const status = (org: ReturnType<typeof started>) => org.send('device.poll', { id: 'd1' })['status']
 
-t.test('a request is allowed by a person, and gives one token', async (t) => {
+t.test('a request allowed by a person yields one token', async (t) => {
   const org = started()
   t.strictSame(
     org.send('device.request', { id: 'd1', user_code: CODE, label: 'laptop', address }),
@@ -70,7 +70,7 @@ t.test('a request is allowed by a person, and gives one token', async (t) => {
   t.equal(org.send('device.redeem', { id: 'd1' }).refused, 'not_found')
 })
 
-t.test('an early question is told to slow down, an answer comes at once', async (t) => {
+t.test('a device that polls too early receives slow_down', async (t) => {
   const actor = organizationActor({ brand: 'Service' })
   const org = asked()
   const evolve = actor.evolve['device.polled']
@@ -86,7 +86,7 @@ t.test('an early question is told to slow down, an answer comes at once', async 
   t.equal(poll(org.at + 5000), 'authorization_pending')
 })
 
-t.test('a request that was denied, or expired, says so', async (t) => {
+t.test('a poll reports that the request was denied or has expired', async (t) => {
   const denied = asked()
   t.match(denied.send('device.answer', answer('deny'), by(ann)), { status: 'denied' })
   t.equal(status(denied), 'access_denied')
@@ -106,7 +106,7 @@ t.test('a request that was denied, or expired, says so', async (t) => {
   t.equal(status(approved), 'expired_token', 'also when it was allowed and not fetched')
 })
 
-t.test('only a person answers, once, and for the project that was asked for', async (t) => {
+t.test('only a person can answer, once, and only for the requested project', async (t) => {
   const org = asked({ project_handle: 'shop' })
   const root: Principal = { type: 'service_account', id: 'svc_1' }
   t.match(org.send('device.answer', answer('allow'), by(root)), { refused: 'permission_denied' })
@@ -125,7 +125,7 @@ t.test('only a person answers, once, and for the project that was asked for', as
   })
 })
 
-t.test('open requests are bounded, in all and of one address', async (t) => {
+t.test('open requests are limited in total and per address', async (t) => {
   const org = started()
   const ask = (n: number, from: string) =>
     org.send('device.request', { id: `d${n}`, user_code: `code ${n}`, label: 'x', address: from })
@@ -143,7 +143,7 @@ t.test('open requests are bounded, in all and of one address', async (t) => {
   )
 })
 
-t.test('a snapshot of an older release knows no devices', async (t) => {
+t.test('a snapshot of an older release has no devices after recovery', async (t) => {
   const actor = organizationActor({ brand: 'Service' })
   const { devices: _, ...older } = actor.initial()
   t.strictSame(actor.recover?.(older as never, 0).devices, {})

@@ -115,7 +115,7 @@ const step = fc.oneof(
 )
 
 t.test(
-  'no two projects ever have a workflow of the same handle, and no handle stays blocked',
+  'no two projects ever have a workflow with the same handle, and no handle stays blocked',
   async () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -28,7 +28,7 @@ const rotate = (scene: Scene<never>, sealed: string, at = START) =>
   scene.when('organization_action.rotate_secret', { action_id: id, sealed }, { at })
 const version = (n: number, more: object = {}) => ({ action_id: id, version: String(n), ...more })
 
-t.test('it is created with an active secret, and says where receivers find it', async (t) => {
+t.test('a new action has an active secret and reports where receivers find it', async (t) => {
   const made = first()
   t.match(made.reply, {
     id,
@@ -59,7 +59,7 @@ t.test('it is created with an active secret, and says where receivers find it', 
 })
 
 t.test(
-  'a rotated secret signs nothing before it is activated; the one before retires after the overlap',
+  'a rotated secret signs nothing before its activation; its predecessor retires after the overlap',
   async (t) => {
     const rotated = rotate(first(), 's2')
     t.strictSame(statuses(rotated), ['1 active', '2 pending'])
@@ -90,7 +90,7 @@ t.test(
   },
 )
 
-t.test('the overlap is a day unless it is said otherwise, and may be none', async (t) => {
+t.test('the overlap defaults to one day and may be zero', async (t) => {
   const day = rotate(first(), 's2').when('organization_action.activate_secret', version(2))
   t.equal(day.deadline(), START + DAY)
   const none = rotate(first(), 's2').when(
@@ -119,7 +119,7 @@ t.test(
   },
 )
 
-t.test('revoking acts at once; the active secret only while the action is disabled', async (t) => {
+t.test('revocation is immediate; for the active secret the action must be disabled', async (t) => {
   const rotated = rotate(first(), 's2')
   t.match(rotated.when('organization_action.revoke_secret', version(1)).refused, {
     refused: 'conflict',
@@ -147,7 +147,7 @@ t.test('revoking acts at once; the active secret only while the action is disabl
   t.equal(retiring.deadline(), undefined)
 })
 
-t.test('the name may change; old versions are forgotten some time', async (t) => {
+t.test('the name may change; the number of old secret versions is limited', async (t) => {
   const renamed = first().when('organization_action.update', { action_id: id, name: 'crm.push' })
   t.strictSame([statuses(renamed), statuses(renamed, 'crm.push')], [undefined, ['1 active']])
   t.equal((renamed.reply as OrganizationAction).secret_ref, 'acme/org-action/act_1')

@@ -25,7 +25,7 @@ const as = (id: string) => ({ credential: { type: 'api_key' as const, id } })
 const future = new Date(START + 1000).toISOString()
 
 t.test(
-  'the first start makes the organization, its default project and an Owner key, once',
+  'the first start creates the organization, its default project and an Owner key, once',
   async (t) => {
     const org = started()
     t.same(
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('the default handle is made of the name', async (t) => {
+t.test('the default handle is derived from the name', async (t) => {
   const org = started()
   t.equal(org.send('project.create', { name: 'My  First Project!' }).handle, 'my-first-project')
   t.equal(org.send('project.create', { name: 'Été à Zürich' }).handle, 'ete-a-zurich')
@@ -61,14 +61,14 @@ t.test('the default handle is made of the name', async (t) => {
     details: { fields: [{ field: 'handle' }] },
   })
 })
-t.test('project ids spread over the slots', async (t) => {
+t.test('project ids are spread over the slots', async (t) => {
   const org = started()
   const slots = new Set(
     Array.from({ length: 8 }, (_, n) => slotOf(org.send('project.create', { name: `p${n}` }).id)),
   )
   t.ok(slots.size > 4)
 })
-t.test('a handle is never given twice, not even after deletion', async (t) => {
+t.test('a handle is never reused, not even after deletion', async (t) => {
   const org = started()
   const project = org.send('project.create', { name: 'Ops', handle: 'ops' })
   t.match(org.send('project.create', { name: 'Ops' }), {
@@ -82,13 +82,13 @@ t.test('a handle is never given twice, not even after deletion', async (t) => {
   t.match(org.send('project.delete', { project: project.id }), { refused: 'not_found' })
   t.match(org.send('project.update', { project: project.id, name: 'x' }), { refused: 'not_found' })
 })
-t.test('the default project may be deleted', async (t) => {
+t.test('the default project can be deleted', async (t) => {
   const org = started()
   t.equal(org.send('project.delete', { project: PRJ }), undefined)
   t.same(directory(org).handles, {})
 })
 
-t.test('adopting', async (t) => {
+t.test('creating a project with if_exists=adopt returns the existing one', async (t) => {
   const org = started(2)
   const create = { name: 'Tenant', handle: 'tenant', external_ref: 'ext-1', if_exists: 'adopt' }
   const project = org.send('project.create', create)
@@ -212,7 +212,7 @@ t.test('organization keys', async (t) => {
     'a revoked name is free again',
   )
 })
-t.test('an Owner key that signs in always remains', async (t) => {
+t.test('at least one valid Owner key always remains', async (t) => {
   const org = started()
   t.match(org.send('key.revoke_organization', { id: ROOT }), { refused: 'conflict' })
   const brief = org.send('key.create_organization', {
@@ -231,7 +231,7 @@ t.test('an Owner key that signs in always remains', async (t) => {
   org.send('key.create_organization', { name: 'second', role: 'Owner', ...material('h2') })
   t.equal(org.send('key.revoke_organization', { id: ROOT }), undefined)
 })
-t.test('nobody gives or takes a role above their own', async (t) => {
+t.test('no key can grant or revoke a role above its own', async (t) => {
   const org = started()
   const admin = org.send('key.create_organization', { name: 'admin', ...material('h1') })
   t.match(
@@ -258,7 +258,7 @@ t.test('nobody gives or takes a role above their own', async (t) => {
     { org_role: 'Owner' },
   )
 })
-t.test('the use of a key is written at most once a minute', async (t) => {
+t.test('the last use of a key is recorded at most once a minute', async (t) => {
   const org = started()
   org.send('key.touch', { ids: [ROOT, ROOT, 'key_gone'] })
   t.same(org.events, [{ type: 'key.used', id: ROOT, at: START }])
@@ -316,7 +316,7 @@ t.test('a workflow handle is granted to one project at a time', async (t) => {
   })
 })
 
-t.test('a key that was revoked while its request was on its way hands out nothing', (t) => {
+t.test('a key revoked while its request was in flight cannot create or revoke keys', (t) => {
   const org = started()
   const admin = org.send('key.create_organization', { name: 'admin', ...material('h1') })
   org.send('key.revoke_organization', { id: admin.id })
@@ -332,7 +332,7 @@ t.test('a key that was revoked while its request was on its way hands out nothin
   t.end()
 })
 
-t.test('the text of a revoked key is not made again by its idempotency key', (t) => {
+t.test('an idempotency key does not recreate the text of a revoked key', (t) => {
   const org = started()
   const derived = { ...material('h1'), derived: true as const }
   const first = org.send('key.create_organization', { name: 'ci', ...derived })

@@ -63,7 +63,7 @@ t.test('a workflow is created with version 1', async (t) => {
     { refused: 'bad_request' },
   )
 })
-t.test('a spec makes the next version, also an equal one; other fields do not', async (t) => {
+t.test('each spec creates a new version, even an equal one; other fields do not', async (t) => {
   const project = fresh()
   project.send('workflow.create', {
     name: 'Deploy',
@@ -102,7 +102,7 @@ t.test('a spec makes the next version, also an equal one; other fields do not', 
   t.same(project.events, [])
   t.match(project.ask('definition', { id: 'wfd_1' }), { version: 3, spec: longer })
 })
-t.test('an expected version that is not the latest is a conflict', async (t) => {
+t.test('an expected version other than the latest is a conflict', async (t) => {
   const project = fresh()
   project.send('workflow.create', { name: 'Deploy', spec, ...reserved('wfd_1', 'deploy') })
   t.match(project.send('workflow.update', { id: 'wfd_1', spec, expected_version: 1 }), {
@@ -114,7 +114,7 @@ t.test('an expected version that is not the latest is a conflict', async (t) => 
   })
   t.match(project.send('workflow.update', { id: 'wfd_9', spec }), { refused: 'not_found' })
 })
-t.test('a deleted workflow gives its handle back', async (t) => {
+t.test('a deleted workflow releases its handle', async (t) => {
   const project = fresh()
   project.send('workflow.create', { name: 'Deploy', spec, ...reserved('wfd_1', 'deploy') })
   project.send('workflow.delete', { id: 'wfd_1' })
@@ -134,20 +134,23 @@ t.test('a deleted workflow gives its handle back', async (t) => {
     { latest_version: 1 },
   )
 })
-t.test('a reservation that was not used in time is given back and never used', async (t) => {
-  const project = fresh()
-  project.send('workflow.create', { name: 'Deploy', spec, ...reserved('wfd_1', 'deploy') })
-  project.send('handle.settle', { id: 'wfd_1', organization: ORG })
-  t.same(project.events, [], 'a used one is kept')
-  project.send('handle.settle', { id: 'wfd_2', organization: ORG })
-  t.match(project.effects, [{ tell: { name: 'handle.release', input: { id: 'wfd_2' } } }])
-  t.match(project.send('workflow.create', { name: 'Late', spec, ...reserved('wfd_2', 'late') }), {
-    refused: 'service_unavailable',
-  })
-})
+t.test(
+  'a reservation that was not used in time is released and cannot be used later',
+  async (t) => {
+    const project = fresh()
+    project.send('workflow.create', { name: 'Deploy', spec, ...reserved('wfd_1', 'deploy') })
+    project.send('handle.settle', { id: 'wfd_1', organization: ORG })
+    t.same(project.events, [], 'a used one is kept')
+    project.send('handle.settle', { id: 'wfd_2', organization: ORG })
+    t.match(project.effects, [{ tell: { name: 'handle.release', input: { id: 'wfd_2' } } }])
+    t.match(project.send('workflow.create', { name: 'Late', spec, ...reserved('wfd_2', 'late') }), {
+      refused: 'service_unavailable',
+    })
+  },
+)
 
 t.test(
-  'a key without a principal gets one of its name, as Editor, in the same commit',
+  'a key without a principal gets one with its own name and the role Editor, in the same commit',
   async (t) => {
     const project = fresh()
     const key = project.send('key.create', { name: 'My Worker', ...material('h1') })
@@ -171,7 +174,7 @@ t.test(
     t.equal(next.principal_id, key.principal_id, 'a principal of that name is used')
   },
 )
-t.test('what a key refers to must exist', async (t) => {
+t.test('the records that a key refers to must exist', async (t) => {
   const project = fresh()
   const principal = project.send('principal.create', { name: 'bot' })
   const create = (more: object) =>
@@ -245,7 +248,7 @@ t.test('principals', async (t) => {
     refused: 'not_found',
   })
 })
-t.test('a principal outlives its active keys', async (t) => {
+t.test('a principal cannot be deleted before its active keys', async (t) => {
   const project = fresh()
   const bot = project.send('principal.create', { name: 'Bot', role_ids: ['role_viewer'] })
   const key = project.send('key.create', { name: 'k', principal_id: bot.id, ...material('h') })

@@ -7,7 +7,7 @@ import { played } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 
-t.test('each active person with an address is reached once, by name before by role', async (t) => {
+t.test('active people with an address are listed once, named ones before roles', async (t) => {
   const project = played(projectActor({ brand: 'Service' }), {
     project: PRJ,
     kind: 'project',
@@ -50,7 +50,7 @@ t.test('each active person with an address is reached once, by name before by ro
   t.strictSame(
     reach('role:Editor', ada),
     [found(ada, ada, 'Ada'), found('role:Editor', bo, 'Bo')],
-    'who is named is not meant by a role as well',
+    'a named target is not listed for its role as well',
   )
   t.strictSame(reach('role:Owner'), [])
   send('user.delete', { id: bo })

@@ -17,7 +17,7 @@ const begin = () =>
     .when('agent.create', { name: 'helper' })
 const agentId = (scene: ReturnType<typeof begin>): string => (scene.reply as { id: string }).id
 
-t.test('a deletion and a disabling enqueue the errand; other changes do not', async (t) => {
+t.test('deleting or disabling a principal enqueues the errand; other changes do not', async (t) => {
   for (const [name, input] of [
     ['principal.delete', { id: 'svc_1' }],
     ['principal.update', { id: 'svc_1', state: 'disabled', holds }],
@@ -61,7 +61,7 @@ t.test('a deletion and a disabling enqueue the errand; other changes do not', as
   )
   t.match(scene.when('user.delete', { id: 'user_9' }).refused, { refused: 'not_found' })
 })
-t.test('an errand that failed is begun anew, one that was done is forgotten', async (t) => {
+t.test('a failed errand is started again, a completed one is removed', async (t) => {
   const gone = begin().when('user.delete', { id: 'user_1' })
   const again = gone.when('job.settled', { job_id: 'job_1', outcome: 'failed', attempt: 20 })
   t.strictSame(again.state.partings, { job_2: 'user_1' })

@@ -17,7 +17,7 @@ const fieldsOf = (outcome: Outcome<unknown>) =>
 const begin = () => given(actor)
 
 t.test(
-  'a role is made of permissions of the catalog, spelled with the brand and kept without it',
+  'role permissions come from the catalog; clients send the brand prefix, storage omits it',
   async (t) => {
     const made = begin().when('role.create', {
       name: 'Deployer',
@@ -82,7 +82,7 @@ t.test(
   },
 )
 
-t.test('a role changes for all who have it; its name stays', async (t) => {
+t.test('an updated role changes for all its principals; its name stays', async (t) => {
   const made = begin().when('role.create', {
     name: 'R',
     permissions: ['service.project.view'],
@@ -141,7 +141,7 @@ t.test('a role changes for all who have it; its name stays', async (t) => {
 })
 
 t.test(
-  'a deleted role is taken from everybody, and a key that it capped can do nothing',
+  'a deleted role is removed from all principals, and a key capped by it has no permissions',
   async (t) => {
     const scene = begin()
       .when('role.create', { name: 'R', permissions: ['service.project.view'], holds: all })
@@ -181,7 +181,7 @@ t.test(
   },
 )
 
-t.test('the deletion of a role that very many have is told in bounded events', async (t) => {
+t.test('deleting a role of many principals writes bounded events', async (t) => {
   let scene = begin().when('role.create', { name: 'R', permissions: [], holds: all })
   for (let n = 0; n < 401; n++)
     scene = scene.when('principal.create', { name: `bot ${n}`, role_ids: ['role_1'], holds: all })
@@ -190,7 +190,7 @@ t.test('the deletion of a role that very many have is told in bounded events', a
   t.same(directory(gone).assignments, [], 'and takes all of them')
 })
 
-t.test('a role is given once, by id or by name, and taken', async (t) => {
+t.test('a role is assigned once, by id or by name, and can be removed', async (t) => {
   const scene = begin()
     .when('principal.create', { name: 'bot', holds: all })
     .when('role.create', { name: 'R', permissions: [], holds: all })
@@ -238,7 +238,7 @@ t.test('a role is given once, by id or by name, and taken', async (t) => {
   t.match(refusal(taken.when('assignment.delete', { id: 'asg_1' })), { refused: 'not_found' })
 })
 
-t.test('role_ids replaces what a principal has: only the difference is told', async (t) => {
+t.test("role_ids replaces a principal's roles, and only the difference is written", async (t) => {
   const scene = begin().when('principal.create', {
     name: 'bot',
     role_ids: ['role_viewer', 'role_operator'],
@@ -287,7 +287,7 @@ t.test('role_ids replaces what a principal has: only the difference is told', as
   t.same(directory(gone).assignments, [], 'assignments go with their principal')
 })
 
-t.test('nobody hands out more than they have', async (t) => {
+t.test('no caller can grant more than its own permissions', async (t) => {
   const scene = begin()
     .when('principal.create', { name: 'bot', holds: all })
     .when('principal.create', { name: 'boss', role_ids: ['role_admin'], holds: all })
@@ -366,7 +366,7 @@ t.test('nobody hands out more than they have', async (t) => {
   }
 })
 
-t.test('people: names may repeat, addresses may not', async (t) => {
+t.test('names of people may repeat, e-mail addresses may not', async (t) => {
   const ann = begin().when('user.create', {
     name: 'Ann Lee',
     email: 'Ann@Example.org',
@@ -438,7 +438,7 @@ t.test('people: names may repeat, addresses may not', async (t) => {
   )
 })
 
-t.test('personal tokens are apart from keys, and end with their person', async (t) => {
+t.test('personal tokens are separate from keys and are revoked with their user', async (t) => {
   const scene = begin()
     .when('user.create', { name: 'Ann', holds: all })
     .when('user.create', { name: 'Bob', holds: all })
@@ -511,7 +511,7 @@ t.test('personal tokens are apart from keys, and end with their person', async (
   t.equal(many.when('user.delete', { id: 'user_1' }).events.length, 52)
 })
 
-t.test('the principal of an agent goes with its agent', async (t) => {
+t.test('the principal of an agent cannot be deleted without the agent', async (t) => {
   const agent = {
     id: 'svc_7',
     kind: 'agent',
@@ -531,7 +531,7 @@ t.test('the principal of an agent goes with its agent', async (t) => {
   )
 })
 
-t.test('a snapshot of a release that knew no roles is taken over', async (t) => {
+t.test('a snapshot of a release without roles can be recovered', async (t) => {
   t.match(
     actor.recover?.(
       { workflows: {}, keys: {}, principals: {}, claims: {}, unused: {} } as never,

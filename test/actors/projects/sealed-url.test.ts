@@ -68,7 +68,7 @@ for (const [name, subject] of Object.entries(subjects)) {
       Record<'action' | 'webhook', Readonly<Record<string, unknown>>>
     >
 
-  t.test(`${name} keeps the values of its address beside the record`, async (t) => {
+  t.test(`${name} stores the query values of its URL separately from the record`, async (t) => {
     const first = made(masked, [part('t0p')])
     t.match(first.reply, { [field]: masked })
     t.notMatch(JSON.stringify(first.reply), /s t0p/)
@@ -94,7 +94,7 @@ for (const [name, subject] of Object.entries(subjects)) {
     t.match(keptBy(plain), { [record]: { [field]: 'https://example.org/other' } })
   })
 
-  t.test(`${name} never sends a kept value to another address`, async (t) => {
+  t.test(`${name} never sends a stored value to another URL`, async (t) => {
     const first = made(masked, [part('t0p')])
     for (const url of ['https://evil.example/hook?token=***', 'https://example.org/?token=***'])
       t.match(change(first, url, [null]).refused, {
@@ -105,7 +105,7 @@ for (const [name, subject] of Object.entries(subjects)) {
   })
 
   t.test(
-    `${name} of an earlier release has its address in clear, and answers it masked`,
+    `${name} of an earlier release stores its URL in clear text and returns it masked`,
     async (t) => {
       const clear = 'https://example.org/hook?token=t0p'
       const old = made(clear)
@@ -122,7 +122,7 @@ for (const [name, subject] of Object.entries(subjects)) {
   )
 }
 
-t.test('a webhook that loses its address loses the values', async (t) => {
+t.test('a webhook whose URL is removed loses the stored values', async (t) => {
   const first = given(project).when('webhook.create', {
     name: 'hook',
     sealed: 's1',
@@ -133,7 +133,7 @@ t.test('a webhook that loses its address loses the values', async (t) => {
   t.notOk('url_parts' in (emptied.ask('webhook', { webhook_id: 'wbh_1' }) as object))
 })
 
-t.test('a test of a webhook takes values from the address that is kept, or its own', async (t) => {
+t.test('a webhook test uses the stored values, or those of its own URL', async (t) => {
   const first = given(project).when('webhook.create', {
     name: 'hook',
     sealed: 's1',
