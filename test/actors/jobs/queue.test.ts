@@ -352,7 +352,7 @@ t.test(
 )
 
 t.test(
-  'a new owner resends an assignment only while its lease is current and its worker unheard of',
+  'a new owner resends an assignment only if its lease is current and had no heartbeat',
   async (t) => {
     const queue = new QueueStage()
     const repeated = ({ effects }: { effects: readonly Effect[] }): boolean[] =>
