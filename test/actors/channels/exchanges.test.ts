@@ -1,4 +1,4 @@
-/** Agents in a channel: whom a message wakes, and what becomes of an exchange. */
+/** Agents in a channel: which messages wake an agent, and how an exchange ends. */
 import * as fc from 'fast-check'
 import t from 'tap'
 import { channelActor } from '../../../actors/channels/channel.ts'

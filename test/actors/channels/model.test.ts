@@ -1,6 +1,7 @@
 /**
- * Random commands by random people, beside a model that is only sets and lists; and the journal they give, applied to a
- * view. The actor, the model and the view agree after every history: numbers without gaps, members, threads, pins, marks.
+ * Random commands of random principals, compared with a model of sets and lists, and with a view of
+ * the resulting journal. Invariant: actor, model and view agree after every history on message
+ * numbers without gaps, members, threads, pins and read markers.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -25,7 +26,7 @@ interface Step {
   readonly input: Record<string, unknown>
   readonly nth?: number
 }
-/** `nth`: which of the messages so far it is about. */
+/** `nth`: the index of the message that the command refers to. */
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
@@ -98,7 +99,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** What the history so far comes to, told in the simplest way. */
+/** The expected state, in the simplest form. */
 interface Model {
   members: Map<string, { role: string; read: number }>
   messages: {
@@ -112,7 +113,7 @@ interface Model {
   private: boolean
   archived: boolean
 }
-/** Whether the model would accept a step, and the step done to it when it does. */
+/** Applies a step to the model. Returns whether the model accepts it. */
 function play(model: Model, { who: me, name, input }: Step, nth: number | undefined): boolean {
   const mine = model.members.get(me)
   if (model.private && !mine) return false

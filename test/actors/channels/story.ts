@@ -1,4 +1,4 @@
-/** Channels as stories tell them: opened, joined, written to. */
+/** Channels for tests: opened, joined, written to. */
 import { channelActor } from '../../../actors/channels/channel.ts'
 import type { ChannelState } from '../../../actors/channels/state.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
@@ -30,9 +30,9 @@ export const member = (id: string, role: ChannelMember['role'] = 'member'): Chan
   joined_at: now,
   last_read_seq: 0,
 })
-/** The cause of a command by somebody. */
+/** The cause of a command by the principal with this id. */
 export const by = (id: string) => ({ principal: { type: 'service_account' as const, id } })
-/** A channel of ann, its administrator, and bob. */
+/** A channel with its administrator ann and the member bob. */
 export const opened = (
   more: Partial<ChannelSettings> = {},
   members: readonly ChannelMember[] = [member('ann', 'admin'), member('bob')],

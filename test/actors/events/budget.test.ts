@@ -1,4 +1,7 @@
-/** Runs that triggers start for events of runs: however loops trigger each other, what one event starts is bounded. */
+/**
+ * Limits on the runs that triggers start for events of runs. Invariant: one event starts a bounded
+ * number of runs, however loops trigger each other.
+ */
 import t from 'tap'
 import fc from 'fast-check'
 import type { AnyActor } from '../../../actors/actor.ts'
@@ -15,13 +18,16 @@ import { given, START, type Scene } from '../../support/given.ts'
 type Fires = Readonly<Record<string, readonly string[]>>
 type Overruns = Readonly<Record<string, Overrun>>
 interface Outcome {
-  /** Runs that triggers started, by loop. */
+  /** The number of runs that triggers started, by loop. */
   readonly started: Record<string, number>
   /** Loops that were paused, with the reason. */
   readonly paused: Record<string, string>
 }
 
-/** Loops that listen to the end of every run, one of them to `go` also. Every run ends at once. */
+/**
+ * Loops that listen to the end of every run; the first one also listens to `go`. Every run ends at
+ * once.
+ */
 const listening = (loops: number, limits: TriggerLimits): Scene<SourcesState> => {
   let scene = given<SourcesState>(eventsActor(limits) as unknown as AnyActor)
   for (let n = 0; n < loops; n++)
@@ -54,7 +60,10 @@ const ended = (run: number, depth: number, chain: Chain): Publication => ({
   chain,
 })
 
-/** Publish an event and whatever follows from it. @param at Unix milliseconds, of the n-th event. */
+/**
+ * Publishes an event and all events that follow from it. @param at Unix milliseconds of the n-th
+ * event.
+ */
 function follow(
   first: Scene<SourcesState>,
   publication: Publication,
@@ -106,7 +115,7 @@ t.test('whatever the loops and limits, no tree starts more than its limit', asyn
         for (let n = 0; n < roots; n++) {
           const outcome = follow(scene, go(`sevt_${n}`))
           scene = outcome.scene
-          // The root's own trigger is not judged, so with a limit of 1 it has used it up.
+          // The trigger of the root event is always allowed, so it exhausts a limit of 1.
           if (total(outcome) > Math.max(1, per_root)) return false
           if (Object.keys(outcome.paused).length > 0) break
         }

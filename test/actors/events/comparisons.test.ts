@@ -1,4 +1,7 @@
-/** How many listeners an event is compared with: those that it may fit, whatever else listens. */
+/**
+ * The number of listeners that an event is compared with. Invariant: it depends only on the
+ * listeners that may match.
+ */
 import t from 'tap'
 import { Listeners } from '../../../actors/events/listeners.ts'
 import { silent } from '../../../actors/events/state.ts'

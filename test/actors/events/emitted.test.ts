@@ -1,4 +1,4 @@
-/** The catalog calls an event ready exactly when something in this build publishes it. */
+/** The catalog marks an event as ready if and only if this build publishes it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Effect } from '../../../actors/actor.ts'
@@ -18,7 +18,7 @@ const publishedBy = (effects: readonly Effect[] = []): string[] =>
       : [],
   )
 
-/** What runs publish for each of their events. */
+/** The event types that runs publish. */
 const ofRuns = Object.entries(run.react ?? {}).flatMap(([type, react]) => {
   const event = { type, payload: {}, private: { engine: {}, store: { id: 's', name: 'go' } } }
   return publishedBy(
@@ -48,7 +48,7 @@ const ofInteractions = [asked(), answer(asked(), 'ada')].flatMap(({ effects }) =
 )
 const ofSessions = publishedBy(begun('hi').last?.effects)
 
-/** What is published outside actors, by file. */
+/** Event types that are published outside actors, by file. */
 const atTheEdge: Readonly<Record<string, string>> = {
   'gateway/commands/http-trigger.ts': 'http_trigger.received',
   'nodes/mail/listener.ts': 'email.received',

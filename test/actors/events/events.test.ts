@@ -1,4 +1,7 @@
-/** The matcher of a project, arm by arm: what it stores, whom it tells, what a repeat changes. */
+/**
+ * The matcher of a project, command by command: what it stores, which messages it sends, and what a
+ * repeat changes.
+ */
 import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { reduced } from '../../../actors/events/reduced.ts'

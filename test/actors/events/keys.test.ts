@@ -1,4 +1,7 @@
-/** Keys at thousands of events a second: a repeat within a day publishes nothing, whatever was forgotten meanwhile, and nothing is refused. */
+/**
+ * Deduplication keys at thousands of events per second. Invariants: a repeat within a day publishes
+ * nothing, even if the matcher has forgotten the key; no event is refused.
+ */
 import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
@@ -52,7 +55,10 @@ class Place {
     }
     return reply as Published
   }
-  /** As the edge does it. @param between what happens between the question to the view and the second try. */
+  /**
+   * Publishes like the gateway. @param between Called between the query to the view and the second
+   * attempt.
+   */
   async publish(key: string, between = () => {}): Promise<Outcome> {
     const view = async (
       _: string,

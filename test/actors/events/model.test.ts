@@ -1,6 +1,7 @@
 /**
- * Random listeners and events beside a model that compares every event with every listener by the plain rule. The actor finds the
- * same whether its index grew with the commands, was made from the events anew, or from a snapshot in the middle.
+ * Random listeners and events, compared with a model that tests every event against every listener.
+ * Invariant: the actor finds the same matches whether its index grew with the commands or was
+ * rebuilt from events or from a snapshot.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -110,14 +111,16 @@ function isFor(one: Wanted, event: Publication): boolean {
     throw error
   }
 }
-/** What the model says of a publication: whether it is kept, and for whom it is. */
+/**
+ * The result of a publication in the model: undefined if it is not stored, otherwise its receivers.
+ */
 function play(
   { loops, waits, keys }: Model,
   event: Publication,
   at: number,
 ): readonly string[] | undefined {
   const { dedup_key: key, event_type } = event
-  // A key is known for a day; whether it is for the next one depends on when others came.
+  // A key is known for a day; whether it is known for the next day depends on when others arrived.
   if (key !== undefined && (keys.get(key) ?? Number.NEGATIVE_INFINITY) + 86_400_000 > at)
     return undefined
   const listens = [
@@ -152,7 +155,7 @@ function listen({ loops, waits }: Model, { name, input }: Command): void {
     waits.set(wait.wait_id, { run_id, wait })
   } else waits.delete(String(input['wait_id']))
 }
-/** Events without their ids, and without an order among those that are told. */
+/** Events without ids, with matched triggers and waits in a fixed order. */
 const plain = (events: readonly object[]): string =>
   JSON.stringify(
     events.map((one) => ({ ...one, id: 0 })),
@@ -172,7 +175,7 @@ t.test('every event is for those that the plain rule says', async (t) => {
     fc.property(fc.array(command, { minLength: 12, maxLength: 60 }), (commands) => {
       const model: Model = { loops: new Map(), waits: new Map(), keys: new Map() }
       let scene: Scene<SourcesState> = given<SourcesState>(actor)
-      // One state that lives on with its index, as in a shard.
+      // A state that keeps its index across commands, as in a shard.
       const living = wire(scene.state)
       for (const { name, input: raw, later = 0 } of wire(commands)) {
         const at = scene.at + later
@@ -213,7 +216,7 @@ t.test('every event is for those that the plain rule says', async (t) => {
         } else listen(model, { name, input: raw })
         scene = after
       }
-      // Times differ from command to command, and only keys depend on them.
+      // The times of commands differ, and only keys depend on them.
       const folded = fold(actor, wire(scene.history), START) as SourcesState
       if (
         JSON.stringify([folded.loops, folded.waits, folded.faults]) !==

@@ -1,4 +1,7 @@
-/** `data` of a delivery to a webhook: the record that the event is about, as of the event, and its payload. */
+/**
+ * `data` of a delivery to a webhook: the record that the event is about, at the time of the event,
+ * and its payload.
+ */
 import t from 'tap'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
@@ -25,7 +28,7 @@ const published = (effects: readonly Effect[], event_type: string): Publication[
     )
     .filter((publication) => publication.event_type === event_type)
 
-/** `data` of what a webhook is sent of the one event of this type among the effects. */
+/** `data` of the webhook delivery for the only event of this type among the effects. */
 function dataOf(effects: readonly Effect[], event_type: string): JsonObject {
   const [publication, more] = published(effects, event_type)
   if (!publication || more) throw new Error(`not one ${event_type}`)

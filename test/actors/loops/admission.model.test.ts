@@ -1,4 +1,4 @@
-/** Admission against a model: starts, ends and changes of the rules in any order. */
+/** Admission compared with a model: run starts, run ends and rule changes in any order. */
 import fc from 'fast-check'
 import t from 'tap'
 import { ruleOf } from '../../../actors/loops/admit.ts'
@@ -67,7 +67,7 @@ t.test('never more than allowed, in order, and everybody who waits begins', asyn
           for (const key of ['a', 'b'] as const)
             if (of(key) > most[key]) throw new Error(`${of(key)} runs of ${key} are under way`)
           if (under.length <= most.all) loose = false
-          // The loop knows exactly what is true.
+          // The runs that the loop counts and queues are exactly the active and waiting runs.
           if (
             JSON.stringify(Object.keys(yard.state.active).sort()) !== JSON.stringify(under.sort())
           )
@@ -102,7 +102,7 @@ t.test('never more than allowed, in order, and everybody who waits begins', asyn
               yard.end(id, step.status)
             }
           } else if (step.do === 'rule') {
-            // What is under way when the rules become strict may go on.
+            // Runs that are active when the rules become strict may continue.
             loose = true
             yard.send('loop.update', { concurrency: step.concurrency, organization: 'org_1' })
           } else if (step.do === 'pause') {

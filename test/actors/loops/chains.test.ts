@@ -1,4 +1,7 @@
-/** Chains of loops that start each other through events: what a run knows of them, and how a loop is paused. */
+/**
+ * Chains of loops that start each other through events: what a run stores of its chain, and how a
+ * loop is paused.
+ */
 import t from 'tap'
 import { MAX_CHAIN_DEPTH } from '../../../protocol/events/sources.ts'
 import { ORGANIZATION, Yard } from './yard.ts'

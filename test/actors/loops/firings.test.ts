@@ -1,4 +1,7 @@
-/** Firings for events of private sessions: held, looked up under the last editor, and fired only while that is the last editor. */
+/**
+ * Firings for events of private sessions. A firing is held while an errand checks the last editor's
+ * access, and starts a run only if that editor is still the last one.
+ */
 import t from 'tap'
 import type { HeldFiring } from '../../../protocol/loops/events.ts'
 import { Yard } from './yard.ts'

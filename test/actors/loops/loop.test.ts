@@ -1,4 +1,6 @@
-/** The arms of a loop that its admission model does not reach: times, firings, budgets, handles. */
+/**
+ * Commands of a loop that its admission model does not cover: schedules, firings, budgets, handles.
+ */
 import t from 'tap'
 import { triggerHandle } from '../../../actors/loops/http-trigger/handle.ts'
 import { MAX_CHAIN_DEPTH } from '../../../protocol/events/sources.ts'

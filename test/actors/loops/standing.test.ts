@@ -1,4 +1,7 @@
-/** What a project knows of its loops: an action that is called stays, and loops end with their project. */
+/**
+ * What a project stores about its loops. Invariants: an action that an active loop calls cannot be
+ * deleted; loops end with their project.
+ */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'

@@ -1,4 +1,6 @@
-/** A loop with the least of its runs around it: who was told what, and a script that ends them. */
+/**
+ * A loop with stubs for its runs: it records the messages to each run, and a script ends the runs.
+ */
 import { loopActor } from '../../../actors/loops/loop.ts'
 import {
   evolve,
@@ -24,16 +26,16 @@ export class Yard {
   state: LoopState
   now = START
   events: LoopEvent[] = []
-  /** Every run that was opened: what it is now. */
+  /** Every run that was opened, with its current state. */
   readonly runs = new Map<
     string,
     { state: 'waiting' | 'running' | 'leaving' | 'ended'; opening: Values; trigger: string }
   >()
-  /** Runs in the order in which they began. */
+  /** Runs in the order in which they started. */
   readonly began: string[] = []
   #count: number
 
-  /** @param n tells several yards apart. */
+  /** @param n Distinguishes the ids of several yards. */
   constructor({
     n = 0,
     ...options
@@ -135,7 +137,7 @@ export class Yard {
     if (run) run.state = 'ended'
     this.send('run.left', { run_id: id, status })
   }
-  /** What the world does because of the last command. */
+  /** The effects of the events of the last command. */
   effects(): readonly Effect[] {
     return this.events.flatMap(
       (event) =>
@@ -149,7 +151,7 @@ export class Yard {
   in(...states: string[]): string[] {
     return [...this.runs].filter(([, { state }]) => states.includes(state)).map(([id]) => id)
   }
-  /** Do what is due now. */
+  /** Executes the wake-ups that are due now. */
   settle(): void {
     for (let i = 0; (this.state.more_at ?? Infinity) <= this.now + 1; i++) {
       this.now++
