@@ -39,7 +39,7 @@ const ends = (scene: Scene, exchange: Exchange | undefined, more: object = {}) =
     { principal: { type: 'system', id: 'system' } },
   )
 
-t.test('a call wakes the agent in the commit that stores the message', async (t) => {
+t.test('a message that mentions an agent wakes it in the same commit', async (t) => {
   const scene = group().when(
     'channel.send',
     { content: '@one go', mentioned: ['agt_1', 'agt_9'] },
@@ -91,7 +91,7 @@ t.test('a call wakes the agent in the commit that stores the message', async (t)
 })
 
 t.test(
-  'what an agent was not shown, because there was no turn, it is shown with the next call',
+  'messages that an agent missed because it had no turn are shown with the next call',
   async (t) => {
     const call = (scene: Scene, more: object = {}) =>
       scene.when('channel.send', { content: '@one', mentioned: ['agt_1'], ...more }, by('ann'))
@@ -116,48 +116,45 @@ t.test(
   },
 )
 
-t.test(
-  'the answer is posted below what it answers, as the agent, with its session and turn',
-  async (t) => {
-    const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
-    const [exchange] = begun(asked)
-    const done = ends(asked, exchange)
-    t.strictSame(typesOf(done), ['exchange.ended', 'message.created'])
-    t.match(said(done), [
-      {
-        seq: 2,
-        content: 'Done.',
-        reply_to: 'cmsg_1',
-        sender_id: 'agt_1',
-        sender_type: 'agent',
-        sender_agent_id: 'agt_1',
-        sender_session_id: 'ses_1',
-        metadata: { channel_exchange_id: 'cex_1', turn_id: 'turn_1' },
-      },
-    ])
-    t.strictSame(done.state.talks, {})
-    t.strictSame(ends(done, exchange).events, [], 'told twice, it is posted once')
-    const inThread = done.when(
-      'channel.send',
-      { content: 'and now?', ...target('cmsg_1'), thread: ['agt_1'] },
-      by('bob'),
-    )
-    t.match(
-      begun(inThread),
-      [{ root: 'cmsg_1', message_id: 'cmsg_3', after_seq: 0, through_seq: 3 }],
-      'who was called in a thread hears it',
-    )
-    t.match(said(ends(inThread, begun(inThread)[0])), [{ reply_to: 'cmsg_1' }])
-    t.strictSame(
-      typesOf(ends(asked, exchange, { text: undefined })),
-      ['exchange.ended'],
-      'who says nothing posts nothing',
-    )
-  },
-)
+t.test("the answer is posted as the agent's reply, with its session and turn", async (t) => {
+  const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
+  const [exchange] = begun(asked)
+  const done = ends(asked, exchange)
+  t.strictSame(typesOf(done), ['exchange.ended', 'message.created'])
+  t.match(said(done), [
+    {
+      seq: 2,
+      content: 'Done.',
+      reply_to: 'cmsg_1',
+      sender_id: 'agt_1',
+      sender_type: 'agent',
+      sender_agent_id: 'agt_1',
+      sender_session_id: 'ses_1',
+      metadata: { channel_exchange_id: 'cex_1', turn_id: 'turn_1' },
+    },
+  ])
+  t.strictSame(done.state.talks, {})
+  t.strictSame(ends(done, exchange).events, [], 'told twice, it is posted once')
+  const inThread = done.when(
+    'channel.send',
+    { content: 'and now?', ...target('cmsg_1'), thread: ['agt_1'] },
+    by('bob'),
+  )
+  t.match(
+    begun(inThread),
+    [{ root: 'cmsg_1', message_id: 'cmsg_3', after_seq: 0, through_seq: 3 }],
+    'who was called in a thread hears it',
+  )
+  t.match(said(ends(inThread, begun(inThread)[0])), [{ reply_to: 'cmsg_1' }])
+  t.strictSame(
+    typesOf(ends(asked, exchange, { text: undefined })),
+    ['exchange.ended'],
+    'who says nothing posts nothing',
+  )
+})
 
 t.test(
-  'a turn that failed or was cancelled posts nothing, and its exchange says why',
+  'a turn that failed or was cancelled posts nothing, and its exchange stores the reason',
   async (t) => {
     const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
     const [exchange] = begun(asked)
@@ -191,7 +188,7 @@ t.test(
 )
 
 t.test(
-  'who calls meanwhile is answered by the next exchange, which sees everything since',
+  'calls during an exchange are answered by one next exchange with all messages since',
   async (t) => {
     const one = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
     const two = one.when('channel.send', { content: '@one also', mentioned: ['agt_1'] }, by('bob'))
@@ -216,7 +213,7 @@ t.test(
   },
 )
 
-t.test('in direct messages every word of a person is for the agents', async (t) => {
+t.test('in direct messages, every message of a person wakes the agents', async (t) => {
   const dm = opened({ kind: 'dm', private: true }, [member('ann', 'admin'), agent('agt_1')])
   const asked = dm.when('channel.send', { content: 'hello' }, by('ann'))
   t.match(begun(asked), [{ agent_id: 'agt_1' }])
@@ -230,7 +227,7 @@ t.test('in direct messages every word of a person is for the agents', async (t) 
   t.strictSame(typesOf(speaks), ['message.created'], 'nobody calls oneself')
 })
 
-t.test('agents that call each other come to an end, and a person begins anew', async (t) => {
+t.test('agents that call each other stop at a limit; a person starts a new streak', async (t) => {
   let scene = group().when(
     'channel.send',
     { content: '@one @two', mentioned: ['agt_1', 'agt_2'] },
@@ -258,7 +255,7 @@ t.test('agents that call each other come to an end, and a person begins anew', a
 })
 
 t.test(
-  'who left says nothing any more, nor does anybody in an archived or deleted channel',
+  'an agent posts nothing after it left or after its channel was archived or deleted',
   async (t) => {
     const asked = group().when('channel.send', { content: '@one', mentioned: ['agt_1'] }, by('ann'))
     const [exchange] = begun(asked)
@@ -288,14 +285,14 @@ t.test(
   },
 )
 
-t.test('a state of an older release is taken over', async (t) => {
+t.test('the state of an older release can be recovered', async (t) => {
   const { talks: _, heard: __, streaks: ___, ...old } = group().state
   const { recover } = channelActor({ brand: 'Service' })
   t.strictSame(recover?.(old as ChannelState, 0), group().state)
 })
 
 t.test(
-  'whatever is said and answered in whatever order: one exchange per talk, each ended once, every call answered by a later answer',
+  'in any order of messages and answers, agents have one exchange per thread and answer every call',
   (t) => {
     interface Step {
       readonly who: 'ann' | 'bob' | 'agt_1'

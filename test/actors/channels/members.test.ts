@@ -4,51 +4,57 @@ import { typesOf } from '../../support/given.ts'
 import { by, CHANNEL, member, opened } from './story.ts'
 
 const found = (id: string, kind = 'user') => ({ person: { id, kind } })
-t.test('administrators add members; others only themselves, to a public channel', async (t) => {
-  const one = () => opened()
-  const added = one().when(
-    'channel.add_member',
-    { user_id: 'cyd', role: 'admin', ...found('cyd') },
-    by('ann'),
-  )
-  t.match(added.reply, {
-    channel_id: CHANNEL,
-    member_id: 'cyd',
-    user_id: 'cyd',
-    kind: 'user',
-    role: 'admin',
-    added_by: 'ann',
-    last_read_seq: 0,
-  })
-  t.match(added.events, [{ type: 'member.added', id: `${CHANNEL}:cyd` }])
-  t.match(added.when('channel.add_member', { user_id: 'cyd', ...found('cyd') }).refused, {
-    refused: 'already_member',
-    details: { member_id: 'cyd' },
-  })
-  t.match(
-    one().when('channel.add_member', { member_id: 'cyd', ...found('cyd') }, by('cyd')).reply,
-    { role: 'member' },
-  )
-  t.equal(
-    one().when('channel.add_member', { user_id: 'cyd', role: 'admin', ...found('cyd') }, by('cyd'))
-      .refused?.refused,
-    'forbidden',
-  )
-  t.equal(
-    one().when('channel.add_member', { user_id: 'cyd', ...found('cyd') }, by('bob')).refused
-      ?.refused,
-    'forbidden',
-  )
-  t.equal(
-    opened({ private: true }).when(
+t.test(
+  'administrators add members; others can only join a public channel themselves',
+  async (t) => {
+    const one = () => opened()
+    const added = one().when(
       'channel.add_member',
-      { user_id: 'cyd', ...found('cyd') },
-      by('cyd'),
-    ).refused?.refused,
-    'not_found',
-  )
-})
-t.test('a member must exist, be of the kind it is called, and have room', async (t) => {
+      { user_id: 'cyd', role: 'admin', ...found('cyd') },
+      by('ann'),
+    )
+    t.match(added.reply, {
+      channel_id: CHANNEL,
+      member_id: 'cyd',
+      user_id: 'cyd',
+      kind: 'user',
+      role: 'admin',
+      added_by: 'ann',
+      last_read_seq: 0,
+    })
+    t.match(added.events, [{ type: 'member.added', id: `${CHANNEL}:cyd` }])
+    t.match(added.when('channel.add_member', { user_id: 'cyd', ...found('cyd') }).refused, {
+      refused: 'already_member',
+      details: { member_id: 'cyd' },
+    })
+    t.match(
+      one().when('channel.add_member', { member_id: 'cyd', ...found('cyd') }, by('cyd')).reply,
+      { role: 'member' },
+    )
+    t.equal(
+      one().when(
+        'channel.add_member',
+        { user_id: 'cyd', role: 'admin', ...found('cyd') },
+        by('cyd'),
+      ).refused?.refused,
+      'forbidden',
+    )
+    t.equal(
+      one().when('channel.add_member', { user_id: 'cyd', ...found('cyd') }, by('bob')).refused
+        ?.refused,
+      'forbidden',
+    )
+    t.equal(
+      opened({ private: true }).when(
+        'channel.add_member',
+        { user_id: 'cyd', ...found('cyd') },
+        by('cyd'),
+      ).refused?.refused,
+      'not_found',
+    )
+  },
+)
+t.test('a new member must exist and have the stated kind; a channel can be full', async (t) => {
   const one = opened()
   const field = (input: object) =>
     (
@@ -86,7 +92,7 @@ t.test('a member must exist, be of the kind it is called, and have room', async 
     'conflict',
   )
 })
-t.test('the last administrator stays while others are there', async (t) => {
+t.test('the last administrator cannot leave while other members remain', async (t) => {
   const one = opened()
   t.equal(
     one.when('channel.remove_member', { user_id: 'ann' }, by('ann')).refused?.refused,
@@ -111,7 +117,7 @@ t.test('the last administrator stays while others are there', async (t) => {
   )
   t.same(Object.keys(two.state.members), ['bob'])
 })
-t.test('memberships of archived channels and of direct messages stay as they are', async (t) => {
+t.test('memberships of archived channels and of direct messages are fixed', async (t) => {
   const archived = opened({ archived_at: '2026-01-01T00:00:00.000Z' })
   t.equal(
     archived.when('channel.add_member', { user_id: 'c', ...found('c') }, by('ann')).refused
@@ -145,7 +151,7 @@ t.test('memberships of archived channels and of direct messages stay as they are
     'who may come back stays in a direct message',
   )
 })
-t.test('a read marker moves forward, up to the newest message, by its member', async (t) => {
+t.test('only the member moves its read marker, forward and up to the newest message', async (t) => {
   const one = opened()
     .when('channel.send', { content: 'a' }, by('ann'))
     .when('channel.send', { content: 'b' }, by('ann'))
@@ -170,7 +176,7 @@ t.test('a read marker moves forward, up to the newest message, by its member', a
   )
 })
 
-t.test('new members are confirmed by an errand of the commit that adds them', async (t) => {
+t.test('an errand of the same commit confirms new members', async (t) => {
   const none = { errand: 'none' }
   const one = opened()
   const spec = (scene: typeof one, job_id: string) => scene.ask('job_spec', { job_id })

@@ -3,7 +3,7 @@ import { limits } from '../../../protocol/channels/schema.ts'
 import { START } from '../../support/given.ts'
 import { by, CHANNEL, member, opened } from './story.ts'
 
-t.test('messages are numbered from 1; the reply leaves out what the caller knows', async (t) => {
+t.test('messages are numbered from 1; the reply omits what the caller sent', async (t) => {
   const one = opened().when('channel.send', { content: 'a', metadata: { n: 1 } }, by('ann'))
   t.match(one.events, [
     {
@@ -31,7 +31,7 @@ t.test('messages are numbered from 1; the reply leaves out what the caller knows
   t.match(two.state, { message_seq: 2, last_message_at: '2026-01-01T00:00:01.000Z' })
   t.same(Object.keys(two.state), Object.keys(one.state), 'nothing of a message is kept')
 })
-t.test('members write, unless the channel is archived', async (t) => {
+t.test('only members can write, and only while the channel is not archived', async (t) => {
   t.equal(
     opened().when('channel.send', { content: 'a' }, by('eve')).refused?.refused,
     'not_channel_member',
@@ -73,7 +73,7 @@ t.test('a reply to a reply belongs to the thread', async (t) => {
     details: { fields: [{ field: 'reply_to' }] },
   })
 })
-t.test('an agent that is a member speaks through who may invoke it', async (t) => {
+t.test('callers who may invoke an agent of the channel can send messages as it', async (t) => {
   const agent = { id: 'agt_1', kind: 'agent' }
   const one = opened({}, [member('ann', 'admin'), { ...member('agt_1'), kind: 'agent' }])
   const speak = (more: object) =>
@@ -104,7 +104,7 @@ t.test('an agent that is a member speaks through who may invoke it', async (t) =
     details: { fields: [{ field: 'sender_agent_id' }] },
   })
 })
-t.test('content is changed by its sender, pinning by every member', async (t) => {
+t.test('only the sender edits content; every member can pin', async (t) => {
   const one = opened().when('channel.send', { content: 'a' }, by('ann'))
   const target = { id: 'cmsg_1', seq: 1, sender_id: 'ann' }
   t.match(
@@ -134,7 +134,7 @@ t.test('content is changed by its sender, pinning by every member', async (t) =>
   t.same(pinned.state.pinned, { cmsg_1: true })
   t.same(pinned.when('channel.edit', { pinned: false, target }).state.pinned, {})
 })
-t.test('so many messages are pinned and no more', async (t) => {
+t.test('the number of pinned messages is limited', async (t) => {
   let scene = opened()
   const pin = (n: number) =>
     scene.when(

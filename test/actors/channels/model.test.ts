@@ -180,7 +180,7 @@ const same = (found: unknown, wanted: unknown, what: string) => {
 }
 const sorted = (lines: readonly string[]): string[] => [...lines].sort()
 
-t.test('the actor, a model and the view agree', (t) => {
+t.test('the actor, the model and the view agree', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const model: Model = {
@@ -342,7 +342,7 @@ t.test('the actor, a model and the view agree', (t) => {
 })
 
 t.test(
-  'applying a history again, or in other portions, changes no answer; a deleted channel leaves nothing',
+  'replaying a history, or splitting it, changes no answer; a deleted channel leaves no data',
   (t) => {
     const view = View.open(':memory:', { now: () => T0 })
     const journal = new Journal()

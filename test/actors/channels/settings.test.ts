@@ -11,7 +11,7 @@ const creation = (people: string[] = [], more: object = {}) => ({
   ...more,
 })
 
-t.test('a name makes its channel in the same commit, with all members', async (t) => {
+t.test('a name creates its channel in the same commit, with all members', async (t) => {
   const made = name().when('channel.create', creation(['bob'], { topic: '' }), by('ann'))
   t.same(made.events, [{ type: 'name.taken', channel: 'chan_1' }])
   t.match(made.tells, [
@@ -47,7 +47,7 @@ t.test('a name makes its channel in the same commit, with all members', async (t
   t.same(typesOf(freed), ['name.freed'])
   t.match(freed.when('channel.create', creation()).reply, { id: 'chan_2' })
 })
-t.test('a name has a form, and direct messages have theirs', async (t) => {
+t.test('reserved channel names and more than 10 agents are refused', async (t) => {
   for (const odd of ['dm-0123456789abcdef'])
     t.match(
       name().when('channel.create', { name: odd, creation: { name: odd, people: [] } }).refused,
@@ -72,7 +72,7 @@ t.test('a name has a form, and direct messages have theirs', async (t) => {
   })
 })
 t.test(
-  'a direct message has two to nine members, all administrators, and is opened again instead of made',
+  'a direct message has two to nine administrators and is reopened instead of created again',
   async (t) => {
     const dm = (people: string[]) =>
       name().when('channel.create', creation(people, { kind: 'dm' }), by('ann'))
@@ -109,7 +109,7 @@ t.test(
   },
 )
 
-t.test('a channel is opened once', async (t) => {
+t.test('a channel is created once', async (t) => {
   const one = opened()
   t.same(typesOf(one), ['channel.created', 'confirmation.begun'])
   t.same(one.when('channel.open', { channel: settings(), members: [], holder: 'x' }).events, [])
@@ -135,7 +135,7 @@ t.test('a channel is opened once', async (t) => {
   ])
     t.equal(gone.when(command, { project_admin: true }).refused?.refused, 'not_found', command)
 })
-t.test('administrators change it', async (t) => {
+t.test('administrators change the settings', async (t) => {
   const one = opened({ topic: 'T' })
   const update = (input: object, who = 'ann', project_admin = false) =>
     one.when('channel.update', { ...input, project_admin }, { ...by(who), at: START + 1000 })
@@ -173,7 +173,7 @@ t.test('administrators change it', async (t) => {
   )
 })
 t.test(
-  'a private channel is not there for others, but for administrators of the project; a direct message also not for those',
+  'a private channel is hidden from all but members and project administrators; a direct message also from those',
   async (t) => {
     const closed = opened({ private: true })
     t.equal(

@@ -94,7 +94,7 @@ function follow(
 const total = ({ started }: Outcome): number =>
   Object.values(started).reduce((sum, count) => sum + count, 0)
 
-t.test('nineteen loops that start each other stop at the limit, all of them paused', async (t) => {
+t.test('nineteen loops that start each other stop at the limit, and all are paused', async (t) => {
   const outcome = follow(listening(19, { per_root: 1000, per_minute: 10_000 }), go('sevt_root'))
   t.equal(total(outcome), 1000)
   t.equal(Object.keys(outcome.paused).length, 19)
@@ -104,7 +104,7 @@ t.test('nineteen loops that start each other stop at the limit, all of them paus
   )
 })
 
-t.test('whatever the loops and limits, no tree starts more than its limit', async () => {
+t.test('for any loops and limits, no tree of runs exceeds its limit', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 6 }),
@@ -126,7 +126,7 @@ t.test('whatever the loops and limits, no tree starts more than its limit', asyn
   )
 })
 
-t.test('one loop starts so many runs in a minute, and again in the next', async (t) => {
+t.test('events of runs start a limited number of runs of a loop per minute', async (t) => {
   const limits = { per_root: 1000, per_minute: 20 }
   const cause = (n: number): Publication => ({ ...ended(n, 1, { root: `sevt_${n}`, loops: [] }) })
   let scene = listening(1, limits)
@@ -160,7 +160,7 @@ t.test('events that no run caused are not limited, however many loops listen', a
   t.equal(Object.keys(events[0]?.['fires'] as Fires).length, 10)
 })
 
-t.test('a loop that is to be paused is told with the event', async (t) => {
+t.test('a loop that must be paused receives the event with the reason', async (t) => {
   const scene = listening(1, { per_root: 1, per_minute: 1 })
   const { effects } = scene.when(
     'source.publish',

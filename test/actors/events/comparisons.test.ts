@@ -23,7 +23,7 @@ const loop = (listeners: Listeners, triggers: readonly Omit<Watch, 'trigger_id'>
   )
 const thousand = <T>(make: (i: number) => T): T[] => Array.from({ length: 1000 }, (_, i) => make(i))
 
-t.test('of a thousand triggers, an event is compared with those of its type', async (t) => {
+t.test('an event is compared only with triggers of its type', async (t) => {
   const listeners = new Listeners(silent())
   loop(
     listeners,
@@ -32,7 +32,7 @@ t.test('of a thousand triggers, an event is compared with those of its type', as
   t.equal(listeners.match(said({ event_type: 'load.type7' })).compared, 10)
   t.equal(listeners.match(said({ event_type: 'load.type700' })).compared, 0)
 })
-t.test('of those of one type, with those that want its source', async (t) => {
+t.test('triggers of the same type are selected by source', async (t) => {
   const listeners = new Listeners(silent())
   loop(
     listeners,
@@ -60,7 +60,7 @@ t.test('of those of one type, with those that want its source', async (t) => {
     { compared: 2, fires: { loop_1: ['trg_0', 'trg_1'] } },
   )
 })
-t.test('and with those that want to see its value first', async (t) => {
+t.test('triggers and waits are also selected by the value that they compare first', async (t) => {
   const listeners = new Listeners(silent())
   loop(
     listeners,

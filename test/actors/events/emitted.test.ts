@@ -55,7 +55,7 @@ const atTheEdge: Readonly<Record<string, string>> = {
 }
 const source = (file: string): string => readFileSync(file, 'utf8')
 
-t.test('each type that is ready is published by an actor or a named file', async (t) => {
+t.test('each ready event type is published by an actor or a named file', async (t) => {
   const actors = [...ofRuns, ...ofLoops(), ...ofInteractions, ...ofSessions].filter(
     (type) => !type.startsWith('signal.'),
   )
@@ -71,7 +71,7 @@ t.test('each type that is ready is published by an actor or a named file', async
   t.strictSame(ready.sort(), [...emittedTypes].sort())
 })
 
-t.test('what is not published is not ready, and says why', async (t) => {
+t.test('unpublished event types are not ready and have a reason', async (t) => {
   const waiting = eventCatalog(true).items.filter(({ readiness }) => readiness !== 'ready')
   t.match(
     waiting.map(({ prefix, readiness_reason }) => [prefix, readiness_reason]),
@@ -84,7 +84,7 @@ t.test('what is not published is not ready, and says why', async (t) => {
     for (const { name } of event_types) t.notOk(emittedTypes.has(name), name)
 })
 
-t.test('each producer takes its types from the table', async (t) => {
+t.test('each producer uses the type of published events', async (t) => {
   const producers = ['actors', 'gateway', 'nodes']
     .flatMap((room) =>
       readdirSync(room, { recursive: true, encoding: 'utf8' }).map((file) => `${room}/${file}`),

@@ -49,7 +49,7 @@ const triggers = (
 const fired = (from: Scene<SourcesState>, more: Partial<Publication> = {}): readonly string[] =>
   Object.values((publish(from, more).events[0]?.['fires'] ?? {}) as Record<string, string[]>).flat()
 
-t.test('what is published is stored, and told to triggers and waits that it fits', async (t) => {
+t.test('a published event is stored and sent to matching triggers and waits', async (t) => {
   const from = triggers(scene(), [{}, { condition: 'event.n == 2' }]).when('wait.watch', {
     run_id: 'run_1',
     wait: { wait_id: 'wait_1', event_type: 'order.*', match: { n: 1 } },
@@ -117,12 +117,12 @@ t.test('what is published is stored, and told to triggers and waits that it fits
   t.strictSame(
     gone.when('wait.unwatch', { run_id: 'run_1', wait_id: 'wait_1' }).events,
     [],
-    'said again',
+    'a repeat changes nothing',
   )
   t.notOk('wakes' in (publish(gone).events[0] ?? {}))
 })
 
-t.test('a key publishes once within a day, and within the last so many keys', async (t) => {
+t.test('a deduplication key publishes once a day, and is kept for up to two days', async (t) => {
   const first = publish(scene(), { dedup_key: 'custom:a' })
   t.strictSame(publish(first, { dedup_key: 'custom:a', event: { n: 9 } }, START + DAY - 1).reply, {
     source_event_id: 'sevt_1',
@@ -142,7 +142,7 @@ t.test('a key publishes once within a day, and within the last so many keys', as
     t.equal(publish(publish(scene(), { dedup_key: key }), { dedup_key: key }).events.length, 0, key)
 })
 
-t.test('a client publishes one or many; a key twice among them counts once', async (t) => {
+t.test('a client publishes one event or many; a repeated key counts once', async (t) => {
   const one = scene().when('event.publish', {
     project: 'p',
     event_type: 'order.paid',
@@ -220,33 +220,30 @@ t.test('a client publishes one or many; a key twice among them counts once', asy
   )
 })
 
-t.test(
-  'types and patterns: whole words, and never signals or what the service says to itself',
-  async (t) => {
-    const from = triggers(scene(), [
-      { event_type: 'table.row.inserted' },
-      { event_type: 'table.*' },
-      { event_type: 'table.row.*' },
-      { event_type: 'tab.*' },
-      { event_type: 'signal.*' },
-      { event_type: 'schedule.*' },
-      { event_type: 'signal.go' },
-      { event_type: 'schedule.tick' },
-    ])
-    t.strictSame(fired(from, { event_type: 'table.row.inserted' }).toSorted(), [
-      'trg_1',
-      'trg_2',
-      'trg_3',
-    ])
-    t.strictSame(fired(from, { event_type: 'table.row' }), ['trg_2'])
-    t.strictSame(fired(from, { event_type: 'table' }), [])
-    t.strictSame(fired(from, { event_type: 'tables.row.x' }), [])
-    for (const event_type of ['signal.go', 'schedule.tick'])
-      t.strictSame(fired(from, { event_type }), [], event_type)
-  },
-)
+t.test('patterns match whole segments, and never signals or internal events', async (t) => {
+  const from = triggers(scene(), [
+    { event_type: 'table.row.inserted' },
+    { event_type: 'table.*' },
+    { event_type: 'table.row.*' },
+    { event_type: 'tab.*' },
+    { event_type: 'signal.*' },
+    { event_type: 'schedule.*' },
+    { event_type: 'signal.go' },
+    { event_type: 'schedule.tick' },
+  ])
+  t.strictSame(fired(from, { event_type: 'table.row.inserted' }).toSorted(), [
+    'trg_1',
+    'trg_2',
+    'trg_3',
+  ])
+  t.strictSame(fired(from, { event_type: 'table.row' }), ['trg_2'])
+  t.strictSame(fired(from, { event_type: 'table' }), [])
+  t.strictSame(fired(from, { event_type: 'tables.row.x' }), [])
+  for (const event_type of ['signal.go', 'schedule.tick'])
+    t.strictSame(fired(from, { event_type }), [], event_type)
+})
 
-t.test('a source is the exact one, or what the event belongs to', async (t) => {
+t.test('a source filter matches the exact source or the parent of the event', async (t) => {
   const from = triggers(scene(), [
     { source_id: 'shop' },
     { source_id: 'orders' },
@@ -275,37 +272,31 @@ t.test('a source is the exact one, or what the event belongs to', async (t) => {
   )
 })
 
-t.test(
-  'a condition that is not true, or cannot be evaluated, is no match; the latter is counted',
-  async (t) => {
-    const from = triggers(scene(), [
-      { condition: 'event.n > 0 && meta.by == null' },
-      { condition: 'event.n' },
-      { condition: 'event.n +' },
-      { condition: 'steps.a == 1' },
-      { condition: '${{ event.n == 1 }}' },
-      { condition: 'event.nothing' },
-    ])
-    const after = publish(publish(from), { event: { n: 2 } })
-    t.strictSame(fired(from), ['trg_1', 'trg_5'])
-    const faults = after.ask('faults', { loop_id: 'loop_1' }) as Record<string, ConditionFaults>
-    t.strictSame(Object.keys(faults).sort(), ['trg_2', 'trg_3'])
-    t.match(faults['trg_2'], {
-      count: 2,
-      last: { source_event_id: String, at: String, message: String },
-    })
-    t.strictSame(
-      after.effects.flatMap((effect) => ('warn' in effect ? [effect.warn.about] : [])).sort(),
-      ['trg_2', 'trg_3'],
-    )
-    t.strictSame(
-      triggers(after, [{ condition: 'true' }], 2).ask('faults', { loop_id: 'loop_1' }),
-      {},
-    )
-  },
-)
+t.test('a condition that is false or fails does not match; failures are counted', async (t) => {
+  const from = triggers(scene(), [
+    { condition: 'event.n > 0 && meta.by == null' },
+    { condition: 'event.n' },
+    { condition: 'event.n +' },
+    { condition: 'steps.a == 1' },
+    { condition: '${{ event.n == 1 }}' },
+    { condition: 'event.nothing' },
+  ])
+  const after = publish(publish(from), { event: { n: 2 } })
+  t.strictSame(fired(from), ['trg_1', 'trg_5'])
+  const faults = after.ask('faults', { loop_id: 'loop_1' }) as Record<string, ConditionFaults>
+  t.strictSame(Object.keys(faults).sort(), ['trg_2', 'trg_3'])
+  t.match(faults['trg_2'], {
+    count: 2,
+    last: { source_event_id: String, at: String, message: String },
+  })
+  t.strictSame(
+    after.effects.flatMap((effect) => ('warn' in effect ? [effect.warn.about] : [])).sort(),
+    ['trg_2', 'trg_3'],
+  )
+  t.strictSame(triggers(after, [{ condition: 'true' }], 2).ask('faults', { loop_id: 'loop_1' }), {})
+})
 
-t.test('the last list of a loop counts, whatever comes late', async (t) => {
+t.test('the trigger list with the highest version counts, whatever arrives later', async (t) => {
   const from = triggers(triggers(scene(), [{}, {}], 2), [{}], 1)
   t.strictSame(from.events, [])
   t.strictSame(fired(from), ['trg_1', 'trg_2'])
@@ -314,7 +305,7 @@ t.test('the last list of a loop counts, whatever comes late', async (t) => {
   t.strictSame(triggers(none, [{}], 2).events, [], 'older than its removal')
 })
 
-t.test('what runs say of themselves is kept only while somebody listens to it', async (t) => {
+t.test('events of runs are stored only while a listener exists', async (t) => {
   const run = {
     event_type: 'run.completed',
     source_kind: 'loop_run',
@@ -334,26 +325,21 @@ t.test('what runs say of themselves is kept only while somebody listens to it', 
   )
 })
 
-t.test(
-  'an event with too many runs behind it starts no more, but resumes those that wait',
-  async (t) => {
-    const from = triggers(scene(), [{}]).when('wait.watch', {
-      run_id: 'run_1',
-      wait: { wait_id: 'wait_1', event_type: 'order.paid' },
-    })
-    t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH }), ['trg_1'])
-    t.strictSame(
-      fired(from, { depth: MAX_CHAIN_DEPTH + 1 }),
-      ['trg_1'],
-      'the loop is told, starts nothing, and shows why',
-    )
-    t.match(publish(from, { depth: MAX_CHAIN_DEPTH + 1 }).events, [
-      { wakes: { run_1: ['wait_1'] } },
-    ])
-  },
-)
+t.test('an event whose chain is too long starts no run but resumes waiting ones', async (t) => {
+  const from = triggers(scene(), [{}]).when('wait.watch', {
+    run_id: 'run_1',
+    wait: { wait_id: 'wait_1', event_type: 'order.paid' },
+  })
+  t.strictSame(fired(from, { depth: MAX_CHAIN_DEPTH }), ['trg_1'])
+  t.strictSame(
+    fired(from, { depth: MAX_CHAIN_DEPTH + 1 }),
+    ['trg_1'],
+    'the loop is told, starts nothing, and shows why',
+  )
+  t.match(publish(from, { depth: MAX_CHAIN_DEPTH + 1 }).events, [{ wakes: { run_1: ['wait_1'] } }])
+})
 
-t.test('a large event is reduced by its largest members', async (t) => {
+t.test('a large event loses its largest members', async (t) => {
   const large = 'x'.repeat(200_000)
   t.strictSame(reduced({ a: large, n: 1 }), { a: large, n: 1 })
   t.strictSame(reduced({ a: large, b: `${large}y`, n: 1 }), {
@@ -371,7 +357,7 @@ t.test('a large event is reduced by its largest members', async (t) => {
   ])
 })
 
-t.test('of an event of a private session, listeners show nothing beside the firing', async (t) => {
+t.test('an event of a private session fires triggers and does nothing else', async (t) => {
   const broken = { trigger_id: 'trg_2', condition: 'event.n' }
   const from = triggers(scene(), [{}, broken]).when('wait.watch', {
     run_id: 'run_1',
@@ -380,7 +366,12 @@ t.test('of an event of a private session, listeners show nothing beside the firi
   t.match(publish(from).events, [{ wakes: { run_1: ['wait_1'] }, faulty: { trg_2: /./ } }])
   const after = publish(from, { private_session: 'ses_1' })
   t.match(after.events, [
-    { fires: { loop_1: ['trg_1'] }, private_session: 'ses_1', wakes: undefined, faulty: undefined },
+    {
+      fires: { loop_1: ['trg_1'] },
+      private_session: 'ses_1',
+      wakes: undefined,
+      faulty: undefined,
+    },
   ])
   t.match(after.effects, [
     { tell: { name: 'trigger.fire', input: { source: { private_session: 'ses_1' } } } },

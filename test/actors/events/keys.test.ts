@@ -84,7 +84,7 @@ class Place {
 }
 const idOf = (outcome: Outcome) => ('refused' in outcome ? outcome : (outcome.reply as Published))
 
-t.test('5,000 keys a second: none is doubled, none is lost', async (t) => {
+t.test('at 5,000 keys a second, no event is duplicated or lost', async (t) => {
   const place = new Place()
   const first = new Map<string, string>()
   const odd: unknown[] = []
@@ -115,7 +115,7 @@ t.test('5,000 keys a second: none is doubled, none is lost', async (t) => {
   )
 })
 
-t.test('what is used while the view is asked is not used again', async (t) => {
+t.test('a key that is used while the view is queried is not used again', async (t) => {
   const place = new Place()
   for (let i = 0; i < 70_000; i++) place.send(`k${i}`)
   let rival: unknown
@@ -146,7 +146,7 @@ t.test('what is used while the view is asked is not used again', async (t) => {
   t.equal(pushed, 2, 'the matcher was too far to believe the first answer')
 })
 
-t.test('few keys need no question, and after a day a key is free', async (t) => {
+t.test('few keys need no query, and a key is free again after a day', async (t) => {
   const place = new Place()
   for (let i = 0; i < 1000; i++) await place.publish(`k${i}`)
   t.match(idOf(await place.publish('k1')), { deduped: true })

@@ -169,7 +169,7 @@ const plain = (events: readonly object[]): string =>
   )
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-t.test('every event is for those that the plain rule says', async (t) => {
+t.test('every event reaches exactly the listeners that match it', async (t) => {
   let matched = 0
   fc.assert(
     fc.property(fc.array(command, { minLength: 12, maxLength: 60 }), (commands) => {

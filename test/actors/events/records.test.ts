@@ -37,7 +37,7 @@ function dataOf(effects: readonly Effect[], event_type: string): JsonObject {
   return (delivery.tell.input as { body: { data: JsonObject } }).body.data
 }
 
-t.test('of a run that has ended: its record and the payload, no other member', async (t) => {
+t.test('an ended run: its record and the payload, no other member', async (t) => {
   const input = { order: 7 }
   const done = started([], {}, { input, external_id: 'x-1' })
   const record = shownRun(runOf(done))
@@ -64,7 +64,7 @@ t.test('of a run that has ended: its record and the payload, no other member', a
   })
 })
 
-t.test('of a check: the run while it is under way', async (t) => {
+t.test('a check: the record of the run in progress', async (t) => {
   const after = started([
     {
       id: 'c',
@@ -81,7 +81,7 @@ t.test('of a check: the run while it is under way', async (t) => {
   })
 })
 
-t.test('a large record loses its largest members, and says so', async (t) => {
+t.test('a large record loses its largest members and is marked as truncated', async (t) => {
   const done = started([], {}, { input: { text: 'x'.repeat(300_000) } })
   t.match(dataOf(done.effects, 'run.completed'), {
     id: runOf(done).id,
@@ -93,7 +93,7 @@ t.test('a large record loses its largest members, and says so', async (t) => {
   t.notMatch(published(done.effects, 'run.completed')[0]?.event, { truncated: true })
 })
 
-t.test('events of a run that goes on keep only a small record', async (t) => {
+t.test('events of a running run store only a small record', async (t) => {
   const check = {
     id: 'c',
     kind: 'check',
@@ -107,7 +107,7 @@ t.test('events of a run that goes on keep only a small record', async (t) => {
   t.equal(input.text.length, 20_000)
 })
 
-t.test('of an interaction: its record when it was asked, and when it was over', async (t) => {
+t.test('an interaction: its record when it was created and when it was resolved', async (t) => {
   const scene = asked()
   t.match(dataOf(scene.effects, 'interaction.created'), {
     ...interactionOf(scene),
@@ -122,7 +122,7 @@ t.test('of an interaction: its record when it was asked, and when it was over', 
   })
 })
 
-t.test('of a message: its record with its session and agent', async (t) => {
+t.test('a message: its record with its session and agent', async (t) => {
   const story = begun('hi')
   t.match(dataOf(story.last?.effects ?? [], 'session.message.created'), {
     id: /^sesmsg_/,
@@ -136,7 +136,7 @@ t.test('of a message: its record with its session and agent', async (t) => {
   })
 })
 
-t.test('of a loop that pauses itself: the run that was one failure too many', async (t) => {
+t.test('a loop that pauses itself: the run whose failure reached the limit', async (t) => {
   const yard = new Yard()
   yard.create({ limits: { pause_after_consecutive_failures: 1 } })
   yard.start()
@@ -158,7 +158,7 @@ t.test('of a loop that pauses itself: the run that was one failure too many', as
   })
 })
 
-t.test('events of earlier releases, which have no record, are told with the id', async (t) => {
+t.test('events of earlier releases without a record are delivered with the id', async (t) => {
   const effects =
     run.react?.['run.completed']?.(
       {

@@ -36,7 +36,7 @@ const action = fc.oneof(
 const clean = (value: object) =>
   Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined))
 
-t.test('never more than allowed, in order, and everybody who waits begins', async () => {
+t.test('limits hold, runs start in order, and every waiting run starts', async () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...policies),

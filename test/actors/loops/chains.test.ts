@@ -12,7 +12,7 @@ const made = (more: Record<string, unknown>): Yard => {
   return yard
 }
 
-t.test('a run that an event starts knows the chain of loops behind it', async (t) => {
+t.test('a run started by an event stores the chain of loops that led to it', async (t) => {
   const yard = made({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'order.*' } }] })
   const chains = () => [...yard.runs.values()].map(({ opening }) => opening['chain'])
   yard.fire('e', 'sevt_1')
@@ -24,7 +24,7 @@ t.test('a run that an event starts knows the chain of loops behind it', async (t
 })
 
 t.test(
-  'a loop whose triggers would start too many runs is paused once, and says why',
+  'a loop whose triggers would start too many runs is paused once, with the reason',
   async (t) => {
     const yard = made({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'run.*' } }] })
     const trigger_id = yard.state.trigger_ids['e'] ?? ''

@@ -32,7 +32,7 @@ const jobs = (yard: Yard): string[] => Object.keys(yard.state.firings ?? {})
 const spec = (yard: Yard, job_id = jobs(yard)[0]) =>
   yard.actor.ask?.['job_spec']?.(yard.state as never, { job_id } as never, 0)
 
-t.test('it is held without its payload until its errand has ended', async (t) => {
+t.test('a firing is held without its payload until its errand has ended', async (t) => {
   const yard = made()
   fire(yard)
   t.equal(yard.runs.size, 0)
@@ -59,7 +59,7 @@ t.test('it is held without its payload until its errand has ended', async (t) =>
   t.strictSame(spec(yard, job_id), { errand: 'none' })
 })
 
-t.test('it starts one run once its editor was found to be a reader', async (t) => {
+t.test('a firing starts one run once its editor is found to be a reader', async (t) => {
   const yard = made()
   fire(yard)
   fire(yard, 'sevt_1', 'user_1')
@@ -70,7 +70,7 @@ t.test('it starts one run once its editor was found to be a reader', async (t) =
   )
 })
 
-t.test('an editor that came since is looked up anew', async (t) => {
+t.test('the access of a new editor is checked again', async (t) => {
   const yard = made()
   fire(yard)
   yard.send('loop.update', { description: 'changed' })
@@ -84,7 +84,7 @@ t.test('an editor that came since is looked up anew', async (t) => {
   t.match(spec(yard), { editor: 'user_2' })
 })
 
-t.test('a change that did not say who made it leaves the editor unknown', async (t) => {
+t.test('without a recorded editor, no firing is held or starts a run', async (t) => {
   const yard = made()
   yard.now += 1000
   yard.send('loop.update', { description: 'changed' })
@@ -96,7 +96,7 @@ t.test('a change that did not say who made it leaves the editor unknown', async 
   t.strictSame([jobs(yard).length, yard.runs.size], [0, 0])
 })
 
-t.test('more than a thousand are not held, and the log says so', async (t) => {
+t.test('at most 1,000 firings are held, and the next one logs a warning', async (t) => {
   const yard = made()
   for (let n = 0; n <= 1000; n++) fire(yard, `sevt_${n}`)
   t.equal(jobs(yard).length, 1000)

@@ -21,7 +21,7 @@ const scheduled = (yard: Yard) =>
   )
 
 t.test(
-  'a schedule fires once at each time, and once for the latest after a long sleep',
+  'a schedule fires once at each due time, and once for all times missed during a long outage',
   async (t) => {
     const yard = made({ triggers: often })
     const due = () => yard.actor.deadline?.(yard.state as never)
@@ -41,7 +41,7 @@ t.test(
 )
 
 t.test(
-  'a change keeps the clock of a schedule that it does not touch, and a pause stops all',
+  'a change keeps the clocks of unchanged schedules, and a pause removes all clocks',
   async (t) => {
     const yard = made({
       triggers: [...often, { kind: 'schedule', key: 'cron', config: { cron: '30 * * * *' } }],
@@ -61,19 +61,19 @@ t.test(
     t.equal(
       yard.state.clocks[ids['often'] ?? '']?.next,
       yard.now + 60_000,
-      'what was missed while it was paused is not made up for',
+      'times missed during the pause do not fire later',
     )
   },
 )
 
-t.test('one run for each trigger and event, and none of events too many runs away', async (t) => {
+t.test('an event starts one run per trigger, or none if its chain is too long', async (t) => {
   const yard = made({ triggers: [{ kind: 'event', key: 'e', config: { event_type: 'order.*' } }] })
   yard.fire('e', 'sevt_1')
   yard.fire('e', 'sevt_1')
   t.equal(yard.runs.size, 1)
   yard.end([...yard.runs.keys()][0] ?? '')
   yard.fire('e', 'sevt_1')
-  t.equal(yard.runs.size, 1, 'also when the run is over')
+  t.equal(yard.runs.size, 1, 'also after the run has ended')
   yard.fire('e', 'sevt_2', MAX_CHAIN_DEPTH)
   t.equal(yard.runs.size, 2)
   yard.fire('e', 'sevt_3', MAX_CHAIN_DEPTH + 1)
@@ -81,7 +81,7 @@ t.test('one run for each trigger and event, and none of events too many runs awa
     { type: 'trigger.skipped', reason: 'The event has more than 8 runs behind it.' },
   ])
   for (let i = 0; i < 2100; i++) yard.fire('e', `sevt_many_${i}`, MAX_CHAIN_DEPTH + 1)
-  t.equal(yard.state.fired.length, 2000, 'what is remembered is bounded')
+  t.equal(yard.state.fired.length, 2000, 'the number of remembered events is limited')
   t.match([...yard.runs.values()][0]?.opening, {
     source: { type: 'trigger', trigger_id: yard.state.trigger_ids['e'] },
     meta: {
@@ -92,65 +92,62 @@ t.test('one run for each trigger and event, and none of events too many runs awa
   })
 })
 
-t.test(
-  'a start that comes to nothing is counted with its reason, until the next version',
-  async (t) => {
-    const yard = made({
-      event: { n: { type: 'number', required: true } },
-      triggers: [
-        { kind: 'event', key: 'e', config: { event_type: 'order.*' } },
-        ...often,
-        { kind: 'manual', key: 'm' },
-      ],
-    })
-    const shown = () => {
-      const all = yard.actor.ask?.['triggers']?.(
-        yard.state as never,
-        undefined as never,
-        yard.now,
-      ) as readonly Record<string, unknown>[]
-      return all.map((trigger) => [trigger['skipped_starts'], trigger['last_skipped_start']])
-    }
-    yard.fire('e', 'sevt_1')
-    yard.fire('e', 'sevt_1')
-    yard.now = START + 60_000
-    yard.send('wake')
-    const unfit = {
-      at: '2026-01-01T00:00:00.000Z',
-      reason: 'event.n: is required',
-      source_event_id: 'sevt_1',
-    }
-    t.strictSame(shown(), [
-      [1, unfit],
-      [1, { at: '2026-01-01T00:01:00.000Z', reason: 'event.n: is required' }],
-      [undefined, undefined],
-    ])
-    yard.fire('e', 'sevt_2', 9)
-    t.strictSame(shown()[0], [
-      2,
-      {
-        at: '2026-01-01T00:01:00.000Z',
-        reason: 'The event has more than 8 runs behind it.',
-        source_event_id: 'sevt_2',
-      },
-    ])
-    save(yard, { description: 'x' })
-    t.equal(shown()[0]?.[0], 2)
-    save(yard, { event: {}, concurrency: 'skip' })
-    t.strictSame(shown().flat(), [undefined, undefined, undefined, undefined, undefined, undefined])
-    yard.fire('e', 'sevt_3')
-    yard.fire('e', 'sevt_4')
-    t.match(shown()[0], [
-      1,
-      {
-        reason: 'A run of the loop is under way, and its concurrency is skip.',
-        source_event_id: 'sevt_4',
-      },
-    ])
-  },
-)
+t.test('a skipped start is counted with its reason, until the next version', async (t) => {
+  const yard = made({
+    event: { n: { type: 'number', required: true } },
+    triggers: [
+      { kind: 'event', key: 'e', config: { event_type: 'order.*' } },
+      ...often,
+      { kind: 'manual', key: 'm' },
+    ],
+  })
+  const shown = () => {
+    const all = yard.actor.ask?.['triggers']?.(
+      yard.state as never,
+      undefined as never,
+      yard.now,
+    ) as readonly Record<string, unknown>[]
+    return all.map((trigger) => [trigger['skipped_starts'], trigger['last_skipped_start']])
+  }
+  yard.fire('e', 'sevt_1')
+  yard.fire('e', 'sevt_1')
+  yard.now = START + 60_000
+  yard.send('wake')
+  const unfit = {
+    at: '2026-01-01T00:00:00.000Z',
+    reason: 'event.n: is required',
+    source_event_id: 'sevt_1',
+  }
+  t.strictSame(shown(), [
+    [1, unfit],
+    [1, { at: '2026-01-01T00:01:00.000Z', reason: 'event.n: is required' }],
+    [undefined, undefined],
+  ])
+  yard.fire('e', 'sevt_2', 9)
+  t.strictSame(shown()[0], [
+    2,
+    {
+      at: '2026-01-01T00:01:00.000Z',
+      reason: 'The event has more than 8 runs behind it.',
+      source_event_id: 'sevt_2',
+    },
+  ])
+  save(yard, { description: 'x' })
+  t.equal(shown()[0]?.[0], 2)
+  save(yard, { event: {}, concurrency: 'skip' })
+  t.strictSame(shown().flat(), [undefined, undefined, undefined, undefined, undefined, undefined])
+  yard.fire('e', 'sevt_3')
+  yard.fire('e', 'sevt_4')
+  t.match(shown()[0], [
+    1,
+    {
+      reason: 'A run of the loop is under way, and its concurrency is skip.',
+      source_event_id: 'sevt_4',
+    },
+  ])
+})
 
-t.test('a change names what of a definition it changed, without copying it', async (t) => {
+t.test('an update event names the changed definition members without their values', async (t) => {
   const yard = made({ settings: { a: 1 } })
   const changes = (more: Record<string, unknown>) => {
     save(yard, more)
@@ -167,7 +164,7 @@ t.test('a change names what of a definition it changed, without copying it', asy
   )
 })
 
-t.test('the day has a budget: it closes the door, and stops who goes on spending', async (t) => {
+t.test('an exhausted daily budget refuses starts until the next day', async (t) => {
   const yard = made({ limits: { daily_credit_budget: 10 } })
   yard.start()
   const [id = ''] = yard.in('running')
@@ -179,10 +176,10 @@ t.test('the day has a budget: it closes the door, and stops who goes on spending
     details: { daily_credit_budget: 10, credit_spent: 10 },
   })
   yard.now += 86_400_000 + 300_000
-  t.notOk((yard.start() as { refused?: string }).refused, 'a day later it is open again')
+  t.notOk((yard.start() as { refused?: string }).refused, 'starts are accepted a day later')
 })
 
-t.test('a failed run in a row is forgotten with the first that completes', async (t) => {
+t.test('a completed run resets the count of consecutive failures', async (t) => {
   const yard = made({ limits: { pause_after_consecutive_failures: 2 } })
   for (const status of ['failed', 'cancelled', 'completed', 'failed', 'cancelled']) {
     yard.start()
@@ -213,35 +210,32 @@ t.test('a failed run in a row is forgotten with the first that completes', async
   t.match(yard.start(), { refused: 'loop_paused' })
 })
 
-t.test(
-  'events are watched while the loop is active, and told again when they change',
-  async (t) => {
-    const yard = made({
+t.test('events are watched while the loop is active, and changes are published', async (t) => {
+  const yard = made({
+    triggers: [
+      { kind: 'event', key: 'e', config: { event_type: 'a.b', condition: 'event.n > 1' } },
+      { kind: 'http', key: 'h' },
+    ],
+  })
+  const told = () => yard.events.filter(({ type }) => type === 'triggers.watched')
+  const [e, h] = [yard.state.trigger_ids['e'], yard.state.trigger_ids['h']]
+  t.match(told(), [
+    {
+      version: 1,
       triggers: [
-        { kind: 'event', key: 'e', config: { event_type: 'a.b', condition: 'event.n > 1' } },
-        { kind: 'http', key: 'h' },
+        { trigger_id: e, event_type: 'a.b', condition: 'event.n > 1' },
+        { trigger_id: h, event_type: 'http_trigger.received', source_id: h },
       ],
-    })
-    const told = () => yard.events.filter(({ type }) => type === 'triggers.watched')
-    const [e, h] = [yard.state.trigger_ids['e'], yard.state.trigger_ids['h']]
-    t.match(told(), [
-      {
-        version: 1,
-        triggers: [
-          { trigger_id: e, event_type: 'a.b', condition: 'event.n > 1' },
-          { trigger_id: h, event_type: 'http_trigger.received', source_id: h },
-        ],
-      },
-    ])
-    save(yard, { description: 'x' })
-    t.strictSame(told(), [])
-    save(yard, { status: 'paused' })
-    t.match(told(), [{ version: 2, triggers: [] }])
-    t.match(yard.state.record?.triggers?.[1], { kind: 'http', config: { http_handle: h } })
-  },
-)
+    },
+  ])
+  save(yard, { description: 'x' })
+  t.strictSame(told(), [])
+  save(yard, { status: 'paused' })
+  t.match(told(), [{ version: 2, triggers: [] }])
+  t.match(yard.state.record?.triggers?.[1], { kind: 'http', config: { http_handle: h } })
+})
 
-t.test('a trigger on an event that nothing publishes is saved, and the log says so', async (t) => {
+t.test('a trigger on an event that nothing publishes is saved and logs a warning', async (t) => {
   const types = ['table.row.*', 'run.*', 'order.paid', 'table.row.*', 'artifact.created', 'x']
   const yard = made({
     triggers: types.map((event_type, at) => ({
@@ -280,7 +274,7 @@ t.test('a trigger on an event that nothing publishes is saved, and the log says 
   t.equal(after?.length, 1)
 })
 
-t.test('a handle is used only while its reservation lasts, and keeps to its trigger', async (t) => {
+t.test('a handle needs a live reservation and stays with its trigger', async (t) => {
   const hook = (http_handle?: string) => [
     { kind: 'http', key: 'h', ...(http_handle && { config: { http_handle } }) },
   ]
@@ -319,7 +313,7 @@ t.test('a handle is used only while its reservation lasts, and keeps to its trig
   }
 })
 
-t.test('a reservation that nobody uses ends', async (t) => {
+t.test('an unused reservation expires', async (t) => {
   const scene = given<object>(triggerHandle).when('handle.reserve', {
     handle: 'h',
     project: 'p',
@@ -359,7 +353,7 @@ t.test('a reservation that nobody uses ends', async (t) => {
   )
 })
 
-t.test('a run that a step asked for has the source of the run that asked', async (t) => {
+t.test('a run that a step started has the source of the requesting run', async (t) => {
   const yard = made()
   const from = { run_id: 'run_9', step: 'call', wait_id: 'wait_1' }
   const ask = (more: object) => {
@@ -377,7 +371,7 @@ t.test('a run that a step asked for has the source of the run that asked', async
   )
 })
 
-t.test('a trigger key may be the name of a member that all objects have', async (t) => {
+t.test('a trigger key may have the name of a member of Object.prototype', async (t) => {
   const keys = ['__proto__', 'constructor', 'toString']
   const triggers = keys.map((key) => ({ kind: 'http', key }))
   const yard = made({ triggers })

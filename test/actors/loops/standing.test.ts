@@ -24,7 +24,7 @@ const call = (action_name: string, id = action_name) => ({
 const told = (effects: readonly Effect[], name: string) =>
   effects.flatMap((effect) => ('tell' in effect && effect.tell.name === name ? [effect.tell] : []))
 
-t.test('a loop says which actions it may call while it is active', async (t) => {
+t.test('an active loop reports the actions that it may call', async (t) => {
   const yard = new Yard()
   const said = () => told(yard.effects(), 'loop.note').map(({ input }) => input)
   yard.create({
@@ -62,7 +62,7 @@ t.test('a loop says which actions it may call while it is active', async (t) => 
   )
 })
 
-t.test('an action that an active loop calls is not deleted', async (t) => {
+t.test('an action that an active loop calls cannot be deleted', async (t) => {
   const it = project()
   it.send('action.create', { name: 'act', endpoint_kind: 'worker' })
   const note = (version: number, actions: string[], more: object = {}) =>
@@ -87,7 +87,7 @@ t.test('an action that an active loop calls is not deleted', async (t) => {
   t.equal(it.send('action.delete', { action_name: 'act' }), undefined)
 })
 
-t.test('loops end with their project, also those that it hears of later', async (t) => {
+t.test('loops end with their project, including those reported after its deletion', async (t) => {
   const it = project()
   const ids = Array.from({ length: 1201 }, (_, n) => `loop_${String(n).padStart(4, '0')}`)
   for (const loop_id of ids) it.send('loop.note', { loop_id, version: 1, actions: [] })
