@@ -1,4 +1,4 @@
-/** Approvals that the service demands, and questions whose targets do not exist. */
+/** Approvals that the service requires, and questions whose targets do not exist. */
 import t from 'tap'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'

@@ -1,4 +1,7 @@
-/** Any order of answers, repeats, strangers, cancellations and time: one outcome, the model's, and the run that waits is told of it once. */
+/**
+ * Random orders of answers, repeats, answers by others, cancellations and time. Invariant: there is
+ * at most one outcome, it equals the model's, and the waiting run is notified of it once.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { outcomeOf, satisfied } from '../../../protocol/interactions/resolve.ts'
@@ -52,7 +55,7 @@ const cases: fc.Arbitrary<Case> = fc.integer({ min: 1, max: 7 }).chain((targets)
   }),
 )
 
-/** What an interaction comes to, said as plainly as possible. */
+/** The expected result of an interaction, in the simplest form. */
 class Model {
   status = 'pending'
   outcome: unknown

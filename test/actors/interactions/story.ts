@@ -1,4 +1,4 @@
-/** Short words for stories about interactions. */
+/** Helpers for tests of interactions. */
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
@@ -16,17 +16,17 @@ export const asked = (input: Record<string, unknown> = {}): After =>
     spec: { mode: 'confirm' },
     ...input,
   })
-/** An answer of a person. */
+/** The result of a person's answer. */
 export const answer = (
   scene: Asked,
   who: string,
   value: unknown = true,
   more: Record<string, unknown> = {},
 ): After => scene.when('interaction.respond', { value, roles: [], ...more }, by(who))
-/** Who does it. */
+/** The origin of a command by this person. */
 export const by = (id: string) => ({ principal: { type: 'user' as const, id } })
 export const record = (scene: Asked): Interaction => scene.state.record
-/** A person who reviews with what they say. */
+/** The result of a person's review. */
 export const review = (
   scene: Asked,
   who: string,

@@ -1,4 +1,7 @@
-/** Files of a session: announced, stored, shown, erased; and what is told about the application by actions. */
+/**
+ * Files of a session: reserved, stored, shown and erased. Also the context that results of actions
+ * add, and compaction thresholds.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
@@ -14,20 +17,20 @@ const facts = (more: Open = {}): Open => ({
   as: 'image',
   ...more,
 })
-/** A session at rest. */
+/** A session without a running turn. */
 function resting(): Story {
   const s = begun()
   s.answers(say('x'))
   return s
 }
-/** What the last command answered. */
+/** The reply to the last command. */
 const replyOf = <T>(s: Story): T => s.last?.reply as T
-/** Announce a file; its id, or the code of the refusal. */
+/** Reserves a file. Returns its id, or the code of the refusal. */
 function announced(s: Story, more: Open = {}, file: Open = facts()): string {
   const refused = s.do('attachment.reserve', { file, hash: String(file['sha256']), ...more })
   return refused ?? replyOf<{ artifact_id: string }>(s).artifact_id
 }
-/** Give the session a file. */
+/** Attaches a file to the session. */
 function attached(s: Story, more: Open = {}, file: Open = facts()): Attached {
   const artifact_id = announced(s, more, file)
   s.do('session.attach', { artifact_id })

@@ -1,4 +1,7 @@
-/** Rows whose parts are as long as they may be, in characters that take the most of a stream's line: no line has 8 MiB, in either version. */
+/**
+ * Rows with parts of maximal length, in characters that need most bytes on a line of a stream.
+ * Invariant: no line reaches 8 MiB, in either version of the stream.
+ */
 import t from 'tap'
 import { spell, type Change } from '../../../gateway/sessions/transcript/change.ts'
 import { told } from '../../../gateway/sessions/transcript/notes.ts'
@@ -12,13 +15,15 @@ import { begun, definition, message, say, Story, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const LINE = 8 * 1_048_576
-/** Spelled with six bytes, stored in two. */
+/** Takes six bytes on a line of a stream, two when stored. */
 const WIDE = '\u0085'
-/** The largest result of a job. */
+/** The number of these characters in the largest result of a job. */
 const most = (sizes.result - 1000) / 2
 const dialects = [numberedDialect('ses_1', 0), transcriptDialect('ses_1', String, 0)]
 
-/** The longest line that followers get of what was committed: one of the largest events makes it. */
+/**
+ * The longest line that followers receive for these events. One of the largest events produces it.
+ */
 function longest(log: readonly SessionEvent[]): number {
   const sizes = new Map(log.map((event) => [event, JSON.stringify(event).length]))
   const largest = [...log].sort((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0)).slice(0, 2)

@@ -1,4 +1,4 @@
-/** Turns of channels in a session, and what the source events of the project hear of its messages. */
+/** Turns of channels in a session, and the source events that its messages publish. */
 import t from 'tap'
 import type { ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import { begun, definition, say, Story, tool, use } from './story.ts'

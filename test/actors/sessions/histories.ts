@@ -1,9 +1,12 @@
-/** Steps of random histories of a session: what clients, models, workers, people and time do to it. */
+/**
+ * Steps of random histories of a session: commands of clients, workers and people, answers of
+ * models, and passing time.
+ */
 import fc from 'fast-check'
 import { ask, definition, message, say, tool, use, type Story } from './story.ts'
 
 type Open = Record<string, unknown>
-/** One step. */
+/** One step of a history. */
 export type Step =
   | { readonly do: 'invoke'; readonly key: number | undefined }
   | {
@@ -22,7 +25,7 @@ export type Step =
   | { readonly do: 'cancel' | 'cancel_all' | 'wake' | 'compact' | 'append' | 'retry' | 'run_turn' }
   | { readonly do: 'pass'; readonly ms: number }
 const key = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined })
-/** Any step, the interesting ones more often. */
+/** A random step, weighted towards those that start or end something. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('invoke' as const), key }) },
   {
@@ -76,12 +79,15 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 )
-/** The definition of the turns of histories. */
+/** The definition of the turns in all histories. */
 export const tools = definition([tool('act'), tool('rm', { destructive: true })], {
   compaction: { strategy: 'auto', threshold_tokens: 60 },
 })
 
-/** Do a step; one that makes no sense now does nothing. @param n its number, which goes into what is said. */
+/**
+ * Performs a step; a step that does not apply now has no effect. @param n The number of the step,
+ * which is part of the texts.
+ */
 export function perform(s: Story, one: Step, n: number): void {
   const jobs = [...s.jobs.values()]
   switch (one.do) {

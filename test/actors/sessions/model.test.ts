@@ -1,6 +1,7 @@
 /**
- * Any history of messages, answers, tools, people, nudges, cancellations, repeats and time: the log stays in order, every tool use
- * has its one result, one turn runs, nothing is done twice, and a fold of the frames is what the actor keeps.
+ * Random histories of messages, answers, tools, people, nudges, cancellations, repeats and time.
+ * Invariants: the log stays in order; every tool use has exactly one result; at most one turn runs;
+ * nothing is done twice; folding the frames yields the state of the actor.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -10,7 +11,7 @@ import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/s
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 
-/** What a client keeps of the frames, by the rules for clients. */
+/** The state of a client that folds the frames by the rules for clients. */
 class Fold {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TurnUpsert>()

@@ -1,4 +1,7 @@
-/** Turns of runs in a session: opened where it is needed, stopped, and reported to the run exactly once. */
+/**
+ * Turns of runs in a session: they are opened, can be stopped, and are reported to the run exactly
+ * once.
+ */
 import t from 'tap'
 import { definition, message, say, Story, tool, use } from './story.ts'
 
@@ -23,7 +26,7 @@ const opening = (more: Open = {}): Open => ({
   asker: { id: 'system', type: 'system' },
   ...more,
 })
-/** What a run was told with the last command. */
+/** The messages that the last command sent to the run. */
 const told = (s: Story, name = 'turn.settled'): Open[] =>
   (s.last?.effects ?? []).flatMap((effect) =>
     'tell' in effect && effect.tell.name === name

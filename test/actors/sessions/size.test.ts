@@ -1,6 +1,7 @@
 /**
- * Sessions of 10,000 messages: what is stored of one, what a turn commits and what is remembered of its answer are as large as
- * in a young session, whether it compacts or not. Sizes in characters of JSON.
+ * Sessions of 10,000 messages. Invariants: the stored state, the commits of a turn and the
+ * remembered replies are as small as in a young session, with and without compaction. Sizes are in
+ * characters of JSON.
  */
 import t from 'tap'
 import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
@@ -19,10 +20,10 @@ t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-/** A session without a world around it: as fast as the actor itself. */
+/** A session actor without the rest of a shard, to run at the full speed of the actor. */
 class Long {
   state = actor.initial() as SessionState
-  /** Jobs that are queued. */
+  /** Ids of queued jobs. */
   readonly jobs: string[] = []
   committed = 0
   answered = 0
@@ -65,7 +66,7 @@ class Long {
       result: content ? message(content) : { ok: true },
     })
   }
-  /** A turn with a tool: four messages. Gives what it committed. */
+  /** Runs a turn with one tool call: four messages. Returns the size of its commits. */
   turn(
     n: number,
     words = 'What is the state of the hosts, and which of them are not green?',
@@ -91,7 +92,7 @@ class Long {
     return committed
   }
 }
-/** What does not depend on how many keys were used. */
+/** The size of the state without the keys. */
 const rest = ({ keys: _, ...others }: SessionState): number => sizeOf(others)
 const TURNS = 2500
 

@@ -1,6 +1,6 @@
 /**
- * Stories about sessions: the actor with the questions it asks, which are real interactions, and the jobs it has queued, which
- * the story ends as it likes. Tells between session and questions are decided at once, as in one commit.
+ * Runs a session actor with real interactions for its questions. Tests end its queued jobs.
+ * Messages between session and questions are applied at once, as in one commit.
  */
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
 import type { Tell } from '../../../actors/actor.ts'
@@ -21,7 +21,7 @@ export const tool = (
   annotations: GrantedTool['annotations'] = {},
   more: Partial<GrantedTool> = {},
 ): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
-/** A definition with these tools, shown one by one. */
+/** A definition with these tools, each shown as a separate tool. */
 export const definition = (
   tools: readonly GrantedTool[] = [],
   more: Partial<TurnDefinition> = {},
@@ -64,14 +64,14 @@ export const message = (content: readonly Open[], more: Open = {}): Open => ({
 export class Story {
   session: Scene<SessionState> = given<SessionState>(actor)
   readonly questions = new Map<string, Scene<unknown>>()
-  /** Jobs that are queued and were not ended or cancelled. */
+  /** Queued jobs that have neither ended nor been cancelled. */
   readonly jobs = new Map<string, JobHeader>()
   at = START
   last: Outcome<SessionState> | undefined
-  /** Everything that happened, in the order of commit. */
+  /** All events, in commit order. */
   readonly log: SessionEvent[] = []
 
-  /** A command to the session; its refusal's code, if it is refused. */
+  /** Sends a command to the session. Returns the code of a refusal. */
   do(name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const after = this.#session(name, input, cause)
     this.last = after
@@ -104,7 +104,7 @@ export class Story {
       this.jobs.set(job.id, job)
     } else for (const id of input['job_ids'] as string[]) this.jobs.delete(id)
   }
-  /** A command to a question. */
+  /** Sends a command to a question. Returns the code of a refusal. */
   question(id: string, name: string, input: Open, cause: Partial<Cause> = {}): string | undefined {
     const scene =
       this.questions.get(id) ?? given(interactionActor({ brand: 'Service' }) as unknown as AnyActor)
@@ -119,7 +119,7 @@ export class Story {
     return undefined
   }
 
-  /** Send a message. */
+  /** Sends a message of a person. */
   invoke(text = 'hello', more: Open = {}, use_: TurnDefinition = definition()): string | undefined {
     const { input, ...rest } = more
     return this.do('agent.invoke', {
@@ -145,7 +145,7 @@ export class Story {
       )
     return job
   }
-  /** The model answers. */
+  /** Ends the oldest generation with this content. */
   answers(...content: Open[]): void {
     this.settle(this.job(), { outcome: 'completed', result: message(content) })
   }
@@ -153,7 +153,7 @@ export class Story {
     this.jobs.delete(id)
     this.do('job.settled', { job_id: id, attempt: 1, ...outcome })
   }
-  /** What a worker gets of a job. */
+  /** The specification of a job that a worker receives. */
   spec(job: JobHeader): Open {
     return this.session.ask('job_spec', { job_id: job.id }) as Open
   }
@@ -166,7 +166,7 @@ export class Story {
     if (!last) throw new Error(`there is no turn ${n}`)
     return last
   }
-  /** The log as roles and blocks. */
+  /** The final messages of the log as `role: blocks`. */
   rows(): string[] {
     return this.log.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final'
@@ -176,7 +176,7 @@ export class Story {
         : [],
     )
   }
-  /** Types of events since a mark. */
+  /** Types of the events since index `from`. */
   types(from = 0): string[] {
     return (this.log as readonly Event[]).slice(from).map(({ type }) => type)
   }
@@ -184,7 +184,7 @@ export class Story {
     this.at += ms
   }
 }
-/** A session that was sent a message. */
+/** A session that was created by a message. */
 export function begun(text?: string, more: Open = {}, use_: TurnDefinition = definition()): Story {
   const story = new Story()
   const refused = story.invoke(text, more, use_)

@@ -1,4 +1,7 @@
-/** Calls of tools: dispatched once, settled together, refused when they make no sense, approved when they destroy. */
+/**
+ * Tool calls: dispatched once, committed together, refused when invalid, approved by people when
+ * destructive.
+ */
 import t from 'tap'
 import { ask, begun, definition, say, tool, use, type Story } from './story.ts'
 

@@ -1,4 +1,4 @@
-/** One turn after another: admission, generations, budgets, cancellation. */
+/** The sequence of turns: admission, generations, time budgets, cancellation. */
 import t from 'tap'
 import type { TurnAck } from '../../../protocol/sessions/schema.ts'
 import { ask, begun, definition, message, say, Story, tool, use } from './story.ts'

@@ -1,4 +1,7 @@
-/** An actor played by hand: commands in, answers out, with the laws that every actor keeps checked at each step. */
+/**
+ * Runs one actor by hand: tests send commands and read replies. Every step checks the laws that all
+ * actors obey.
+ */
 import assert from 'node:assert'
 import {
   evolve,
@@ -11,13 +14,13 @@ import type { Address, Event, Origin } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'
 
-/** The first moment of every play, Unix milliseconds. */
+/** The time at which every test starts, in Unix milliseconds. */
 export const START = Date.UTC(2026, 0, 1)
 let minted = 0
 const bytes = (): Uint8Array =>
   Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
 
-/** A reply as tests look at it: the members they use, whatever else it has. */
+/** A reply as tests see it, with the members that they use most. */
 export interface Answer {
   readonly id: string
   readonly handle: string
@@ -28,7 +31,7 @@ export interface Answer {
 export interface Played {
   /** The time of the next command. */
   at: number
-  /** Decide a command and apply it: the reply, or the refusal. */
+  /** Decides a command and applies its events. Returns the reply or the refusal. */
   send(name: string, input?: unknown, origin?: Partial<Origin>): Answer
   ask<T>(name: string, input?: unknown): T
   deadline(): number | undefined
@@ -37,7 +40,7 @@ export interface Played {
   effects: readonly Effect[]
 }
 
-/** Begin to play an actor whose id is its project's. */
+/** Starts an actor whose id is the id of its project. */
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
   const play: Played = {

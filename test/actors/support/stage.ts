@@ -1,4 +1,4 @@
-/** One actor on a stage: commands go in, everything it decides is recorded, time is an argument. */
+/** Runs one actor by hand and records its decisions. Time is an argument. */
 import {
   evolve,
   type AnyActor,
@@ -31,7 +31,7 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
     this.at = at
     this.state = this.actor.initial() as S
   }
-  /** Decide a command now and apply what was decided. */
+  /** Decides a command at the current time and applies its events. */
   run<N extends keyof I & string>(name: N, input: I[N]['input']): Done<I[N]['reply']> {
     const cause: Cause = {
       at: this.at,
@@ -69,7 +69,7 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   ask<R>(name: string, input: unknown): R {
     return this.actor.ask?.[name]?.(this.state as never, input as never, this.at) as R
   }
-  /** Let time pass and wake the actor whenever it wants to be woken. Gives what was done. */
+  /** Advances the time and wakes the actor at each of its deadlines. Returns the decisions. */
   pass(seconds: number): Done<unknown>[] {
     const until = this.at + seconds * 1000
     const done: Done<unknown>[] = []
@@ -84,16 +84,16 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   deadline(): number | undefined {
     return this.actor.deadline?.(this.state as never)
   }
-  /** Snapshot and restore. */
+  /** Stores the state and loads it again. */
   reload(): void {
     this.state = JSON.parse(JSON.stringify(this.state)) as S
   }
-  /** A new owner takes over. */
+  /** Simulates a takeover by a new owner. */
   recover(): void {
     this.reload()
     this.state = (this.actor.recover?.(this.state as never, this.at) ?? this.state) as S
   }
 }
-/** Types of what was decided. */
+/** Types of the events of a decision. */
 export const types = (done: { readonly events: readonly Event[] }): string[] =>
   done.events.map(({ type }) => type)

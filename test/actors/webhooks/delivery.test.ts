@@ -1,4 +1,4 @@
-/** A delivery, arm by arm: what an attempt is, what counts, and when it is over. */
+/** A delivery, command by command: attempts, which of them count, and when it ends. */
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
 import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'

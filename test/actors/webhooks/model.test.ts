@@ -1,4 +1,7 @@
-/** Any order of attempts, losses, repeats and late news: a delivery keeps its promises, and comes to an end. */
+/**
+ * Random orders of attempts, losses, repeats and late reports. Invariant: a delivery keeps its
+ * guarantees and ends.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
@@ -83,7 +86,7 @@ t.test(
           else if (one.do === 'begin') begin(jobOf(one.stale))
           else settle(jobOf(one.stale), one.outcome)
         }
-        // Whatever came before: with a receiver that answers, it ends.
+        // After any history, the delivery ends once the receiver answers.
         for (
           let n = 0;
           scene.state.record.status === 'pending' || scene.state.record.status === 'processing';

@@ -1,4 +1,4 @@
-/** Webhooks and secrets of a project, and who is told of an event because of them. */
+/** Webhooks and secrets of a project, and the webhooks that an event is delivered to. */
 import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
 import t from 'tap'
 import { eventsActor } from '../../../actors/events/events.ts'

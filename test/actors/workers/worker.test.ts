@@ -14,7 +14,7 @@ class Entry extends Stage<WorkerState, WorkerCommands & Drain> {
   constructor() {
     super(workerActor(defaultTiming), { project: 'prj_1', kind: 'worker', id: 'wrk_1' })
   }
-  /** Register as a process that would get session `s<n>` with token hash `h<n>`. */
+  /** Registers a process that would get session `s<n>` with token hash `h<n>`. */
   register(n: number, given?: string, gateway = 'g1') {
     return this.run('worker.register', {
       instance: 'box',
