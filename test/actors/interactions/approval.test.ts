@@ -21,7 +21,7 @@ const asked = (more: object = {}) =>
 const approval = { action: 'crm.erase', excludes: ['user_asker'] }
 const answer = { value: true, roles: ['Operator'], executes: ['actions.execute.crm.*'] }
 
-t.test('an approval is answered by principals that may execute the action', async (t) => {
+t.test('an approval can be answered by principals that may execute the action', async (t) => {
   const open = asked({ approval })
   for (const [principal, input, refused] of [
     [{ type: 'agent', id: 'agt_1' }, answer, 'forbidden'],
@@ -42,7 +42,7 @@ t.test('an approval is answered by principals that may execute the action', asyn
   )
 })
 
-t.test('a question to targets that do not exist is cancelled as a fault', async (t) => {
+t.test('a question to targets that do not exist is cancelled as a failure', async (t) => {
   const open = asked()
   t.strictSame(open.when('interaction.invalidate', { unknown: [] }).events, [])
   const invalid = open.when('interaction.invalidate', { unknown: ['usr_x', 'role:Y'] })

@@ -4,7 +4,7 @@ import { answer, asked, by, record, review } from './story.ts'
 
 const hour = new Date(START + 3_600_000).toISOString()
 
-t.test('a creation keeps what was asked, and says what a source event needs', async (t) => {
+t.test('a new interaction stores its input and the data for a source event', async (t) => {
   const scene = asked({ context: { n: 1 }, expires_at: '2026-01-01T02:00:00+01:00' })
   t.strictSame(typesOf(scene), ['interaction.created'])
   t.match(record(scene), {
@@ -56,7 +56,7 @@ t.test('a creation keeps what was asked, and says what a source event needs', as
   )
 })
 
-t.test('references name addresses and entities of this service', async (t) => {
+t.test('references are URLs or entities of this service', async (t) => {
   const of = (kind: string) => ({ kind, entity_type: 'loop', entity_id: 'loop_1' })
   t.match(
     record(
@@ -138,36 +138,33 @@ t.test('the first answer that satisfies the policy freezes the outcome', async (
   )
 })
 
-t.test(
-  'an interaction holds no more than can be shown, and is reviewed no more often than makes sense',
-  async (t) => {
-    const people = ['ada', 'bo', 'cy', 'di', 'ed']
-    let scene = asked({ target_user_ids: people, resolution_policy: 'all_of', spec: undefined })
-    for (const person of people.slice(0, 4)) scene = answer(scene, person, 'x'.repeat(250_000))
-    t.match(answer(scene, 'ed', 'x'.repeat(250_000)).refused, {
-      refused: 'conflict',
-      details: { limit: 1024 * 1024 },
-    })
-    t.match(
-      record(answer(scene, 'ed', 'see the file')),
-      { status: 'completed' },
-      'a shorter one is taken',
-    )
-    let rounds = asked({
-      resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } },
-    })
-    for (let round = 1; round < 100; round++)
-      rounds = review(answer(rounds, 'ada'), 'rita', 'request_changes')
-    const last = answer(rounds, 'ada')
-    t.match(review(last, 'rita', 'request_changes').refused, {
-      refused: 'conflict',
-      details: { limit: 100 },
-    })
-    t.match(record(review(last, 'rita', 'accept')), { status: 'completed' })
-  },
-)
+t.test('the size of an interaction and the number of its review rounds are limited', async (t) => {
+  const people = ['ada', 'bo', 'cy', 'di', 'ed']
+  let scene = asked({ target_user_ids: people, resolution_policy: 'all_of', spec: undefined })
+  for (const person of people.slice(0, 4)) scene = answer(scene, person, 'x'.repeat(250_000))
+  t.match(answer(scene, 'ed', 'x'.repeat(250_000)).refused, {
+    refused: 'conflict',
+    details: { limit: 1024 * 1024 },
+  })
+  t.match(
+    record(answer(scene, 'ed', 'see the file')),
+    { status: 'completed' },
+    'a shorter one is taken',
+  )
+  let rounds = asked({
+    resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } },
+  })
+  for (let round = 1; round < 100; round++)
+    rounds = review(answer(rounds, 'ada'), 'rita', 'request_changes')
+  const last = answer(rounds, 'ada')
+  t.match(review(last, 'rita', 'request_changes').refused, {
+    refused: 'conflict',
+    details: { limit: 100 },
+  })
+  t.match(record(review(last, 'rita', 'accept')), { status: 'completed' })
+})
 
-t.test('who may answer: targets, and holders of a role that is a target', async (t) => {
+t.test('targets and holders of a target role can answer', async (t) => {
   const scene = asked({ target_user_ids: ['ada', 'role:Editor'] })
   t.match(answer(scene, 'bo').refused, { refused: 'forbidden' })
   t.match(answer(scene, 'bo', true, { roles: ['Viewer', 'role_viewer'] }).refused, {
@@ -177,7 +174,7 @@ t.test('who may answer: targets, and holders of a role that is a target', async 
   t.match(answer(scene, 'ada', 'x').refused, { details: { fields: [{ field: 'value' }] } })
 })
 
-t.test('all_of waits for everybody, a quorum for enough; one person counts once', async (t) => {
+t.test('all_of waits for all targets, a quorum for enough; each person counts once', async (t) => {
   const all = asked({ target_user_ids: ['ada', 'bo'], resolution_policy: 'all_of' })
   const one = answer(all, 'bo')
   t.strictSame(typesOf(one), ['interaction.responded'])
@@ -205,120 +202,120 @@ t.test('all_of waits for everybody, a quorum for enough; one person counts once'
   ])
 })
 
-t.test('a review keeps the consumer waiting; another round starts anew', async (t) => {
-  const scene = asked({
-    kind: 'request_review',
-    spec: { mode: 'input' },
-    target_user_ids: ['ada', 'bo'],
-    resolution_policy: { type: 'all_of', review: { reviewer_user_ids: ['rita', 'ada'] } },
-  })
-  const submitted = answer(answer(scene, 'ada', 'x'), 'bo', 'y')
-  t.strictSame(typesOf(submitted), ['interaction.responded', 'interaction.submitted'])
-  t.match(record(submitted), {
-    status: 'in_review',
-    responder: { user_id: 'bo' },
-    outcome: undefined,
-    resolving_response_id: undefined,
-  })
-  t.match(review(submitted, 'ada', 'accept').refused, { refused: 'forbidden' }, 'her own answer')
-  t.match(
-    review(submitted, 'user_1', 'accept').refused,
-    { refused: 'forbidden' },
-    'reviewers are named, so the creator is none',
-  )
-  t.match(review(scene, 'rita', 'accept').refused, {
-    refused: 'conflict',
-    details: { status: 'pending' },
-  })
-  const again = review(submitted, 'rita', 'request_changes', 'more')
-  t.match(record(again), {
-    status: 'pending',
-    review_round: 2,
-    review_feedback: 'more',
-    reviewer: { user_id: 'rita' },
-    submitted_at: undefined,
-    responder: undefined,
-  })
-  const half = answer(again, 'ada', 'x2')
-  t.equal(record(half).status, 'pending', 'answers of the first round do not count')
-  const done = review(answer(half, 'bo', 'y2'), 'rita', 'accept', 'fine')
-  t.match(record(done), {
-    status: 'completed',
-    resolved_by: 'review_accept',
-    outcome: [{ value: 'x2' }, { value: 'y2' }],
-    responses: [{ value: 'x' }, { value: 'y' }, { attempt: 2 }, { attempt: 2 }],
-    resolving_response_id: 'iresp_4',
-  })
-  const byRole = asked({
-    resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['role:Editor'] } },
-  })
-  const reviewed = (roles: string[]) =>
-    answer(byRole, 'ada').when('interaction.review', { action: 'accept', roles }, by('bo'))
-  t.match(
-    [reviewed(['Viewer']).refused, record(reviewed(['Editor'])).status],
-    [{ refused: 'forbidden' }, 'completed'],
-    'whoever holds a role that is a reviewer',
-  )
-  t.match(
-    answer(byRole, 'ada').when(
-      'interaction.review',
-      { action: 'accept', roles: ['Editor'] },
-      by('ada'),
-    ).refused,
-    { refused: 'forbidden' },
-  )
-  const byCreator = answer(asked({ resolution_policy: { type: 'any_of', review: {} } }), 'ada')
-  t.equal(
-    record(review(byCreator, 'user_1', 'accept')).status,
-    'completed',
-    'the creator reviews when nobody is named',
-  )
-})
-
 t.test(
-  'it expires when its time has come, also while it is reviewed, and takes no answer from then on',
+  'a review keeps the consumer waiting; another round starts from the beginning',
   async (t) => {
     const scene = asked({
-      expires_at: hour,
-      resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } },
+      kind: 'request_review',
+      spec: { mode: 'input' },
+      target_user_ids: ['ada', 'bo'],
+      resolution_policy: { type: 'all_of', review: { reviewer_user_ids: ['rita', 'ada'] } },
     })
-    t.equal(scene.deadline(), START + 3_600_000)
-    t.strictSame(scene.when('wake', {}, { at: START + 3_599_999 }).events, [], 'early')
-    for (const open of [scene, answer(scene, 'ada')]) {
-      const over = open.when(
-        'wake',
-        {},
-        { at: START + 3_600_000, principal: { type: 'system', id: 'system' } },
-      )
-      t.match(record(over), {
-        status: 'expired',
-        outcome: undefined,
-        resolving_response_id: undefined,
-      })
-      t.strictSame(record(over).lifecycle.at(-1), {
-        at: hour,
-        status: 'expired',
-        action: 'expired',
-      })
-      t.match(over.events[0]?.['source'], { meta: { status: 'expired', responder_id: undefined } })
-      t.strictSame([over.deadline(), over.when('wake').events], [undefined, []])
-    }
+    const submitted = answer(answer(scene, 'ada', 'x'), 'bo', 'y')
+    t.strictSame(typesOf(submitted), ['interaction.responded', 'interaction.submitted'])
+    t.match(record(submitted), {
+      status: 'in_review',
+      responder: { user_id: 'bo' },
+      outcome: undefined,
+      resolving_response_id: undefined,
+    })
+    t.match(review(submitted, 'ada', 'accept').refused, { refused: 'forbidden' }, 'her own answer')
     t.match(
-      scene.when(
-        'interaction.respond',
-        { value: true, roles: [] },
-        { at: START + 3_600_000, ...by('ada') },
-      ).refused,
-      { refused: 'conflict', details: { status: 'expired' } },
-      'before the timer came',
+      review(submitted, 'user_1', 'accept').refused,
+      { refused: 'forbidden' },
+      'reviewers are named, so the creator is none',
+    )
+    t.match(review(scene, 'rita', 'accept').refused, {
+      refused: 'conflict',
+      details: { status: 'pending' },
+    })
+    const again = review(submitted, 'rita', 'request_changes', 'more')
+    t.match(record(again), {
+      status: 'pending',
+      review_round: 2,
+      review_feedback: 'more',
+      reviewer: { user_id: 'rita' },
+      submitted_at: undefined,
+      responder: undefined,
+    })
+    const half = answer(again, 'ada', 'x2')
+    t.equal(record(half).status, 'pending', 'answers of the first round do not count')
+    const done = review(answer(half, 'bo', 'y2'), 'rita', 'accept', 'fine')
+    t.match(record(done), {
+      status: 'completed',
+      resolved_by: 'review_accept',
+      outcome: [{ value: 'x2' }, { value: 'y2' }],
+      responses: [{ value: 'x' }, { value: 'y' }, { attempt: 2 }, { attempt: 2 }],
+      resolving_response_id: 'iresp_4',
+    })
+    const byRole = asked({
+      resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['role:Editor'] } },
+    })
+    const reviewed = (roles: string[]) =>
+      answer(byRole, 'ada').when('interaction.review', { action: 'accept', roles }, by('bo'))
+    t.match(
+      [reviewed(['Viewer']).refused, record(reviewed(['Editor'])).status],
+      [{ refused: 'forbidden' }, 'completed'],
+      'whoever holds a role that is a reviewer',
     )
     t.match(
-      scene.when('interaction.cancel', {}, { at: START + 3_600_000 }).refused,
-      { refused: 'conflict', details: { status: 'expired' } },
-      'and it cannot be cancelled any more',
+      answer(byRole, 'ada').when(
+        'interaction.review',
+        { action: 'accept', roles: ['Editor'] },
+        by('ada'),
+      ).refused,
+      { refused: 'forbidden' },
+    )
+    const byCreator = answer(asked({ resolution_policy: { type: 'any_of', review: {} } }), 'ada')
+    t.equal(
+      record(review(byCreator, 'user_1', 'accept')).status,
+      'completed',
+      'the creator reviews when nobody is named',
     )
   },
 )
+
+t.test('an interaction expires on time, even in review, and takes no later answer', async (t) => {
+  const scene = asked({
+    expires_at: hour,
+    resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } },
+  })
+  t.equal(scene.deadline(), START + 3_600_000)
+  t.strictSame(scene.when('wake', {}, { at: START + 3_599_999 }).events, [], 'early')
+  for (const open of [scene, answer(scene, 'ada')]) {
+    const over = open.when(
+      'wake',
+      {},
+      { at: START + 3_600_000, principal: { type: 'system', id: 'system' } },
+    )
+    t.match(record(over), {
+      status: 'expired',
+      outcome: undefined,
+      resolving_response_id: undefined,
+    })
+    t.strictSame(record(over).lifecycle.at(-1), {
+      at: hour,
+      status: 'expired',
+      action: 'expired',
+    })
+    t.match(over.events[0]?.['source'], { meta: { status: 'expired', responder_id: undefined } })
+    t.strictSame([over.deadline(), over.when('wake').events], [undefined, []])
+  }
+  t.match(
+    scene.when(
+      'interaction.respond',
+      { value: true, roles: [] },
+      { at: START + 3_600_000, ...by('ada') },
+    ).refused,
+    { refused: 'conflict', details: { status: 'expired' } },
+    'before the timer came',
+  )
+  t.match(
+    scene.when('interaction.cancel', {}, { at: START + 3_600_000 }).refused,
+    { refused: 'conflict', details: { status: 'expired' } },
+    'and it cannot be cancelled any more',
+  )
+})
 
 t.test('cancelling', async (t) => {
   const gone = asked().when('interaction.cancel', { reason: 'moot' })
@@ -335,7 +332,7 @@ t.test('cancelling', async (t) => {
   t.match(answer(gone, 'ada').refused, { refused: 'conflict' })
 })
 
-t.test('only what is over is deleted, and then nobody finds it', async (t) => {
+t.test('only an ended interaction can be deleted, and then it is not found', async (t) => {
   t.match(asked().when('interaction.delete').refused, { refused: 'bad_request' })
   const gone = answer(asked(), 'ada').when('interaction.delete')
   t.strictSame(typesOf(gone), ['interaction.deleted'])
@@ -350,7 +347,7 @@ t.test('only what is over is deleted, and then nobody finds it', async (t) => {
   t.equal(gone.ask('get'), null)
 })
 
-t.test('links are for people who can still answer, of this round', async (t) => {
+t.test('links are for people who can still answer in the current round', async (t) => {
   const scene = asked({ target_user_ids: ['ada', 'bo', 'role:Editor'] })
   t.match(scene.when('interaction.link', { round: 1 }), {
     events: [{ type: 'interaction.linked', targets: ['ada', 'bo'], round: 1 }],
@@ -368,7 +365,7 @@ t.test('links are for people who can still answer, of this round', async (t) => 
 })
 
 t.test(
-  'a run that waits is told of each answer and once of the end, unless it ended it itself',
+  'a waiting run learns of each answer and once of the end, unless it withdrew the question',
   async (t) => {
     const scene = asked({
       target_user_ids: ['ada', 'bo'],
@@ -414,7 +411,7 @@ t.test(
   },
 )
 
-t.test('an HTTP subscriber has its delivery in the event that ends it', async (t) => {
+t.test("the final event of an interaction contains its HTTP subscriber's delivery", async (t) => {
   const http_subscriber = { callback_url: 'https://example.org/x', secret_ref: 'hook:2' }
   const scene = asked({ consumer: { kind: 'http_subscriber', http_subscriber } })
   t.strictSame(answer(scene, 'ada').events[1]?.['dispatch'], {

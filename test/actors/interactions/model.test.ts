@@ -89,7 +89,7 @@ class Model {
   }
 }
 
-t.test('one outcome, equal to the model, told once', async (t) => {
+t.test('there is one outcome, it equals the model, and it is sent once', async (t) => {
   fc.assert(
     fc.property(cases, (one) => {
       const { targets, policy, threshold, confirm, expires, steps } = one
@@ -167,7 +167,7 @@ t.test('one outcome, equal to the model, told once', async (t) => {
   )
 })
 
-t.test('more answers never unsettle a policy, and nobody counts twice', async (t) => {
+t.test('more answers never undo a satisfied policy, and nobody counts twice', async (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 7 }),

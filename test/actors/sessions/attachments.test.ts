@@ -42,7 +42,7 @@ const show = (artifact_id: unknown, type = 'image'): Open => ({
 })
 const erased = (s: Story): unknown => (s.last?.effects ?? []).find((effect) => 'erase' in effect)
 
-t.test('a file is announced, stored, listed and shown', async (t) => {
+t.test('a file is reserved, stored, listed and shown', async (t) => {
   const s = resting()
   const id = announced(s)
   t.match(id, /^art_/)
@@ -98,7 +98,7 @@ t.test('a file is announced, stored, listed and shown', async (t) => {
   )
 })
 
-t.test('only files of this session can be shown, as what they are', async (t) => {
+t.test('only files of this session can be shown, and only with their own type', async (t) => {
   const s = resting()
   const {
     artifact: { id },
@@ -123,7 +123,7 @@ t.test('only files of this session can be shown, as what they are', async (t) =>
   t.equal(s.do('session.append', { messages: [{ role: 'user', content: [show(id)] }] }), undefined)
 })
 
-t.test('the key of an upload is good for one file of one caller', async (t) => {
+t.test('an upload key is valid for one file of one caller', async (t) => {
   const s = resting()
   const first = attached(s, { key: 'user_1 k' })
   t.equal(announced(s, { key: 'user_1 k' }), first.artifact.id)
@@ -137,7 +137,7 @@ t.test('the key of an upload is good for one file of one caller', async (t) => {
   t.equal(announced(s, { key: 'user_1 k' }), 'conflict')
 })
 
-t.test('a deleted file is erased, once and for all, and named where it was', async (t) => {
+t.test('a deleted file is erased once, and messages that showed it name it', async (t) => {
   const s = resting()
   const {
     artifact: { id },
@@ -158,7 +158,7 @@ t.test('a deleted file is erased, once and for all, and named where it was', asy
 })
 
 t.test(
-  'bytes that do not come are given up, and those of a session that ends are erased',
+  'files whose bytes never arrive are dropped; the files of an ended session are erased',
   async (t) => {
     const s = resting()
     const [kept, late] = [attached(s).artifact.id, announced(s)]
@@ -187,7 +187,7 @@ t.test(
   },
 )
 
-t.test('a session has so many files, and forgets the oldest that were erased', async (t) => {
+t.test('the number of files is limited, and an erased file makes room', async (t) => {
   const s = resting()
   const ids = Array.from({ length: limits.file.most }, (_, n) =>
     n === 0 ? attached(s).artifact.id : announced(s),
@@ -197,7 +197,7 @@ t.test('a session has so many files, and forgets the oldest that were erased', a
   t.match(announced(s), /^art_/)
 })
 
-t.test('whatever happens, a file is there or its bytes are erased', async () => {
+t.test('in every history, a file is either stored or erased', async () => {
   const step = fc.oneof(
     {
       weight: 4,
@@ -264,7 +264,7 @@ t.test('whatever happens, a file is there or its bytes are erased', async () => 
 })
 
 t.test(
-  'what an action tells about the application is written after its result, when it is new',
+  'context from the result of an action is stored after the result, if it is new',
   async (t) => {
     const tools = definition([tool('board.move', {}, { kind: 'http' })])
     const s = begun('go', { input: { context: [{ name: 'board', content: 'one' }] } }, tools)
@@ -313,7 +313,7 @@ t.test(
   },
 )
 
-t.test('of the two thresholds of a compaction policy the later one counts', async (t) => {
+t.test("a compaction threshold of the session replaces the agent's threshold", async (t) => {
   const at = (policy: Open) => ({
     root: 'ses_1',
     generation: 0,

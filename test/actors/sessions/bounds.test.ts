@@ -58,7 +58,7 @@ const last = (s: Story): TranscriptMessage =>
     .at(-1) as TranscriptMessage
 
 t.test(
-  'the results of one row are bounded together, those of one call as any result of a job',
+  'the results of one row share a limit; one result alone may be as long as a job result',
   async (t) => {
     const s = begun('go', {}, definition([tool('act')]))
     s.answers(...Array.from({ length: 8 }, (_, n) => use(`c${n}`, 'act', { n })))
@@ -73,14 +73,14 @@ t.test(
     t.match(second?.content, /\n\[\d+ characters more were left out\]$/)
   },
 )
-t.test('one result alone is not cut, whatever a worker may report', async (t) => {
+t.test('a single result of any valid length is not truncated', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('c', 'act'))
   const result = { text: 'x'.repeat(sizes.result - 100) }
   s.settle(s.job('action_execution'), { outcome: 'completed', result })
   t.equal((last(s).content as { content: string }[])[0]?.content, JSON.stringify(result))
 })
-t.test('what is wrong with a call is said in few words', async (t) => {
+t.test('error messages about a call are short', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(
     use('c', `no ${WIDE.repeat(most)}`),
@@ -88,13 +88,13 @@ t.test('what is wrong with a call is said in few words', async (t) => {
   )
   t.ok(longest(s.log) < LINE, String(longest(s.log)))
 })
-t.test('an answer is bounded by its bytes, also where its arguments are shown twice', async (t) => {
+t.test('a message is limited by its bytes, also if it contains its arguments twice', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('c', 'act', { text: WIDE.repeat(most - 500) }))
   s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
   t.ok(longest(s.log) < LINE, String(longest(s.log)))
 })
-t.test('a summary of summaries gives up its oldest part', async (t) => {
+t.test('a summary of summaries loses its oldest part', async (t) => {
   const s = new Story()
   s.invoke()
   s.answers(say('hi'))

@@ -27,7 +27,7 @@ const told = (s: Story) =>
   ) ?? []
 
 t.test(
-  'an exchange is a turn in a session that is made for it, and its answer goes to the channel',
+  'an exchange creates a session with a turn, and the channel receives the answer',
   async (t) => {
     const s = new Story()
     s.do('exchange.open', opening())
@@ -65,7 +65,7 @@ t.test(
   },
 )
 
-t.test('it waits for its place in the session, and refuses no direct turn', async (t) => {
+t.test("an exchange waits in its session's queue and does not block direct turns", async (t) => {
   const s = new Story()
   s.do('exchange.open', opening())
   s.do('exchange.open', opening(2, { private: true, root: 'cmsg_1' }))
@@ -76,7 +76,7 @@ t.test('it waits for its place in the session, and refuses no direct turn', asyn
   t.match(told(s), [{ input: { exchange_id: 'cex_1', text: 'one' } }])
 })
 
-t.test('what was said last is the answer; what went wrong is told with its name', async (t) => {
+t.test('the last text is the answer; a failure is reported with its error type', async (t) => {
   const s = new Story()
   s.do('exchange.open', opening(1, { definition: definition([tool('look')]) }))
   s.answers(say('I look.'), use('c1', 'look'))
@@ -106,19 +106,22 @@ t.test('what was said last is the answer; what went wrong is told with its name'
   t.match(told(s), [{ input: { text: `${'x'.repeat(39_999)}…` } }])
 })
 
-t.test('a session that went refuses, so that the next one of the key is looked for', async (t) => {
-  const s = new Story()
-  s.do('exchange.open', opening())
-  s.answers(say('bye'))
-  s.do('session.delete', {})
-  t.equal(s.do('exchange.open', opening(2)), 'service_unavailable')
-  t.equal(
-    s.do('exchange.open', opening(3, { place: { ...opening().place, agent_id: 'agt_9' } })),
-    'service_unavailable',
-  )
-})
+t.test(
+  'a deleted session refuses an exchange, so that the caller finds the next one',
+  async (t) => {
+    const s = new Story()
+    s.do('exchange.open', opening())
+    s.answers(say('bye'))
+    s.do('session.delete', {})
+    t.equal(s.do('exchange.open', opening(2)), 'service_unavailable')
+    t.equal(
+      s.do('exchange.open', opening(3, { place: { ...opening().place, agent_id: 'agt_9' } })),
+      'service_unavailable',
+    )
+  },
+)
 
-t.test('each message of a person or the agent is a source event, once', async (t) => {
+t.test('each message of a person or the agent publishes one source event', async (t) => {
   const s = begun('hi', { input: { context: [{ name: 'board', content: 'x' }] } })
   const published = () =>
     s.last?.effects.flatMap((effect) =>

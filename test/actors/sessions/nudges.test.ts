@@ -27,7 +27,7 @@ const statuses = (s: Story) =>
       ]),
   )
 
-t.test('a nudge is delivered at the next boundary, also the one just before the end', async (t) => {
+t.test('a nudge is delivered at the next boundary, including the end of the turn', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('1', 'act'))
   t.match(nudge(s, 'left'), { delivery: 'current_turn', status: 'pending' })
@@ -50,7 +50,7 @@ t.test('a nudge is delivered at the next boundary, also the one just before the 
 })
 
 t.test(
-  'what a failing turn did not take becomes a turn of its own; a cancelled one takes it along',
+  'pending nudges of a failed turn become a new turn; those of a cancelled turn are cancelled',
   async (t) => {
     const s = begun('go')
     nudge(s, 'help')
@@ -72,7 +72,7 @@ t.test(
   },
 )
 
-t.test('a nudge that wakes interrupts a question, not an approval', async (t) => {
+t.test('a nudge with wake interrupts a question but not an approval', async (t) => {
   const s = begun('go', {}, definition([tool('rm', { destructive: true })]))
   s.answers(ask('q'))
   const first = nudge(s, 'stop', { wake: true, idempotency_key: 'k' }) as NudgeAck
@@ -92,7 +92,7 @@ t.test('a nudge that wakes interrupts a question, not an approval', async (t) =>
   t.match(s.turn(), { status: 'waiting' })
 })
 
-t.test('a turn under way is told, also when no other could begin', async (t) => {
+t.test('an active turn accepts nudges even if the agent could not start a new one', async (t) => {
   const unfit = { definition: undefined, unfit: { refused: 'agent_inactive' } }
   const s = begun('go')
   s.answers(ask('q'))
@@ -105,7 +105,7 @@ t.test('a turn under way is told, also when no other could begin', async (t) => 
 })
 
 t.test(
-  'however many nudges wait, they fit into the commit in which their turn fails',
+  'the limit on pending nudges keeps the commit of a failing turn within bounds',
   async (t) => {
     const s = begun('go', {}, definition([tool('act')]))
     s.answers(use('1', 'act'))
@@ -125,7 +125,7 @@ t.test(
   },
 )
 
-t.test('the key of a nudge is good for one nudge', async (t) => {
+t.test('an idempotency key is valid for one nudge', async (t) => {
   const s = begun('go')
   const first = nudge(s, 'a', { idempotency_key: 'k' })
   t.match(nudge(s, 'a', { idempotency_key: 'k' }), {
@@ -142,7 +142,7 @@ t.test('the key of a nudge is good for one nudge', async (t) => {
   )
 })
 
-t.test('an output that was submitted ends the turn, one that does not fit does not', async (t) => {
+t.test('a valid submitted output ends the turn; an invalid one does not', async (t) => {
   const output = {
     schema: { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } },
   }
@@ -155,7 +155,7 @@ t.test('an output that was submitted ends the turn, one that does not fit does n
   t.match(failing.turn(), { status: 'failed', error_type: 'output_schema_unsatisfied' })
 })
 
-t.test('context is written when it is new, changed, or was compacted away', async (t) => {
+t.test('context is stored when it is new, changed, or removed by a compaction', async (t) => {
   const small = definition([], { compaction: { strategy: 'auto', threshold_tokens: 10 } })
   const rows = (s: Story) =>
     s.log.flatMap((event) =>
@@ -214,7 +214,7 @@ t.test('context is written when it is new, changed, or was compacted away', asyn
 })
 
 t.test(
-  'a name of context keeps its value for as long as the session lives, and there are so many',
+  'context values last as long as the session, and the number of names is limited',
   async (t) => {
     const all = Array.from({ length: limits.context.names }, (_, n) => ({
       name: `n${n}`,
@@ -254,7 +254,7 @@ t.test(
   },
 )
 
-t.test('a compaction ends after its time, and the session may be compacted again', async (t) => {
+t.test('a compaction times out, and then the session can be compacted again', async (t) => {
   const s = begun('1')
   s.answers(say('2'))
   const compact = () => s.do('session.compact', { session_id: 'ses_1', definition: definition() })

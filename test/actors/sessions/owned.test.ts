@@ -44,7 +44,7 @@ const answer = (s: Story, content: readonly Open[]): void => {
   })
 }
 
-t.test('a turn makes the session that it needs, and says how it ended', async (t) => {
+t.test('a turn creates its session and reports its outcome', async (t) => {
   const s = new Story()
   s.do('turn.open', opening())
   t.match(s.session.state.record, {
@@ -75,7 +75,7 @@ t.test('a turn makes the session that it needs, and says how it ended', async (t
   t.same(told(s), [])
 })
 
-t.test('no key of a client means the turn of a run', async (t) => {
+t.test('a client key never matches the turn of a run', async (t) => {
   const s = new Story()
   s.do('turn.open', opening())
   for (const idempotency_key of ['turn:turn_r', ' turn:turn_r']) {
@@ -84,7 +84,7 @@ t.test('no key of a client means the turn of a run', async (t) => {
   }
 })
 
-t.test('an output, a price and a failure are told', async (t) => {
+t.test('an output, the price and a failure are reported to the run', async (t) => {
   const s = new Story()
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
   s.do(
@@ -113,7 +113,7 @@ t.test('an output, a price and a failure are told', async (t) => {
   ])
 })
 
-t.test('what the step bounds is bounded', async (t) => {
+t.test('the limits of the step apply', async (t) => {
   const s = new Story()
   s.do('turn.open', opening({ definition: definition([tool('act')], { max_generations: 2 }) }))
   for (const id of ['x', 'y']) {
@@ -153,7 +153,7 @@ t.test('what the step bounds is bounded', async (t) => {
   t.equal(s.jobs.size, 9, 'without a bound all are done')
 })
 
-t.test('the run stops its turn, or the session does, and the run hears either', async (t) => {
+t.test('the run is notified whether the run or the session stopped the turn', async (t) => {
   const s = new Story()
   s.do('turn.open', opening())
   s.do('turn.stop', { turn_id: 'turn_r' })
@@ -169,7 +169,7 @@ t.test('the run stops its turn, or the session does, and the run hears either', 
   ])
 })
 
-t.test('a session of another agent, and a full one, take no turn', async (t) => {
+t.test('a session of another agent or a full session fails the turn', async (t) => {
   const s = new Story()
   for (let n = 0; n < 50; n++) s.do('turn.open', opening({ turn_id: `turn_${n}` }))
   s.do('turn.open', opening({ turn_id: 'turn_x' }))

@@ -20,7 +20,7 @@ const recordOf = (s: Story, id: string) =>
 const by = (id: string) => ({ principal: { type: 'user' as const, id } })
 
 t.test(
-  'all calls of an answer run beside each other and are committed together, in their order',
+  'all calls of an answer run concurrently and are committed together, in order',
   async (t) => {
     const s = begun('go', {}, definition([tool('a.one', { idempotent: true }), tool('a.two')]))
     s.answers(say('on it'), use('1', 'a_one', { x: 1 }), use('2', 'a_two'))
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('a call that makes no sense is answered without a job', async (t) => {
+t.test('an invalid call gets an error result without a job', async (t) => {
   const s = begun('go', {}, definition([tool('do.it', {}, { input_schema: schema })]))
   s.answers(
     use('1', 'nothing'),
@@ -76,37 +76,34 @@ t.test('a call that makes no sense is answered without a job', async (t) => {
   t.equal(s.job().kind, 'llm_generation', 'the model is asked again')
 })
 
-t.test(
-  'no id of a call is that of another one, also when a summary has taken the place of the first',
-  async (t) => {
-    const granted = definition([tool('act')])
-    const s = begun('go', {}, granted)
-    const act = (n: number) => {
-      s.answers(use('c', 'act', { n }))
-      s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
-    }
-    act(1)
-    act(2)
-    s.answers(say('done'))
-    s.do('session.compact', { session_id: 'ses_1', definition: granted })
-    s.answers(say('They acted.'))
-    s.invoke('again', {}, granted)
-    act(3)
-    const final = s.log.flatMap((event) =>
-      event.type === 'message.upsert' && event.status === 'final' ? event.content : [],
-    )
-    t.strictSame(
-      final.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])),
-      ['c', 'c_4_2', 'c_9_2'],
-    )
-    t.strictSame(
-      final.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : [])),
-      ['c', 'c_4_2', 'c_9_2'],
-    )
-  },
-)
+t.test('ids of calls never repeat, even after compaction removed the first use', async (t) => {
+  const granted = definition([tool('act')])
+  const s = begun('go', {}, granted)
+  const act = (n: number) => {
+    s.answers(use('c', 'act', { n }))
+    s.settle(s.job('action_execution'), { outcome: 'completed', result: {} })
+  }
+  act(1)
+  act(2)
+  s.answers(say('done'))
+  s.do('session.compact', { session_id: 'ses_1', definition: granted })
+  s.answers(say('They acted.'))
+  s.invoke('again', {}, granted)
+  act(3)
+  const final = s.log.flatMap((event) =>
+    event.type === 'message.upsert' && event.status === 'final' ? event.content : [],
+  )
+  t.strictSame(
+    final.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])),
+    ['c', 'c_4_2', 'c_9_2'],
+  )
+  t.strictSame(
+    final.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : [])),
+    ['c', 'c_4_2', 'c_9_2'],
+  )
+})
 
-t.test('routers take a command, and help explains', async (t) => {
+t.test('routers take a command, and their help describes it', async (t) => {
   const s = begun(
     'go',
     {},
@@ -145,7 +142,7 @@ t.test('routers take a command, and help explains', async (t) => {
   )
 })
 
-t.test('the same call again and again stalls the turn', async (t) => {
+t.test('repeating the same call stalls the turn', async (t) => {
   const s = begun('go', {}, definition([tool('poll')]))
   for (let n = 1; n <= 3; n++) {
     s.answers(use(`${n}`, 'poll', { a: 1, b: 2 }))
@@ -170,7 +167,7 @@ t.test('ids of calls are unique in the session', async (t) => {
   t.equal(new Set(used).size, 3)
 })
 
-t.test('a destructive action is done only when a person says so', async (t) => {
+t.test('a destructive action runs only after a person approves it', async (t) => {
   const drop = definition([tool('db.drop', { destructive: true })])
   const s = begun('go', {}, drop)
   s.answers(use('1', 'db_drop', { table: 'x' }))
@@ -200,31 +197,28 @@ t.test('a destructive action is done only when a person says so', async (t) => {
   t.strictSame(calls(s), [])
 })
 
-t.test(
-  'an approval that expired is an error of its call, one that was withdrawn is not',
-  async (t) => {
-    for (const [end, status, content] of [
-      ['wake', 'error', /"status":"expired","approved":false/],
-      ['interaction.cancel', 'cancelled', /"status":"cancelled","approved":false/],
-    ] as const) {
-      const s = begun('go', {}, definition([tool('db.drop', { destructive: true })]))
-      s.answers(use('1', 'db_drop', { table: 'x' }))
-      if (end === 'wake') s.pass(7 * 86_400_000)
-      s.question(question(s), end, {}, by('user_1'))
-      t.strictSame(calls(s), [])
-      const result = s.log
-        .filter((event) => event.type === 'message.upsert' && event.status === 'final')
-        .at(-1) as unknown as { content: { is_error?: true }[] }
-      t.match(result, { content: [{ tool_use_id: '1', content }] })
-      t.equal(result.content[0]?.is_error, end === 'wake' ? true : undefined)
-      t.match(s.log.filter((event) => event.type === 'message.block.patch').at(-1), { status })
-      s.answers(say('so'))
-      t.match(s.turn(), { status: 'completed' })
-    }
-  },
-)
+t.test('an expired approval is an error of its call, a cancelled one is not', async (t) => {
+  for (const [end, status, content] of [
+    ['wake', 'error', /"status":"expired","approved":false/],
+    ['interaction.cancel', 'cancelled', /"status":"cancelled","approved":false/],
+  ] as const) {
+    const s = begun('go', {}, definition([tool('db.drop', { destructive: true })]))
+    s.answers(use('1', 'db_drop', { table: 'x' }))
+    if (end === 'wake') s.pass(7 * 86_400_000)
+    s.question(question(s), end, {}, by('user_1'))
+    t.strictSame(calls(s), [])
+    const result = s.log
+      .filter((event) => event.type === 'message.upsert' && event.status === 'final')
+      .at(-1) as unknown as { content: { is_error?: true }[] }
+    t.match(result, { content: [{ tool_use_id: '1', content }] })
+    t.equal(result.content[0]?.is_error, end === 'wake' ? true : undefined)
+    t.match(s.log.filter((event) => event.type === 'message.block.patch').at(-1), { status })
+    s.answers(say('so'))
+    t.match(s.turn(), { status: 'completed' })
+  }
+})
 
-t.test('what an agent of a run asks starts nothing: a loop would ask for ever', async (t) => {
+t.test('a question of a run has a depth beyond the limit, so it starts no runs', async (t) => {
   const depth = (s: Story) =>
     (s.questions.get(question(s)) as { state: { depth?: number } }).state.depth
   const free = begun()
@@ -245,7 +239,7 @@ t.test('what an agent of a run asks starts nothing: a loop would ask for ever', 
   t.notOk('depth' in recordOf(s, question(s)), 'no record shows it')
 })
 
-t.test('nobody approves for an agent but administrators and owners', async (t) => {
+t.test('only administrators and owners approve actions of an agent', async (t) => {
   const s = begun()
   s.answers(say('x'))
   s.do(
@@ -261,7 +255,7 @@ t.test('nobody approves for an agent but administrators and owners', async (t) =
   t.match(recordOf(s, question(s)), { target_user_ids: ['role:Admin', 'role:Owner'] })
 })
 
-t.test('an answer, an expiry and a withdrawal each give one result, and no error', async (t) => {
+t.test('an answered, expired or cancelled question has one result and no error', async (t) => {
   for (const [end, content, status] of [
     ['interaction.respond', /"status":"completed","outcome":true/, 'ok'],
     ['wake', /"status":"expired"/, 'ok'],
@@ -306,7 +300,7 @@ t.test('an answer, an expiry and a withdrawal each give one result, and no error
   }
 })
 
-t.test('a loaded skill restricts the rest of the turn', async (t) => {
+t.test('a loaded skill restricts the tools for the rest of the turn', async (t) => {
   const skill = (name: string, allowed_tools: string[]) => ({
     name,
     instructions: `do ${name}`,

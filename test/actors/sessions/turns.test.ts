@@ -3,7 +3,7 @@ import t from 'tap'
 import type { TurnAck } from '../../../protocol/sessions/schema.ts'
 import { ask, begun, definition, message, say, Story, tool, use } from './story.ts'
 
-t.test('a message makes session, row, turn and generation in one commit', async (t) => {
+t.test('a message creates session, row, turn and generation in one commit', async (t) => {
   const s = begun('hi')
   t.strictSame(s.types(), [
     'session.created',
@@ -52,25 +52,22 @@ t.test('a message makes session, row, turn and generation in one commit', async 
   t.match(streamed[1], { status: 'streaming', sequence: null, turn_index: 1, content: [] })
 })
 
-t.test(
-  'a repeat is recognised by its key whatever else it says, a second turn is refused',
-  async (t) => {
-    const s = begun('hi', { input: { idempotency_key: ' k ' } })
-    const before = s.log.length
-    t.equal(s.invoke('other', { input: { idempotency_key: 'k' }, config: {} }), undefined)
-    t.match(s.last?.reply, { deduped: true, resume_cursor: '0', after_sequence: 1 })
-    t.equal(s.invoke('more'), 'session_turn_active')
-    t.match(s.last?.refused?.details, { status: 'running' })
-    t.equal(s.log.length, before, 'neither wrote anything')
-    s.answers(say('x'))
-    s.invoke('again', { input: { idempotency_key: 'k' } })
-    t.match(s.last?.reply, { deduped: true })
-    t.equal(s.invoke('next', { input: { idempotency_key: ' ' } }), undefined)
-    t.match(s.last?.reply, { deduped: false, resume_cursor: '6', after_sequence: 3 })
-  },
-)
+t.test('a repeated key returns the first turn; a second concurrent turn is refused', async (t) => {
+  const s = begun('hi', { input: { idempotency_key: ' k ' } })
+  const before = s.log.length
+  t.equal(s.invoke('other', { input: { idempotency_key: 'k' }, config: {} }), undefined)
+  t.match(s.last?.reply, { deduped: true, resume_cursor: '0', after_sequence: 1 })
+  t.equal(s.invoke('more'), 'session_turn_active')
+  t.match(s.last?.refused?.details, { status: 'running' })
+  t.equal(s.log.length, before, 'neither wrote anything')
+  s.answers(say('x'))
+  s.invoke('again', { input: { idempotency_key: 'k' } })
+  t.match(s.last?.reply, { deduped: true })
+  t.equal(s.invoke('next', { input: { idempotency_key: ' ' } }), undefined)
+  t.match(s.last?.reply, { deduped: false, resume_cursor: '6', after_sequence: 3 })
+})
 
-t.test('given no definition, a turn that is known is answered and no other begins', async (t) => {
+t.test('without a definition, known turns are returned and new ones refused', async (t) => {
   const s = begun('hi', { input: { idempotency_key: 'k' } })
   const before = s.log.length
   const unfit = { refused: 'agent_inactive', details: { agent_id: 'agt_1' } }
@@ -85,7 +82,7 @@ t.test('given no definition, a turn that is known is answered and no other begin
 })
 
 t.test(
-  'a message with a block of type file is dropped: the turn goes on without it, or has nothing to answer',
+  'a message with a block of type file is dropped; the turn uses earlier messages or fails',
   async (t) => {
     const dropped = [say('look'), { type: 'file', file_id: 'f' }]
     const s = begun('', { input: { content: dropped } })
@@ -105,7 +102,7 @@ t.test(
   },
 )
 
-t.test('a generation that fails, lies or is cut off fails the turn', async (t) => {
+t.test('a generation that fails, is invalid or is cut off fails the turn', async (t) => {
   for (const [outcome, error_type] of [
     [{ outcome: 'failed', error_type: 'Boom', error_message: 'no' }, 'Boom'],
     [{ outcome: 'completed', result: { output: 'x' } }, 'InvalidResult'],
@@ -133,7 +130,7 @@ t.test('a generation that fails, lies or is cut off fails the turn', async (t) =
   t.match(s.turn(), { status: 'completed' })
 })
 
-t.test('another attempt at a generation begins its row anew', async (t) => {
+t.test('a retried generation starts its row again', async (t) => {
   const s = begun()
   const before = s.log.length
   s.do('job.retried', { job_id: s.job().id, attempt: 1, max_attempts: 3, reason: 'failure' })
@@ -169,7 +166,7 @@ t.test('only running time counts against the budget', async (t) => {
   t.strictSame([...s.jobs], [])
 })
 
-t.test('a cancelled turn takes its jobs and questions along, and says so last', async (t) => {
+t.test('a cancelled turn first cancels its jobs and questions', async (t) => {
   const s = begun('go', {}, definition([tool('act')]))
   s.answers(use('a', 'act'), ask('q'))
   t.match(s.turn(), { status: 'running' }, 'a job is under way')
@@ -195,7 +192,7 @@ t.test('a cancelled turn takes its jobs and questions along, and says so last', 
   t.equal(s.invoke('next'), undefined)
 })
 
-t.test('a turn that waits for people lets the one behind it run', async (t) => {
+t.test('a turn that waits for people lets the next one run', async (t) => {
   const s = begun('first')
   s.do('turn.open', {
     turn_id: 'turn_r',
@@ -211,7 +208,7 @@ t.test('a turn that waits for people lets the one behind it run', async (t) => {
 })
 
 t.test(
-  'turns of runs have their own admission, and only force cancels them from here',
+  'turns of runs have separate admission, and clients cancel them only with force',
   async (t) => {
     const s = new Story()
     s.do('session.create', {
@@ -258,7 +255,7 @@ t.test(
   },
 )
 
-t.test('a session that is kept for a while is pruned when it was idle for so long', async (t) => {
+t.test('a session with bounded retention expires after its idle time', async (t) => {
   const s = begun('x', {
     session: { retention: { mode: 'bounded', ttl_seconds: 3600 } },
     input: { idempotency_key: 'k' },
@@ -285,7 +282,7 @@ t.test('a session that is kept for a while is pruned when it was idle for so lon
   t.equal(s.session.deadline(), undefined)
 })
 
-t.test('a turn that waited for another one is shown what it is to answer last', async (t) => {
+t.test('the message of a queued turn comes last in its request', async (t) => {
   const s = begun('first')
   s.do('turn.open', {
     turn_id: 'turn_r',

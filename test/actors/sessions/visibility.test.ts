@@ -39,18 +39,18 @@ const replayed = (session: Session, requested?: true) =>
     0,
   )
 
-t.test('the old default of stored sessions becomes project', async (t) => {
+t.test('the old default visibility of stored sessions becomes project', async (t) => {
   t.equal(replayed(stored({})).record?.visibility, 'project')
   const snapshot = { ...unborn(), record: stored({}) }
   t.equal(standing(snapshot, {}, 0).session?.visibility, 'project')
 })
-t.test('a visibility that was requested stays', async (t) => {
+t.test('an explicitly requested visibility does not change', async (t) => {
   const state = replayed(stored({}), true)
   t.equal(state.record?.visibility, 'private')
   t.equal(standing(state, {}, 0).session?.visibility, 'private')
   t.equal(replayed(stored({ origin: 'loop', scope: 'loop' })).record?.visibility, 'private')
 })
-t.test('a session of a channel keeps what its channel said', async (t) => {
+t.test('a session of a channel keeps the visibility that it got from the channel', async (t) => {
   const session_key = 'channel:chan_01ARZ3NDEKTSV4RRFFQ69G5FAV'
   t.equal(replayed(stored({ session_key })).record?.visibility, 'private')
 })

@@ -44,7 +44,7 @@ const failing: AttemptOutcome = {
   pause: 5000,
 }
 
-t.test('it is opened with a job in the queue of its shard, once', async (t) => {
+t.test('a delivery is opened once, with a job in the queue of its shard', async (t) => {
   const made = opened()
   t.match(made.state.record, {
     id: 'delivery_1',
@@ -79,7 +79,7 @@ t.test('it is opened with a job in the queue of its shard, once', async (t) => {
 })
 
 t.test(
-  'an attempt is counted when it begins; a receiver that takes it ends the delivery',
+  'an attempt is counted when it begins; a receiver that accepts it ends the delivery',
   async (t) => {
     const begun = begin(opened())
     t.strictSame(begun.reply, { attempt: 1 })
@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-t.test('what may pass is tried again after a pause; the tenth failure is the last', async (t) => {
+t.test('a retryable failure is retried after a pause, up to the tenth attempt', async (t) => {
   let scene: Scene<State> = opened()
   for (let n = 1; n <= ATTEMPTS; n++) {
     const failed = settle(begin(scene), failing)
@@ -133,7 +133,7 @@ t.test('what may pass is tried again after a pause; the tenth failure is the las
 })
 
 t.test(
-  'what cannot pass ends it; a lost sender counts, an attempt that was never begun does not',
+  'a permanent failure ends the delivery; a lost executor counts only after the attempt began',
   async (t) => {
     const { pause: _, ...final } = failing
     t.match(settle(begin(opened()), final).state.record, { status: 'failed', attempts: 1 })
@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('a test has one attempt, soon or not at all', async (t) => {
+t.test('a test delivery has one attempt, which must begin in time', async (t) => {
   const test = opened({ once: true })
   t.strictSame(begin(test, START + PROMPT + 1).reply, { attempt: 0 })
   t.match(settle(begin(test), failing).state.record, { status: 'failed', attempts: 1 })
@@ -152,7 +152,7 @@ t.test('a test has one attempt, soon or not at all', async (t) => {
   t.strictSame(typesOf(settle(begin(test))), ['delivery.failed'])
 })
 
-t.test('pauses grow, vary a little, and give way to what the receiver asks for', async (t) => {
+t.test('pauses grow, vary a little, and yield to a longer Retry-After', async (t) => {
   t.strictSame(
     [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => pauseAfter(n, 0.5) / 1000),
     [5, 30, 120, 300, 600, 1800, 3600, 7200, 14_400],

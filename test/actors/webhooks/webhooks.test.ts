@@ -19,7 +19,7 @@ const first = (more: object = {}) =>
   })
 const id = 'wbh_1'
 
-t.test('whoever publishes events knows of a webhook in the same commit', async (t) => {
+t.test('the events actor learns of a change to a webhook in the same commit', async (t) => {
   const hears = (scene: { tells: readonly { input: unknown; to: unknown }[] }) =>
     scene.tells.map(({ to, input }) => [to, input])
   const to = { kind: 'events', id: 'project_1' }
@@ -42,7 +42,7 @@ t.test('whoever publishes events knows of a webhook in the same commit', async (
   )
 })
 
-t.test('the secret is not in an answer, and its versions grow', async (t) => {
+t.test('no reply contains the secret, and its version increases', async (t) => {
   const made = first()
   t.notOk(JSON.stringify(made.reply).includes('s1'))
   const rotated = made.when('webhook.rotate_secret', { webhook_id: id, sealed: 's2' })
@@ -52,7 +52,7 @@ t.test('the secret is not in an answer, and its versions grow', async (t) => {
 })
 
 t.test(
-  'versions of a secret: the latest, or the one that is named, as long as it is kept',
+  'a reference names the latest or a given version of a secret, while it is stored',
   async (t) => {
     const put = (scene: Scene<never>, n: number) =>
       scene.when('secret.put', {
@@ -73,7 +73,7 @@ t.test(
   },
 )
 
-t.test('an event is for the webhooks that name it, its family, or nothing at all', async (t) => {
+t.test('an event goes to webhooks that list its type, its family, or no types', async (t) => {
   const hooks: Record<string, string[]> = {
     exact: ['run.failed'],
     family: ['run.*', 'order.*'],

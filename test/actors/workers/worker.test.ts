@@ -41,7 +41,7 @@ class Entry extends Stage<WorkerState, WorkerCommands & Drain> {
   }
 }
 
-t.test('the first registration begins a session', async (t) => {
+t.test('the first registration creates a session', async (t) => {
   const entry = new Entry()
   const done = entry.register(1)
   t.match(done.reply, {
@@ -60,7 +60,7 @@ t.test('the first registration begins a session', async (t) => {
 })
 
 t.test(
-  'a process that shows its token goes on with its session; its older connection is closed',
+  'a process with its token resumes its session, and its older connection is closed',
   async (t) => {
     for (const gateway of ['g1', 'g2']) {
       const entry = new Entry()
@@ -101,7 +101,7 @@ t.test('a token resumes the session however long the process was away', async (t
   t.same(done.effects, [], 'there is no older connection to close')
 })
 
-t.test('another process under the same name is refused while the first lives', async (t) => {
+t.test('another process with the same name is refused while the first is alive', async (t) => {
   const entry = new Entry()
   entry.register(1)
   for (const given of [undefined, 'h2', 'h9']) {
@@ -129,7 +129,7 @@ t.test('another process under the same name is refused while the first lives', a
 })
 
 t.test(
-  'an instance that was seen leaving without work is taken over at once; one with work is not',
+  'a new process replaces an instance that left without leases at once, others later',
   async (t) => {
     const entry = new Entry()
     entry.register(1)
@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('a sign of life is not journaled, unless the worker was thought gone', async (t) => {
+t.test('a heartbeat is journaled only if the worker was considered stale', async (t) => {
   const entry = new Entry()
   entry.register(1)
   for (let n = 0; n < 10; n++) {
@@ -161,7 +161,7 @@ t.test('a sign of life is not journaled, unless the worker was thought gone', as
   t.equal(entry.deadline(), entry.at + 90_000)
 })
 
-t.test('a drain is sent on, survives a reconnect, and ends with the session', async (t) => {
+t.test('a drain is forwarded, survives a reconnect, and ends with the session', async (t) => {
   const entry = new Entry()
   t.match(entry.drain().refusal, { refused: 'not_found' })
   entry.register(1)
@@ -180,7 +180,7 @@ t.test('a drain is sent on, survives a reconnect, and ends with the session', as
   t.equal(entry.register(4, 'h3').reply.draining, false)
 })
 
-t.test('a worker can say itself that it drains', async (t) => {
+t.test('a worker can report that it drains', async (t) => {
   const entry = new Entry()
   entry.register(1)
   t.same(types(entry.run('worker.drained', { session: 's0' })), [])
@@ -190,7 +190,7 @@ t.test('a worker can say itself that it drains', async (t) => {
 })
 
 t.test(
-  'a new owner takes a connected worker as seen just now, and a lost one as lost',
+  'a new owner treats a connected worker as just seen, and a stale one as stale',
   async (t) => {
     const entry = new Entry()
     entry.register(1)
@@ -204,7 +204,7 @@ t.test(
   },
 )
 
-t.test('what a worker takes from now on is registered, while it is connected', async (t) => {
+t.test('a change of what a connected worker accepts is registered', async (t) => {
   const entry = new Entry()
   entry.register(1)
   const says = (action_names: string[], generation = 1) =>
