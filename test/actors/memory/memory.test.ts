@@ -1,4 +1,7 @@
-/** The memory of an agent: versions, the feed of changes, and what goes when it is full; against a model. */
+/**
+ * The memory of an agent, compared with a model: versions, the feed of changes, and the eviction of
+ * entries when it is full.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'

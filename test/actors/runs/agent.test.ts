@@ -1,4 +1,7 @@
-/** Steps and checks that ask an agent: what is looked up, what the session is told, and what becomes of the step. */
+/**
+ * Steps and checks that use an agent: the lookup of the turn's definition, the messages to the
+ * session, and the result of the step.
+ */
 import t from 'tap'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
@@ -17,7 +20,7 @@ const agent = (config: Open = {}, more: Partial<Step> = {}): Step =>
   }) as Step
 const begun = (steps: readonly Step[] = [agent()], spec: Partial<Spec> = {}) =>
   started(steps, spec, { input: { what: 'hi' } })
-/** What the turn runs with was looked up. */
+/** The answer to the lookup of the turn's definition. */
 const define = (scene: Scene<RunState>, turn_id = 'turn_1', session_id = 'ses_1') =>
   scene.when('turn.defined', {
     turn_id,

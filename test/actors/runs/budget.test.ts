@@ -1,4 +1,4 @@
-/** What a run that pays an agent does when its budget is spent. */
+/** A run whose budget is exhausted while it pays for an agent. */
 import t from 'tap'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { definition } from '../sessions/story.ts'

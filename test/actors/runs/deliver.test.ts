@@ -1,4 +1,4 @@
-/** Source events: who is given one, and how an index of what runs wait for is kept. */
+/** Delivery of source events to runs, and the index of the waits of runs. */
 import t from 'tap'
 import { waitChange, type RunEvent } from '../../../protocol/runs/events.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

@@ -1,4 +1,6 @@
-/** A step over very many items: no decision is large, and the last one costs what the first did. */
+/**
+ * A step over many items. Invariants: no decision is large, and the cost of an item does not grow.
+ */
 import t from 'tap'
 import { evolve, type AnyActor, type Cause, type Decided } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
@@ -9,7 +11,7 @@ import { prefixes } from '../../../protocol/ids.ts'
 const ITEMS = 10_000
 const actor = run as unknown as AnyActor
 
-/** A run of an action over items; gives how to let one job of it end, and what it came to. */
+/** Starts a run of an action over items. Returns functions that end its jobs and read its state. */
 function begin(items: number, width: number) {
   let state: RunState | null = null
   let minted = 0

@@ -1,6 +1,7 @@
 /**
- * Random runs under random commands, with a queue that is only remembered. Whatever happens, in whatever order, late or
- * twice: the history stays legal, the state is what the history says, and nothing is left without something to wait for.
+ * Random runs under random commands, with a model of the queue. Invariants, for any order, delay
+ * and repetition of commands: the history is legal, the state follows from the history, and a run
+ * that has not ended always waits for something.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -57,7 +58,7 @@ const kinds = fc.oneof(
       })),
   },
 )
-/** Kinds that hold no other steps. */
+/** Step kinds that contain no other steps. */
 const plain = fc.oneof(
   { weight: 6, arbitrary: kinds },
   {
@@ -157,7 +158,7 @@ const steps = fc.array(
   ),
   { minLength: 1, maxLength: 5 },
 )
-/** A valid spec, as it comes over the wire. */
+/** A valid spec, in the form that clients send. */
 const spec = fc
   .tuple(
     steps,
@@ -177,7 +178,9 @@ const spec = fc
     ) as Spec
   })
 const job = fc.integer({ min: 1, max: 12 }).map((n) => `job_${n}`)
-/** Commands: some fit the moment, most do not. `last`: about the newest job, whichever that is. */
+/**
+ * Commands; most do not apply in the current state. `last`: the command refers to the newest job.
+ */
 const command = fc.oneof(
   {
     weight: 6,
@@ -363,7 +366,7 @@ const must = (holds: boolean, what: string): void => {
 }
 const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
 
-/** What a history must satisfy, whoever made it. */
+/** Invariants of a history. */
 function checkHistory(history: readonly RunEvent[]): void {
   const begun = new Set<string>()
   const over = new Set<string>()
@@ -374,7 +377,7 @@ function checkHistory(history: readonly RunEvent[]): void {
   let ended = false
   let status = ''
   for (const { type, step = '', payload, private: note, run } of history) {
-    // What is answered after a failure is kept for a retry.
+    // An answer that arrives after a failure is stored for a retry.
     const kept: boolean = ended && status === 'failed' && type === 'interaction.settled'
     if (ended)
       must(
@@ -398,7 +401,7 @@ function checkHistory(history: readonly RunEvent[]): void {
     } else if (type.startsWith('step.') && type !== 'step.skipped')
       must(begun.has(step) && !over.has(step), `${type} of ${step}, which is not under way`)
     if (type === 'step.completed' || type === 'step.skipped') over.add(step)
-    // A branch that ended without an output may be begun anew, from its first step.
+    // A branch that ended without an output may start again, from its first step.
     if (
       type === 'branch.failed' ||
       type === 'branch.cancelled' ||
@@ -407,7 +410,7 @@ function checkHistory(history: readonly RunEvent[]): void {
       const at = `${(note as Note).at}.`
       for (const key of begun) if (key.startsWith(at)) left.add(key)
     }
-    // A recovery from a step takes everything in later steps anew.
+    // A recovery from a step starts all later steps again.
     if (type === 'run.resumed' && payload?.from_step !== undefined)
       for (const key of begun) if (key.includes('.')) left.add(key)
     if (type === 'wait.opened') {
@@ -436,7 +439,7 @@ function checkHistory(history: readonly RunEvent[]): void {
   }
 }
 
-/** What must hold whenever no command is under way. */
+/** Invariants of the state between commands. */
 function checkRest(scene: Run): void {
   const { record, engine, steps, signals, branches = [] } = scene.state
   const { wait, ending } = engine
@@ -516,7 +519,7 @@ function checkRest(scene: Run): void {
     )
 }
 
-/** Turns that sessions have for the run, in which nobody told them to stop. */
+/** Turns that the run opened in sessions and has not stopped. */
 const turning = (scene: Run): Map<string, string> =>
   new Map(
     placesOf(scene.state).flatMap(([, { wait }]) =>
@@ -532,7 +535,7 @@ const listening = (scene: Run): Set<string> =>
     ),
   )
 
-/** One command, and everything that must hold after it. */
+/** Applies one command and checks the invariants after it. */
 function perform(
   scene: Run,
   {
@@ -607,7 +610,7 @@ function perform(
         (name === 'interaction.settled' && given['interaction_id' as never] === id),
       'a question that nobody waits for is left open',
     )
-  // The matcher is told of every wait that it has to know, and of the end of each.
+  // The matcher receives every wait that it must watch, and the end of each.
   for (const effect of after.effects) {
     const { name: told, input } = 'tell' in effect ? effect.tell : { name: '', input: {} }
     if (told === 'wait.watch') known.add((input as { wait: { wait_id: string } }).wait.wait_id)
@@ -618,7 +621,8 @@ function perform(
       )
   }
   same([...known].sort(), [...listening(after)].sort(), 'waits that the matcher knows')
-  // A session is told of every turn that it is to open, and of every one that nobody waits for any more.
+  // A session receives every turn that it must open, and a stop for every turn that is no longer
+  // needed.
   const before = turning(scene)
   const toSessions = after.effects.flatMap((effect) =>
     'tell' in effect && effect.tell.to.kind === 'session' ? [effect.tell] : [],
@@ -711,10 +715,11 @@ t.test(
         same(rows, scene.state.steps, 'the steps by their patches')
       },
     )
-    // What the fixed seed makes reaches every type of event; what another one makes may miss a rare one.
+    // The fixed seed reaches every type of event; other seeds may miss a rare one.
     fc.assert(lives, { numRuns: 750 })
     fc.assert(lives, { numRuns: 750, seed: 3 })
-    // Rare: a branch that is left between two steps (deliver.test.ts makes one), and an agent that calls the same tool again and again (agent.test.ts).
+    // Rare: a branch that is cancelled between two steps (see deliver.test.ts), and an agent that
+    // repeats the same tool call (see agent.test.ts).
     const ofLoops = [
       'run.held',
       'usage.recorded',

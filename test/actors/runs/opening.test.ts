@@ -1,4 +1,4 @@
-/** Runs of loops: waiting for their turn, spending, being recovered. */
+/** Runs of loops: waiting for a slot, spending, recovery. */
 import t from 'tap'
 import type { RunState } from '../../../actors/runs/state.ts'
 import { run } from '../../../actors/runs/run.ts'
@@ -28,7 +28,7 @@ const open = (
   spec: Partial<Spec> = {},
 ): Outcome<RunState> => given<RunState>(run).when('run.open', opening(steps, more, spec))
 const shown = (scene: Pick<Outcome<RunState>, 'ask'>): LoopRun => scene.ask('get') as LoopRun
-/** The loop was told that the run fails, and lets it end. */
+/** The answer of the loop to a failure, which lets the run end. */
 const fails = (scene: Outcome<RunState>, paused?: Record<string, unknown>) =>
   scene.when('run.end', { ...(paused && { paused }) })
 const toLoop = ({ tells }: Pick<Outcome<RunState>, 'tells'>) =>

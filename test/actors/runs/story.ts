@@ -1,4 +1,4 @@
-/** Short words for stories about runs. */
+/** Helpers for tests of runs. */
 import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
 import { run } from '../../../actors/runs/run.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
@@ -39,23 +39,23 @@ export const wait = (
     ...more,
   }) as Step
 
-/** A run of these steps, started. */
+/** A started run of these steps. */
 export const started = (
   steps: readonly Step[],
   spec: Partial<Spec> = {},
   input: Record<string, unknown> = {},
 ): After => given<RunState>(run).when('run.start', { spec: { steps, ...spec }, ...input })
-/** Waits that the matcher of events was told of and has not answered. */
+/** Waits that were sent to the matcher and not yet confirmed. */
 export const watching = (state: RunState | null): { readonly wait_id: string }[] =>
   state
     ? placesOf(state).flatMap(([, { wait }]) =>
         wait && isAsked(wait) && 'id' in wait ? [{ wait_id: wait.id }] : [],
       )
     : []
-/** The matcher answers all that it was told of. */
+/** Confirms all waits that were sent to the matcher. */
 export const open = (scene: After): After =>
   watching(scene.state).reduce((before: After, wait) => before.when('event.watched', wait), scene)
-/** The end of a job. */
+/** Ends a job. */
 export const settle = (
   scene: Run,
   job_id: string,
@@ -69,6 +69,6 @@ export const failed = (steps: readonly Step[] = [action('a')], spec: Partial<Spe
 
 export const record = (scene: Run): WorkflowRun => scene.state.record
 export const step = (scene: Run, key: string): RunStep | undefined => scene.state.steps[key]
-/** The payload of the last event of a type among those of the outcome. */
+/** The payload of the last event of this type in the outcome. */
 export const payload = (after: { events: readonly unknown[] }, type: string): unknown =>
   (after.events as readonly RunEvent[]).findLast((event) => event.type === type)?.payload
