@@ -96,7 +96,7 @@ t.test('an entry is saved, replaced as a whole and forgotten', async (t) => {
   t.match(fresh().when('memory.save', save('x'.repeat(257))).refused, { refused: 'bad_request' })
 })
 
-t.test('what the agent remembers itself says so, and in which run', async (t) => {
+t.test('entries that the agent saves itself are marked, with their run', async (t) => {
   const kept = fresh().when('memory.remember', {
     memory_key: 'k',
     content: 'x',
@@ -113,7 +113,7 @@ t.test('what the agent remembers itself says so, and in which run', async (t) =>
   t.same(gone.when('memory.discard', { memory_key: 'k' }).reply, { forgotten: false })
 })
 
-t.test('a memory that is cleared takes nothing any more', async (t) => {
+t.test('a cleared memory accepts no more entries', async (t) => {
   const cleared = fresh().when('memory.save', save('a')).when('memory.clear')
   t.same(
     [
@@ -126,7 +126,7 @@ t.test('a memory that is cleared takes nothing any more', async (t) => {
 })
 
 t.test(
-  'a full memory drops the least important, then the longest untouched; pinned entries stay',
+  'a full memory evicts the least important, then the oldest unchanged entries, never pinned ones',
   async (t) => {
     const entry = (n: number): MemoryEntry => ({
       key: `k${n}`,
@@ -152,7 +152,7 @@ t.test(
         change: { memory_key: 'k7', reason: 'soft_cap', operation: 'deleted', version: 2 },
       },
     ])
-    t.notOk('actor_id' in (more.events[1] as unknown as Saved).change, 'nobody did it')
+    t.notOk('actor_id' in (more.events[1] as unknown as Saved).change, 'an eviction has no actor')
     t.same(more.when('memory.save', save('pinned', { pinned: true })).events.length, 1)
     t.match(
       more
@@ -165,7 +165,7 @@ t.test(
   },
 )
 
-t.test('versions grow, states agree with a model, and the feed tells every entry', async () => {
+t.test('versions grow, the state equals a model, and the feed lists every change', async () => {
   const command = fc.record({
     name: fc.constantFrom('memory.save', 'memory.forget', 'memory.remember', 'memory.discard'),
     key: fc.constantFrom('a', 'b', 'c', '__proto__'),

@@ -5,7 +5,7 @@ import { START, typesOf } from '../../support/given.ts'
 import { action, failed, payload, record, settle, sleep, started, step } from './story.ts'
 
 t.test(
-  'an action becomes a job in the queue of the own shard, and the run waits for it',
+  'an action becomes a job in the queue of its own shard, and the run waits for it',
   async (t) => {
     const after = started(
       [
@@ -103,13 +103,13 @@ t.test(
   },
 )
 
-t.test('without a retry policy a job may fail once and be lost once', async (t) => {
+t.test('without a retry policy, one failure or one lost lease ends a job', async (t) => {
   t.match(started([action('a')]).tells[0]?.input, {
     job: { max_attempts: 1, max_losses: 1, priority: 0, fairness_key: '' },
   })
 })
 
-t.test('a step says where its action is executed', async (t) => {
+t.test('a step states where its action is executed', async (t) => {
   const at = (execution_location?: string) => {
     const config = { action_name: 'x', ...(execution_location && { execution_location }) }
     const step = { ...action('a'), config } as ReturnType<typeof action>
@@ -133,7 +133,7 @@ t.test('a job is pinned to the environment of its step', async (t) => {
 })
 
 t.test(
-  'the worker that takes the job reads its parameters from the run, as long as the run waits for it',
+  'the worker with the job can read its parameters from the run while the run waits',
   async (t) => {
     const after = started([action('a', { parameters: { n: 1 } })])
     t.strictSame(after.ask('job_spec', { job_id: 'job_1' }), {
@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('a completed job completes its step, and the run goes on', async (t) => {
+t.test('a completed job completes its step, and the run continues', async (t) => {
   const after = settle(started([action('a'), sleep('b')]), 'job_1', 'completed', {
     result: { size: 3 },
   })
@@ -207,14 +207,14 @@ t.test('a failed job fails its step and the run', async (t) => {
   t.match(step(after, 'a'), { status: 'failed', error_type: 'Boom', error_message: 'no' })
 })
 
-t.test('a job that was cancelled though nobody cancelled the run is a failure', async (t) => {
+t.test('a cancelled job without a cancellation of the run is a failure', async (t) => {
   t.match(record(settle(started([action('a')]), 'job_1', 'cancelled')), {
     status: 'failed',
     error_type: 'job_cancelled',
   })
 })
 
-t.test('a late, repeated or foreign end of a job changes nothing', async (t) => {
+t.test('a late, repeated or unknown job outcome changes nothing', async (t) => {
   const waiting = started([action('a'), action('b')])
   t.strictSame(settle(waiting, 'job_9', 'completed').events, [])
   const next = settle(waiting, 'job_1', 'completed', { result: { n: 1 } })
@@ -223,7 +223,7 @@ t.test('a late, repeated or foreign end of a job changes nothing', async (t) => 
   t.strictSame(settle(settle(next, 'job_2', 'failed'), 'job_2', 'completed').events, [])
 })
 
-t.test('a retried job shows on the timeline, and the run keeps waiting', async (t) => {
+t.test('a retried job appears on the timeline, and the run keeps waiting', async (t) => {
   const waiting = started([action('a', { retry: { max_attempts: 3 } })])
   const retried = waiting.when('job.retried', {
     job_id: 'job_1',
@@ -273,7 +273,7 @@ t.test('a retried job shows on the timeline, and the run keeps waiting', async (
       reason: 'lease_expired',
     }).events,
     [],
-    'told twice',
+    'a repeat changes nothing',
   )
   t.match(step(settle(lost, 'job_1', 'completed', { attempt: 3 }), 'a'), {
     status: 'completed',
@@ -281,7 +281,7 @@ t.test('a retried job shows on the timeline, and the run keeps waiting', async (
   })
 })
 
-t.test('attempts count over recoveries, the same way wherever they are told', async (t) => {
+t.test('attempts are counted across recoveries, in all events alike', async (t) => {
   const steps = [action('a', { retry: { max_attempts: 2 }, timeout: { duration: '1m' } })]
   const again = settle(started(steps), 'job_1', 'failed', { attempt: 2 }).when('run.retry')
   t.match(payload(again, 'action.called'), { job_id: 'job_2', attempt: 3 })
@@ -312,7 +312,7 @@ t.test('attempts count over recoveries, the same way wherever they are told', as
   })
 })
 
-t.test('an action that takes longer than its timeout fails, and its job is stopped', async (t) => {
+t.test('an action that exceeds its timeout fails, and its job is cancelled', async (t) => {
   const waiting = started([
     action('a', { timeout: { duration: '1m' }, retry: { max_attempts: 3 } }),
   ])
@@ -331,7 +331,7 @@ t.test('an action that takes longer than its timeout fails, and its job is stopp
   t.strictSame(settle(over, 'job_1', 'cancelled').events, [])
 })
 
-t.test('parameters that are too large for a job fail the step clearly', async (t) => {
+t.test('parameters that are too large for a job fail the step with a clear error', async (t) => {
   const after = started(
     [
       action('a', {
@@ -363,7 +363,7 @@ t.test('parameters that are too large for a job fail the step clearly', async (t
   )
 })
 
-t.test('attempts lost to a failing expression are not given to the job', async (t) => {
+t.test('attempts that failed in an expression are subtracted from those of the job', async (t) => {
   const after = started([
     action('a', { parameters: { x: '${{ [1] - 1 }}' }, retry: { max_attempts: 3 } }),
   ])

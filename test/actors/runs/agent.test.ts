@@ -105,7 +105,7 @@ t.test('a turn is looked up, opened in its session, and its answer is the output
   t.same(settle(ended).events, [], 'it is told once')
 })
 
-t.test("a schema goes with the turn, and its output is the step's", async (t) => {
+t.test("the turn receives the output schema, and its output is the step's output", async (t) => {
   const opened = define(
     begun([agent({ output_schema: schema }), sleep('b', '0')], {
       output: { said: '${{ steps.a.output.word }}' },
@@ -118,7 +118,7 @@ t.test("a schema goes with the turn, and its output is the step's", async (t) =>
   })
 })
 
-t.test('what a step says bounds the turn', async (t) => {
+t.test('the settings of the step limit the turn', async (t) => {
   const asked = begun(
     [
       agent(
@@ -159,7 +159,7 @@ t.test('what a step says bounds the turn', async (t) => {
   )
 })
 
-t.test('the session is the one that the policy names', async (t) => {
+t.test('the policy of the step names the session', async (t) => {
   const session = (config: Open, spec: Partial<Spec> = {}) =>
     step(begun([agent({ session: config })], spec), 'a')?.inputs?.['session']
   t.same(
@@ -199,7 +199,7 @@ t.test('the session is the one that the policy names', async (t) => {
   })
 })
 
-t.test('a turn that fails is tried again as the step says, in a turn of its own', async (t) => {
+t.test("a failed turn is retried by the step's policy, as a new turn", async (t) => {
   const first = settle(define(begun([agent({}, { retry: { max_attempts: 2 } })])), {
     status: 'failed',
     error_type: 'max_iterations',
@@ -234,13 +234,13 @@ t.test('a turn that fails is tried again as the step says, in a turn of its own'
   })
 })
 
-t.test('a session that went meanwhile is looked for again', async (t) => {
+t.test('a turn whose session was deleted is looked up again', async (t) => {
   const again = settle(define(begun()), { status: 'failed', again: true, error: 'gone' })
   t.match(again.tells, [
     { name: 'queue.enqueue', input: { job: { id: 'job_2', kind: 'opening' } } },
   ])
   t.match(record(again), { status: 'suspended', agent_turns_used: 1 })
-  t.same(settle(again, { status: 'failed', again: true }).events, [], 'said twice')
+  t.same(settle(again, { status: 'failed', again: true }).events, [], 'a repeat changes nothing')
   t.match(record(settle(define(again, 'turn_1', 'ses_2'), {}, 'turn_1', 'ses_2')), {
     status: 'completed',
   })
@@ -268,7 +268,7 @@ t.test('cancelling stops the turn, and the run ends with it', async (t) => {
   )
 })
 
-t.test('time, a signal and a branch that is not wanted stop the turn', async (t) => {
+t.test('a timeout, a signal or a cancelled branch stops the turn', async (t) => {
   const opened = define(begun([agent({}, { timeout: { duration: '10s' } })]))
   const timed = opened.when('wake', {}, { at: opened.at + 10_000 })
   t.match(
@@ -315,7 +315,7 @@ t.test('time, a signal and a branch that is not wanted stop the turn', async (t)
   )
 })
 
-t.test('turns and money are bounded', async (t) => {
+t.test('turns and credits of a run are limited', async (t) => {
   const limited = settle(
     define(begun([agent(), agent({}, { id: 'b' })], { limits: { max_agent_turns: 1 } })),
   )
@@ -469,7 +469,7 @@ t.test('an agent judges a check', async (t) => {
   t.match(record(bounded), { status: 'failed', stop_reason: 'turn_limit_reached' })
 })
 
-t.test('resuming leaves a turn alone, and a run without an agent says so', async (t) => {
+t.test('resuming does not change a turn, and a step without an agent fails', async (t) => {
   const resumed = define(begun()).when('run.resume', {})
   t.match(record(resumed), { status: 'suspended' })
   t.match(record(settle(resumed)), { status: 'completed' })

@@ -34,7 +34,7 @@ const spent = (steps: readonly Step[], more: Record<string, unknown>) =>
     })
 
 t.test(
-  'an answer that ends its turn completes its step, and the next one does not begin',
+  'an answer that ends the turn completes its step, but the next step does not start',
   async (t) => {
     for (const steps of [[ask('a')], [ask('a'), ask('b')]]) {
       const paid = spent(steps, { ends: true })
@@ -56,6 +56,6 @@ t.test(
   },
 )
 
-t.test('an answer with which the agent goes on ends the run', async (t) => {
+t.test('an answer that continues the turn ends the run', async (t) => {
   t.match(record(spent([ask('a')], {})), { status: 'failed', stop_reason: 'budget_exceeded' })
 })

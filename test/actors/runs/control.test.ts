@@ -10,7 +10,7 @@ t.test('commands to a run that was never started are refused', async (t) => {
     t.strictSame(given(run).when(name, { job_id: 'job_1' }).events, [], name)
 })
 
-t.test('cancel ends a run that waits for no job at once', async (t) => {
+t.test('cancelling a run that waits for no job ends it at once', async (t) => {
   const after = started([wait('a'), sleep('b')]).when(
     'run.cancel',
     { reason: 'mistake' },
@@ -33,32 +33,35 @@ t.test('cancel ends a run that waits for no job at once', async (t) => {
   t.notOk(step(after, 'a')?.waiting_on)
 })
 
-t.test('cancel of a run with a job asks the queue, and the run ends with the job', async (t) => {
-  const asked = started([action('a'), sleep('b')], { limits: { wall_clock_timeout: '1h' } }).when(
-    'run.cancel',
-    { reason: 'mistake' },
-  )
-  t.strictSame(typesOf(asked), ['run.cancel_requested'])
-  t.strictSame(asked.tells, [
-    {
-      to: { kind: 'queue', id: '0.default' },
-      name: 'queue.cancel',
-      input: { job_ids: ['job_1'], reason: 'mistake' },
-    },
-  ])
-  t.match(asked.reply, { status: 'suspended', cancel_requested: true })
-  t.equal(
-    asked.deadline(),
-    undefined,
-    'the job ends within its lease; the run has no timers of its own',
-  )
-  t.strictSame(asked.when('wake', {}, { at: START + 9e6 }).events, [])
-  const stopped = settle(asked, 'job_1', 'cancelled')
-  t.strictSame(typesOf(stopped), ['wait.closed', 'step.cancelled', 'run.cancelled'])
-  t.strictSame(payload(stopped, 'run.cancelled'), { status: 'cancelled', reason: 'mistake' })
-})
+t.test(
+  'cancelling a run with a job notifies the queue, and the run ends with the job',
+  async (t) => {
+    const asked = started([action('a'), sleep('b')], { limits: { wall_clock_timeout: '1h' } }).when(
+      'run.cancel',
+      { reason: 'mistake' },
+    )
+    t.strictSame(typesOf(asked), ['run.cancel_requested'])
+    t.strictSame(asked.tells, [
+      {
+        to: { kind: 'queue', id: '0.default' },
+        name: 'queue.cancel',
+        input: { job_ids: ['job_1'], reason: 'mistake' },
+      },
+    ])
+    t.match(asked.reply, { status: 'suspended', cancel_requested: true })
+    t.equal(
+      asked.deadline(),
+      undefined,
+      'the job ends within its lease; the run has no timers of its own',
+    )
+    t.strictSame(asked.when('wake', {}, { at: START + 9e6 }).events, [])
+    const stopped = settle(asked, 'job_1', 'cancelled')
+    t.strictSame(typesOf(stopped), ['wait.closed', 'step.cancelled', 'run.cancelled'])
+    t.strictSame(payload(stopped, 'run.cancelled'), { status: 'cancelled', reason: 'mistake' })
+  },
+)
 
-t.test('a job that ends otherwise after a cancel still cancels the run', async (t) => {
+t.test('after a cancellation, any outcome of the job cancels the run', async (t) => {
   const asked = started([action('a'), sleep('b')]).when('run.cancel')
   const done = settle(asked, 'job_1', 'completed', { result: { n: 1 } })
   t.strictSame(typesOf(done), [
@@ -76,7 +79,7 @@ t.test('a job that ends otherwise after a cancel still cancels the run', async (
   t.strictSame(typesOf(broken), ['action.failed', 'wait.closed', 'step.cancelled', 'run.cancelled'])
 })
 
-t.test('a repeated cancel, and one of a run that has ended, change nothing', async (t) => {
+t.test('cancelling twice, or a run that has ended, changes nothing', async (t) => {
   const asked = started([action('a')]).when('run.cancel')
   const again = asked.when('run.cancel')
   t.strictSame([again.events, again.tells, again.reply], [[], [], asked.reply])
@@ -85,7 +88,7 @@ t.test('a repeated cancel, and one of a run that has ended, change nothing', asy
   t.match(ended.reply, { status: 'failed', cancel_requested: false })
 })
 
-t.test('a run that is being cancelled is neither resumed nor completed by hand', async (t) => {
+t.test('a cancelled run with a running job cannot be resumed or completed by hand', async (t) => {
   const asked = started([action('a')]).when('run.cancel')
   t.strictSame(asked.when('run.resume').events, [])
   t.match(asked.when('run.signal', { step_key: 'a' }).refused, { refused: 'conflict' })
@@ -117,21 +120,21 @@ t.test('resume ends a sleep, a wait or a retry delay now', async (t) => {
   t.match(delayed.when('run.resume').reply, { status: 'failed', error_type: 'expression_error' })
 })
 
-t.test('resume of a run that waits for a worker leaves its job as it is', async (t) => {
+t.test('resuming a run that waits for a worker does not change its job', async (t) => {
   const after = started([action('a')]).when('run.resume')
   t.strictSame(typesOf(after), ['run.resumed', 'run.suspended'])
   t.strictSame(after.tells, [])
   t.match(record(settle(after, 'job_1', 'completed')), { status: 'completed' })
 })
 
-t.test('only a suspended run is resumed', async (t) => {
+t.test('only a suspended run can be resumed', async (t) => {
   t.match(failed().when('run.resume').refused, {
     refused: 'run_not_suspended',
     details: { status: 'failed' },
   })
 })
 
-t.test('a retry runs the failed step again and keeps what is finished', async (t) => {
+t.test('a retry runs the failed step again and keeps completed steps', async (t) => {
   const broken = settle(
     settle(
       started([action('a'), action('b', { parameters: { from: '${{ steps.a.output.n }}' } })]),
@@ -189,18 +192,18 @@ t.test('a retry runs the failed step again and keeps what is finished', async (t
   })
 })
 
-t.test('a retry gives the step its whole policy again', async (t) => {
+t.test("a retry restores all attempts of the step's policy", async (t) => {
   const after = failed([action('a', { retry: { max_attempts: 3 } })]).when('run.retry')
   t.match(after.tells[0]?.input, { job: { max_attempts: 3 } })
   t.match(settle(after, 'job_2', 'failed').when('run.retry').events[0], { payload: { attempt: 3 } })
 })
 
-t.test('a run that failed at its end computes its result again', async (t) => {
+t.test('a retry of a run that failed in its output computes the output again', async (t) => {
   const after = started([sleep('a', '0s')], { output: { x: '${{ [1] - 1 }}' } }).when('run.retry')
   t.strictSame(typesOf(after), ['run.resumed', 'run.failed'])
 })
 
-t.test('recovering in place says so; a suspended run is simply resumed', async (t) => {
+t.test('a recovery is marked in the resumed event; a suspended run is only resumed', async (t) => {
   t.match(payload(failed().when('run.recover'), 'run.resumed'), {
     recovery_action: 'resume',
     attempt: 2,
@@ -208,7 +211,7 @@ t.test('recovering in place says so; a suspended run is simply resumed', async (
   t.match(started([sleep('a')]).when('run.recover').reply, { status: 'completed' })
 })
 
-t.test('a run that has not failed is not retried', async (t) => {
+t.test('only a failed run can be retried', async (t) => {
   t.match(started([sleep('a')]).when('run.retry').refused, {
     refused: 'run_not_failed',
     details: { status: 'suspended' },

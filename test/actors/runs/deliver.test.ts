@@ -15,7 +15,7 @@ const event = (n: number, id = 'e1', source_id?: string) => ({
   ...(source_id !== undefined && { source_id }),
 })
 
-t.test('an event goes on with the step that waits for its type, and only once', async (t) => {
+t.test('an event completes the step that waits for its type, once', async (t) => {
   const scene = open(
     started(
       [waits({ payload_mapping: { n: 'event.n', by: 'meta.by' } }), waits({ match: { n: 2 } })].map(
@@ -38,7 +38,7 @@ t.test('an event of another type or source changes nothing', async (t) => {
   t.equal(record(scene.when('event.deliver', event(1, 'e', 'tbl_1'))).status, 'completed')
 })
 
-t.test('one event goes on with every branch that waits for it', async (t) => {
+t.test('one event completes the waits of all branches for it', async (t) => {
   const scene = open(
     started([
       {
@@ -53,7 +53,7 @@ t.test('one event goes on with every branch that waits for it', async (t) => {
   t.equal(typesOf(after).filter((type) => type === 'wait.resumed').length, 4)
 })
 
-t.test('the events of a run say which waits open and close', async (t) => {
+t.test('the events of a run open and close waits in an index', async (t) => {
   const index = new Map<string, string>()
   const follow = (events: readonly unknown[]) => {
     for (const one of events as RunEvent[]) {
@@ -81,7 +81,7 @@ t.test('the events of a run say which waits open and close', async (t) => {
   t.equal(index.size, 0)
 })
 
-t.test('of two branches that an event completes, the first wins', async (t) => {
+t.test('if an event completes two branches, the first wins', async (t) => {
   const scene = open(
     started([
       {
@@ -96,7 +96,7 @@ t.test('of two branches that an event completes, the first wins', async (t) => {
   t.match(step(after, 'all')?.result, { completed: 1, failed: 0, winner: '0' })
 })
 
-t.test('a wait is open when the matcher knows of it, and its time begins then', async (t) => {
+t.test('a wait opens, and its timeout starts, when the matcher confirms it', async (t) => {
   const scene = started([
     {
       ...waits({ match: { n: '${{ meta.run_id }}' }, condition: 'event.n > 1' }),
@@ -155,7 +155,7 @@ t.test('a wait is open when the matcher knows of it, and its time begins then', 
 })
 
 t.test(
-  'whatever ends a wait, the matcher hears of it, and one that never opened is not shown',
+  'every end of a wait is sent to the matcher, and an unopened wait is never shown',
   async (t) => {
     const unwatched = (after: After) =>
       after.effects.flatMap((effect) =>
@@ -191,7 +191,7 @@ t.test(
   },
 )
 
-t.test('a run says of itself what happens, with how far it is from where it began', async (t) => {
+t.test('a run publishes its events with their depth in the chain', async (t) => {
   const said = (after: After) =>
     after.effects.flatMap((effect) =>
       'tell' in effect && effect.tell.name === 'source.publish' ? [effect.tell.input] : [],

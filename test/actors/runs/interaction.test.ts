@@ -20,7 +20,7 @@ const settled = (more: Record<string, unknown> = {}) => ({
   ...more,
 })
 
-t.test('a step asks in the commit that suspends the run', async (t) => {
+t.test('a step opens its question in the commit that suspends the run', async (t) => {
   const scene = started(
     [
       ask({
@@ -77,7 +77,7 @@ t.test('a step asks in the commit that suspends the run', async (t) => {
   })
 })
 
-t.test('answers show on the timeline, the outcome is the output', async (t) => {
+t.test('answers appear on the timeline, and the outcome is the output', async (t) => {
   const one = started([ask(), sleep('n', '0s')]).when('interaction.responded', {
     interaction_id: 'iact_1',
     response_id: 'iresp_1',
@@ -119,7 +119,7 @@ t.test('answers show on the timeline, the outcome is the output', async (t) => {
   )
 })
 
-t.test('silence fails the step unless it goes on; cancellation the other way round', async (t) => {
+t.test('an expired question fails the step by default; a cancelled one does not', async (t) => {
   const end = (config: Record<string, unknown>, status: string, more: Partial<Step> = {}) =>
     started([ask(config, more)]).when('interaction.settled', {
       interaction_id: 'iact_1',
@@ -147,7 +147,7 @@ t.test('silence fails the step unless it goes on; cancellation the other way rou
   t.match(again.tells, [{ to: { id: 'iact_2' }, name: 'interaction.open' }], 'a retry asks anew')
 })
 
-t.test('reviewers are named by templates, too', async (t) => {
+t.test('templates can name reviewers', async (t) => {
   const review = (reviewers: string[]) => ({
     resolution_policy: { type: 'any_of', review: { reviewer_user_ids: reviewers } },
   })
@@ -171,7 +171,7 @@ t.test('reviewers are named by templates, too', async (t) => {
   })
 })
 
-t.test('what cannot be asked fails the step', async (t) => {
+t.test('an invalid question fails the step', async (t) => {
   t.match(record(started([ask({ targets: ['${{ input.nobody }}'] })])), {
     status: 'failed',
     error_type: 'interaction_invalid',
@@ -200,7 +200,7 @@ t.test('what cannot be asked fails the step', async (t) => {
   })
 })
 
-t.test('whoever ends the wait in another way withdraws the question', async (t) => {
+t.test('a wait that ends in another way withdraws the question', async (t) => {
   const withdrawn = [{ to: { kind: 'interaction', id: 'iact_1' }, name: 'interaction.withdraw' }]
   const waiting = started([ask()])
   t.match(waiting.when('run.cancel', { reason: 'no' }).tells, [

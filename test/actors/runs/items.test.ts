@@ -83,7 +83,7 @@ function begin(items: number, width: number) {
   }
 }
 
-t.test('10,000 items are gone through in bounded steps', async (t) => {
+t.test('a step over 10,000 items takes bounded decisions', async (t) => {
   const story = begin(ITEMS, 100)
   t.equal(story.state().branches?.length, 100, 'as many under way as may be')
   story.end(100)
@@ -113,7 +113,7 @@ t.test('10,000 items are gone through in bounded steps', async (t) => {
   t.equal(placesOf(story.state()).length, 1)
 })
 
-t.test('a cancel of a hundred branches is one bounded decision', async (t) => {
+t.test('cancelling a hundred branches is one bounded decision', async (t) => {
   const story = begin(1000, 100)
   const cause: Cause = {
     id: 'c',
@@ -141,7 +141,7 @@ t.test('a cancel of a hundred branches is one bounded decision', async (t) => {
   t.match((state as RunState).record, { status: 'suspended', cancel_requested: true })
 })
 
-t.test('what items gave is known from a snapshot of the first form too', async (t) => {
+t.test('the results of items are restored from a snapshot of the first format', async (t) => {
   const story = begin(300, 10)
   story.end(150)
   const { yields = [], ...rest } = story.state()

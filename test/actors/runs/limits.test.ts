@@ -8,7 +8,7 @@ import { action, failed, payload, record, settle, sleep, started, step } from '.
 
 const hour = { limits: { wall_clock_timeout: '1h' } }
 
-t.test('a run that takes too long fails in the middle of its step', async (t) => {
+t.test('a run that exceeds its time limit fails in the middle of its step', async (t) => {
   const waiting = started([action('a'), sleep('b')], hour)
   t.equal(waiting.deadline(), START + 3_600_000)
   const over = waiting.when('wake', {}, { at: START + 3_600_500 })
@@ -30,7 +30,7 @@ t.test('a run that takes too long fails in the middle of its step', async (t) =>
   t.match(step(over, 'a'), { status: 'failed', error_type: 'wall_clock_exceeded' })
 })
 
-t.test('a limit that is no whole number of seconds is told as it is', async (t) => {
+t.test('a limit with a fraction of a second is reported exactly', async (t) => {
   const over = started([action('a')], { limits: { wall_clock_timeout: '500ms' } }).when(
     'wake',
     {},
@@ -55,7 +55,7 @@ t.test('a limit that is no whole number of seconds is told as it is', async (t) 
   )
 })
 
-t.test('an output that is too large fails the run, and the steps keep theirs', async (t) => {
+t.test('an output that is too large fails the run, and the steps keep their outputs', async (t) => {
   const steps = ['a', 'b', 'c', 'd', 'e'].map((id) => action(id))
   const made = (text: string, spec = {}) =>
     steps.reduce(
@@ -81,57 +81,54 @@ t.test('an output that is too large fails the run, and the steps keep theirs', a
   t.match(record(over.when('run.retry')).error_type, 'output_too_large')
 })
 
-t.test(
-  'the outputs that a run keeps are bounded, and the step that is too much fails',
-  async (t) => {
-    const steps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => action(id))
-    const text = 'x'.repeat(1_000_000)
-    const over = steps
-      .slice(0, 7)
-      .reduce(
-        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
-        started(steps),
-      )
-    t.match(record(over), {
-      status: 'failed',
-      error_type: 'outputs_too_large',
-      error_message:
-        'The output of the step g has 1000011 bytes, and those of the steps before it 6000066; a run keeps 6291456 bytes of outputs',
-    })
-    t.match(step(over, 'g'), { status: 'failed', result: undefined })
-    t.match(step(over, 'f'), { status: 'completed' })
-    const again = settle(over.when('run.retry', { from_step: 'f' }), 'job_8', 'completed', {
-      result: { text: 'small' },
-    })
-    t.match(
-      step(settle(again, 'job_9', 'completed', { result: { n: 1 } }), 'g'),
-      { status: 'completed' },
-      'what is taken again counts once',
+t.test('the total size of outputs is limited, and the step that exceeds it fails', async (t) => {
+  const steps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id) => action(id))
+  const text = 'x'.repeat(1_000_000)
+  const over = steps
+    .slice(0, 7)
+    .reduce(
+      (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+      started(steps),
     )
-    const items = started([
-      {
-        id: 'each',
-        kind: 'for_each',
-        config: { items: [1], steps: [...steps], output: { done: true } },
-      } as never,
-    ])
-    const inside = steps
-      .slice(0, 7)
-      .reduce(
-        (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
-        items,
-      )
-    t.match(record(inside), { status: 'failed', error_message: /step each\.0\.g has/ })
-  },
-)
+  t.match(record(over), {
+    status: 'failed',
+    error_type: 'outputs_too_large',
+    error_message:
+      'The output of the step g has 1000011 bytes, and those of the steps before it 6000066; a run keeps 6291456 bytes of outputs',
+  })
+  t.match(step(over, 'g'), { status: 'failed', result: undefined })
+  t.match(step(over, 'f'), { status: 'completed' })
+  const again = settle(over.when('run.retry', { from_step: 'f' }), 'job_8', 'completed', {
+    result: { text: 'small' },
+  })
+  t.match(
+    step(settle(again, 'job_9', 'completed', { result: { n: 1 } }), 'g'),
+    { status: 'completed' },
+    'what is taken again counts once',
+  )
+  const items = started([
+    {
+      id: 'each',
+      kind: 'for_each',
+      config: { items: [1], steps: [...steps], output: { done: true } },
+    } as never,
+  ])
+  const inside = steps
+    .slice(0, 7)
+    .reduce(
+      (before, _, n) => settle(before, `job_${n + 1}`, 'completed', { result: { text } }),
+      items,
+    )
+  t.match(record(inside), { status: 'failed', error_message: /step each\.0\.g has/ })
+})
 
-t.test('the nearest time counts', async (t) => {
+t.test('the earliest deadline applies', async (t) => {
   t.equal(started([sleep('a', '10m')], hour).deadline(), START + 600_000)
   t.equal(started([sleep('a', '10h')], hour).deadline(), START + 3_600_000)
   t.equal(started([action('a')]).deadline(), undefined)
 })
 
-t.test('no step begins after the time of the run is over', async (t) => {
+t.test('no step starts after the time limit of the run', async (t) => {
   const late = started([action('a'), sleep('b')], hour).when(
     'job.settled',
     { job_id: 'job_1', outcome: 'completed', attempt: 1 },
@@ -155,7 +152,7 @@ t.test('no step begins after the time of the run is over', async (t) => {
   )
 })
 
-t.test('a run whose time is over is recovered only with more time, counted from now', async (t) => {
+t.test('a run beyond its time limit is recovered only with an extension from now', async (t) => {
   const over = started([sleep('a', '5h')], hour).when('wake', {}, { at: START + 3_600_000 })
   t.match(over.when('run.retry').refused, {
     refused: 'limit_not_raised',
@@ -181,7 +178,7 @@ t.test('a run whose time is over is recovered only with more time, counted from 
   ])
 })
 
-t.test('also a run that failed otherwise needs more time once its time is over', async (t) => {
+t.test('a run that failed otherwise also needs an extension after its time limit', async (t) => {
   const broken = failed([action('a')], hour)
   t.match(broken.when('run.retry').reply, { status: 'suspended' })
   t.match(broken.when('run.retry', {}, { at: START + 3_600_000 }).refused, {
@@ -189,7 +186,7 @@ t.test('also a run that failed otherwise needs more time once its time is over',
   })
 })
 
-t.test('a run begins only so many steps', async (t) => {
+t.test('the number of steps that a run starts is limited', async (t) => {
   const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
   const { engine } = born.private as { engine: Engine }
   const almost = {
@@ -223,7 +220,7 @@ t.test('a run begins only so many steps', async (t) => {
   })
 })
 
-t.test('steps of items count only for a limit that the author has set', async (t) => {
+t.test('steps of items count only towards a limit that the author set', async (t) => {
   const [born, ...rest] = failed().history as [RunEvent, ...RunEvent[]]
   const { engine } = born.private as { engine: Engine }
   const long = {

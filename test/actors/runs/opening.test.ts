@@ -47,7 +47,7 @@ const spend = (
     ...more,
   })
 
-t.test('a run that waits its turn does nothing until it comes', async (t) => {
+t.test('a run that waits for its slot does nothing until it begins', async (t) => {
   const waiting = open([action('a')], { queue_reason: 'loop_policy' })
   t.strictSame(typesOf(waiting), ['run.created'])
   t.match(shown(waiting), {
@@ -87,14 +87,14 @@ t.test('a run that waits its turn does nothing until it comes', async (t) => {
   ])
 })
 
-t.test('the routing fields of the event that triggered a run win in its meta', async (t) => {
+t.test('the routing fields of the triggering event take precedence in meta', async (t) => {
   const meta = { run_id: 'run_failed', loop_id: 'loop_other' }
   const triggered = open([], { meta, source: { type: 'trigger', trigger_id: 'trig_1' } })
   t.match(shown(triggered), { meta })
   t.match(shown(open([], { meta })), { meta: { run_id: 'run_1', loop_id: 'loop_1' } })
 })
 
-t.test('a run that never began has nothing to clean up', async (t) => {
+t.test('a run that never started needs no cleanup', async (t) => {
   const displaced = open(
     [action('a')],
     { queue_reason: 'loop_policy' },
@@ -106,7 +106,7 @@ t.test('a run that never began has nothing to clean up', async (t) => {
   t.match(shown(gone), { status: 'cancelled', stop_reason: 'replaced' })
 })
 
-t.test('a run whose loop was deleted while it waited was replaced by nothing', async (t) => {
+t.test('a waiting run whose loop is deleted is cancelled, not replaced', async (t) => {
   const sent = open([action('a')], { queue_reason: 'loop_policy' }).when('run.displace', {
     deleted: true,
   })
@@ -115,7 +115,7 @@ t.test('a run whose loop was deleted while it waited was replaced by nothing', a
   t.match(payload(gone, 'run.cancelled'), { reason: 'the loop was deleted' })
 })
 
-t.test('what is spent is counted once, and stops the run before its next step', async (t) => {
+t.test('usage is counted once and stops the run before its next step', async (t) => {
   const first = open([wait('a'), action('b')], { budget: 5000 }, { limits: { max_agent_turns: 4 } })
   t.match(shown(first), {
     credit_budget: 5,
@@ -164,7 +164,7 @@ t.test('what is spent is counted once, and stops the run before its next step', 
 })
 
 t.test(
-  'a loop that has spent its day stops the run at the next step; turns bind only whoever asks an agent',
+  'an exhausted daily budget stops the run at its next step; a turn limit only before agents',
   async (t) => {
     const stopped = open([wait('a'), action('b')])
       .when('run.halt', { used: 9, limit: 10 })
@@ -202,7 +202,7 @@ t.test(
   },
 )
 
-t.test('a failure that pauses the loop says so before the run ends', async (t) => {
+t.test('a failure that pauses the loop is recorded before the run ends', async (t) => {
   const failing = settle(open([action('a')]), 'job_1', 'failed', {
     error_type: 'Boom',
     error_message: 'no',
@@ -232,7 +232,7 @@ t.test('a failure that pauses the loop says so before the run ends', async (t) =
   )
 })
 
-t.test('recovery is of the version that the loop still has', async (t) => {
+t.test('a run can be recovered only with the current version of its loop', async (t) => {
   const failed = fails(
     settle(open([action('a')]), 'job_1', 'failed', { error_type: 'Boom', error_message: 'no' }),
   )
@@ -252,7 +252,7 @@ t.test('recovery is of the version that the loop still has', async (t) => {
   t.strictSame(toLoop(done), [['run.left', { run_id: 'run_1', status: 'completed' }]])
 })
 
-t.test('a step asks a loop, wherever it lives, and goes on with its answer', async (t) => {
+t.test('a step starts a run of any loop and continues with its answer', async (t) => {
   const asked = open([
     { id: 'call', kind: 'loop', config: { loop_id: 'loop_2', event: { m: '${{ event.n }}' } } },
   ])

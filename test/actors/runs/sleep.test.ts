@@ -36,14 +36,14 @@ t.test('a sleep suspends the run until its time', async (t) => {
   t.strictSame(awake.when('wake').events, [], 'woken again')
 })
 
-t.test('a sleep until a time that has passed does not suspend', async (t) => {
+t.test('a sleep until a time in the past does not suspend the run', async (t) => {
   const step = { id: 'a', kind: 'sleep', config: { until: '2025-12-31T23:00:00Z' } } as const
   t.equal(record(started([step])).status, 'completed')
   const later = started([{ ...step, config: { until: '2026-01-01T02:00:00+01:00' } }])
   t.equal(later.deadline(), START + 3_600_000)
 })
 
-t.test('a step without an id is known by its index', async (t) => {
+t.test('a step without an id is identified by its index', async (t) => {
   const asleep = started([{ kind: 'sleep', config: { duration: '1s' } }])
   t.match(step(asleep, '0'), { id: 'run_1:0', step_key: '0' })
 })

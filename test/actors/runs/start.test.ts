@@ -4,7 +4,7 @@ import type { RunState } from '../../../actors/runs/state.ts'
 import { given, START, typesOf } from '../../support/given.ts'
 import { action, payload, record, settle, sleep, started, step, wait } from './story.ts'
 
-t.test('a start makes the whole record and runs as far as it can', async (t) => {
+t.test('a start creates the complete record and runs as far as possible', async (t) => {
   const after = started(
     [sleep('a')],
     { queue: 'gpu', workflow_type: 'video' },
@@ -36,7 +36,7 @@ t.test('a start makes the whole record and runs as far as it can', async (t) => 
   })
 })
 
-t.test('what the request says about queue and type wins over the spec', async (t) => {
+t.test('queue and type of the request override the spec', async (t) => {
   const after = started(
     [sleep('a')],
     { queue: 'gpu', workflow_type: 'video' },
@@ -46,7 +46,7 @@ t.test('what the request says about queue and type wins over the spec', async (t
   t.equal(record(started([sleep('a')])).queue, 'default')
 })
 
-t.test('a start of a workflow runs the version it was given', async (t) => {
+t.test('a start of a workflow runs the given version', async (t) => {
   const after = given<RunState>(run).when('workflow.run', {
     definition: { id: 'wfd_1', version: 3, spec: { steps: [sleep('a')] } },
   })
@@ -59,13 +59,13 @@ t.test('a start of a workflow runs the version it was given', async (t) => {
   })
 })
 
-t.test('a definition that is not there is not found', async (t) => {
+t.test('an unknown definition is not found', async (t) => {
   t.match(given(run).when('run.start', { definition_id: 'wfd_9' }).refused, {
     refused: 'not_found',
   })
 })
 
-t.test('declared inputs get their defaults, and missing ones are named', async (t) => {
+t.test('declared inputs get defaults, and missing required ones are listed', async (t) => {
   const spec = {
     input: { size: { type: 'number', required: true }, mode: { default: 'fast' } },
     config: { region: { required: true } },
@@ -79,13 +79,13 @@ t.test('declared inputs get their defaults, and missing ones are named', async (
   t.strictSame(record(after).input, { size: 3, mode: 'fast' })
 })
 
-t.test('a start delivered again answers the same run and changes nothing', async (t) => {
+t.test('a repeated start returns the same run and changes nothing', async (t) => {
   const after = started([sleep('a')])
   const again = after.when('run.start', { spec: { steps: [sleep('a')] } })
   t.strictSame([again.events, again.tells, again.reply], [[], [], after.reply])
 })
 
-t.test('names are cut at characters, never inside one', async (t) => {
+t.test('names are cut between characters', async (t) => {
   const named = (template: string) =>
     started([sleep('a')], { run_name: { template, description_template: template } })
   const face = '\u{1f600}'
@@ -98,7 +98,7 @@ t.test('names are cut at characters, never inside one', async (t) => {
 })
 
 t.test(
-  'an idempotency key answers the same run while it is active, and conflicts once it has ended',
+  'an idempotency key returns the same run while it is active, and conflicts after its end',
   async (t) => {
     const active = started([sleep('a')], {}, { idempotency_key: 'k' })
     t.strictSame(
@@ -162,7 +162,7 @@ t.test('a step whose condition is false is skipped', async (t) => {
 })
 
 t.test(
-  'expressions see input, event, config, meta and the outputs of steps by key and by index',
+  'expressions can read input, event, config, meta, and outputs of steps by key and index',
   async (t) => {
     const output = {
       input: '${{ input.n }}',
@@ -199,7 +199,7 @@ t.test(
   },
 )
 
-t.test('an expression that fails, fails its step and the run', async (t) => {
+t.test('a failing expression fails its step and the run', async (t) => {
   const bad = '[1] + 1 > 0'
   const after = started([sleep('a', '1s', { if: bad })])
   t.strictSame(typesOf(after).slice(-3), ['step.started', 'step.failed', 'run.failed'])
@@ -215,7 +215,7 @@ t.test('an expression that fails, fails its step and the run', async (t) => {
 })
 
 t.test(
-  'a child says who started its parent, and from where, whoever wakes the parent meanwhile',
+  'a child run records who started its parent and from where, whoever woke the parent',
   async (t) => {
     const inner = { id: 'wfd_2', version: 1, spec: { steps: [sleep('z')] } }
     const call = { id: 'call', kind: 'loop', config: { workflow_id: 'inner' } } as ReturnType<
@@ -247,7 +247,7 @@ t.test(
   },
 )
 
-t.test('steps may be named like members of every object', async (t) => {
+t.test('steps can have the names of members of Object.prototype', async (t) => {
   const after = started([wait('constructor'), sleep('__proto__', '0s')]).when('run.signal', {
     name: 'go',
     payload: { x: 1 },
@@ -256,7 +256,7 @@ t.test('steps may be named like members of every object', async (t) => {
   t.strictSame(Object.keys(record(after).result ?? {}), ['constructor', '__proto__'])
 })
 
-t.test('a run with more to do than one commit takes pauses and goes on by a timer', async (t) => {
+t.test('a run with more work than one commit allows pauses and continues by timer', async (t) => {
   let scene = started(Array.from({ length: 200 }, (_, i) => sleep(`s${i}`, '0s')))
   t.ok(scene.events.length < 320)
   t.strictSame(

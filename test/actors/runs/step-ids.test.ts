@@ -7,7 +7,7 @@ const nap = (id: string): Step => ({ id, kind: 'sleep', config: { duration: '0' 
 const branching = (id: string): Step =>
   ({ id, kind: 'for_each', config: { items: [1], steps: [nap('x')] } }) as Step
 
-t.test('ids without dots give the keys that they always gave', async (t) => {
+t.test('ids without dots have the same keys as in earlier releases', async (t) => {
   const steps = [nap('a'), branching('b')]
   t.equal(prefixBelow(steps, 'b'), 'b.')
   t.equal(cleanupPrefix({ steps } as Spec), 'cleanup.')
@@ -17,7 +17,7 @@ t.test('ids without dots give the keys that they always gave', async (t) => {
   )
 })
 
-t.test('no key below a step is an id, or a key below another step', async () => {
+t.test('no key below a step is also an id or a key below another step', async () => {
   const piece = fc.constantFrom('a', 'b', '.', '~', '0', '.0.a', '.~', 'cleanup')
   const id = fc.array(piece, { minLength: 1, maxLength: 5 }).map((parts) => parts.join(''))
   fc.assert(

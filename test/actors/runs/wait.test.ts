@@ -93,7 +93,7 @@ t.test('a signal that does not match stays for a later step', async (t) => {
   )
 })
 
-t.test('a mapping makes the output', async (t) => {
+t.test('a mapping creates the output', async (t) => {
   const after = started([
     wait('a', 'go', {
       payload_mapping: { id: 'event.payload.order.id', from: 'meta.signal_name' },
@@ -102,7 +102,7 @@ t.test('a mapping makes the output', async (t) => {
   t.strictSame(record(after).result, { a: { id: 3, from: 'go' } })
 })
 
-t.test('a signal whose mapping fails is used up; a retry waits for the next one', async (t) => {
+t.test('a signal whose mapping fails is consumed; a retry waits for the next one', async (t) => {
   const mapping = { payload_mapping: { n: 'event.payload.n - 1' } }
   const bad = started([wait('a', 'go', mapping, { retry: { max_attempts: 2 } })]).when(
     'run.signal',
@@ -130,24 +130,21 @@ t.test('a signal whose mapping fails is used up; a retry waits for the next one'
   })
 })
 
-t.test(
-  'a signal sent twice with one key is one signal; keys are separate for every name',
-  async (t) => {
-    const first = started([sleep('a')]).when('run.signal', go({ n: 1 }, { idempotency_key: 'k' }))
-    const again = first.when('run.signal', go({ n: 2 }, { idempotency_key: ' k ' }))
-    t.strictSame([again.events, again.reply], [[], first.reply])
-    t.strictSame(first.when('run.signal', { name: 'stop', idempotency_key: 'k' }).reply, {
-      source_event_id: 'sevt_2',
-    })
-    t.strictSame(
-      first.when('run.cancel').when('run.signal', go({}, { idempotency_key: 'k' })).reply,
-      first.reply,
-      'also after the run has ended',
-    )
-  },
-)
+t.test('signals with the same name and key count once; keys are separate per name', async (t) => {
+  const first = started([sleep('a')]).when('run.signal', go({ n: 1 }, { idempotency_key: 'k' }))
+  const again = first.when('run.signal', go({ n: 2 }, { idempotency_key: ' k ' }))
+  t.strictSame([again.events, again.reply], [[], first.reply])
+  t.strictSame(first.when('run.signal', { name: 'stop', idempotency_key: 'k' }).reply, {
+    source_event_id: 'sevt_2',
+  })
+  t.strictSame(
+    first.when('run.cancel').when('run.signal', go({}, { idempotency_key: 'k' })).reply,
+    first.reply,
+    'also after the run has ended',
+  )
+})
 
-t.test('a run that has ended takes no signals, an unknown one neither', async (t) => {
+t.test('a run that has ended and an unknown run accept no signals', async (t) => {
   const ended = started([sleep('a', '0s')])
   t.match(ended.when('run.signal', go()).refused, {
     refused: 'conflict',
@@ -156,7 +153,7 @@ t.test('a run that has ended takes no signals, an unknown one neither', async (t
   t.match(ended.when('run.signal', { step_key: 'a' }).refused, { refused: 'conflict' })
 })
 
-t.test('no more signals are stored than the bound', async (t) => {
+t.test('the number of stored signals is limited', async (t) => {
   let scene = started([sleep('a')])
   for (let i = 0; i < MAX_STORED; i++) scene = scene.when('run.signal', go())
   t.match(scene.when('run.signal', go()).refused, {
@@ -164,7 +161,7 @@ t.test('no more signals are stored than the bound', async (t) => {
     details: { limit: MAX_STORED },
   })
 })
-t.test('nor more of them than fit into a state that is stored', async (t) => {
+t.test('the total size of stored signals is limited', async (t) => {
   let scene = started([sleep('a')])
   for (let i = 0; i < 17; i++) scene = scene.when('run.signal', go({ text: 'x'.repeat(1_000_000) }))
   t.match(scene.when('run.signal', go()).refused, {
@@ -183,7 +180,7 @@ t.test('nor more of them than fit into a state that is stored', async (t) => {
 })
 
 t.test(
-  'a signal by step completes the suspended step with its result, whatever it waits for',
+  'a signal with a step key completes the suspended step, whatever it waits for',
   async (t) => {
     const waiting = started([wait('a'), action('b'), sleep('c')])
     const one = waiting.when('run.signal', { step_key: 'a', result: { by: 'hand' } })
@@ -198,7 +195,7 @@ t.test(
   },
 )
 
-t.test('a signal by step refuses a step that is unknown or not suspended', async (t) => {
+t.test('a signal with a step key requires a known and suspended step', async (t) => {
   const waiting = started([sleep('z', '0s'), wait('a'), sleep('b')])
   t.match(waiting.when('run.signal', { step_key: 'nope' }).refused, { refused: 'not_found' })
   t.match(waiting.when('run.signal', { step_key: 'b' }).refused, {
@@ -211,7 +208,7 @@ t.test('a signal by step refuses a step that is unknown or not suspended', async
   })
 })
 
-t.test('a wait that takes too long fails its step', async (t) => {
+t.test('a wait that times out fails its step', async (t) => {
   const waiting = started([wait('a', 'go', {}, { timeout: { duration: '1m' } })])
   t.match(step(waiting, 'a')?.waiting_on, { kind: 'signal', until: '2026-01-01T00:01:00.000Z' })
   t.match(payload(waiting, 'wait.opened'), {
@@ -224,24 +221,21 @@ t.test('a wait that takes too long fails its step', async (t) => {
   t.match(record(over), { status: 'failed', error_type: 'timeout' })
 })
 
-t.test(
-  'a run goes on after a cleanup that timed out, and says so; one that is tried again says that',
-  async (t) => {
-    const cleaning = (retry: object) =>
-      started([sleep('a', '0')], {
-        cleanup: [action('tidy', { timeout: { duration: '1m' }, ...retry }) as never],
-      }).when('wake', {}, { at: START + 60_000 })
-    const over = cleaning({})
-    t.strictSame(typesOf(over).slice(-3), ['step.failed', 'run.resumed', 'run.completed'])
-    t.strictSame(payload(over, 'run.resumed'), { reason: 'timeout' })
-    const again = started([
-      wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2 } }),
-    ]).when('wake', {}, { at: START + 60_000 })
-    t.strictSame(payload(again, 'run.resumed'), { step: 'a', reason: 'retry' })
-  },
-)
+t.test('the resumed event gives the reason after a cleanup timeout or for a retry', async (t) => {
+  const cleaning = (retry: object) =>
+    started([sleep('a', '0')], {
+      cleanup: [action('tidy', { timeout: { duration: '1m' }, ...retry }) as never],
+    }).when('wake', {}, { at: START + 60_000 })
+  const over = cleaning({})
+  t.strictSame(typesOf(over).slice(-3), ['step.failed', 'run.resumed', 'run.completed'])
+  t.strictSame(payload(over, 'run.resumed'), { reason: 'timeout' })
+  const again = started([
+    wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2 } }),
+  ]).when('wake', {}, { at: START + 60_000 })
+  t.strictSame(payload(again, 'run.resumed'), { step: 'a', reason: 'retry' })
+})
 
-t.test('a wait that timed out is tried again after the delay of its policy', async (t) => {
+t.test('a timed-out wait is retried after the delay of its policy', async (t) => {
   const waiting = started([
     wait('a', 'go', {}, { timeout: { duration: '1m' }, retry: { max_attempts: 2, delay: '10s' } }),
   ])
