@@ -1,4 +1,7 @@
-/** Which shards a node takes, and which it leaves to others, when the registry has forgotten whose they are; and what becomes of a shard with an actor that breaks. */
+/**
+ * The shards that a node claims when their records are missing from the registry, and a shard with
+ * an actor whose timer throws.
+ */
 import t from 'tap'
 import { Host } from '../../../nodes/host/host.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
@@ -7,7 +10,7 @@ import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryRegistry } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
-/** Nodes that share a world and a registry. */
+/** Nodes that share one journal and one registry. */
 function cluster() {
   const world = new ToyWorld()
   const registry = new MemoryRegistry()

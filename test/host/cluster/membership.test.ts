@@ -65,7 +65,7 @@ t.test(
     const registry = new MemoryRegistry()
     const a = new Membership(registry, clock, { id: 'a', roles: ['gateway'] })
     await a.start(async () => {})
-    /** The others, as their records tell of them. */
+    /** Writes records of other nodes with these heartbeats. */
     const live = async (beats: Readonly<Record<string, number>>, roles = ['gateway']) => {
       for (const [id, beat] of Object.entries(beats))
         registry.values.set(`node.${id}`, {
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-/** Two members, of whom `b` can be silenced. */
+/** Two members. Puts of `b` fail while it is in `silent`. */
 async function pair(nobody: (id: string) => Promise<boolean>) {
   const clock = new ManualClock()
   const registry = new MemoryRegistry()
@@ -165,7 +165,7 @@ t.test(
           joined = true
         })
       await settleAll()
-      // From here on no look ends, as when there is much to do.
+      // From here on, reads of the registry never complete, as under heavy load.
       registry.list = () => new Promise(() => {})
       while (!joined) {
         if (answers === 'none' && clock.elapsed() - from < 1700)

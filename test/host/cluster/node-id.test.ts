@@ -1,4 +1,7 @@
-/** One process at a time holds a node id, however two that start together, crash and come back are interleaved. */
+/**
+ * Claims of a node id. Invariant: at most one process holds an id, in any interleaving of starts,
+ * crashes and returns.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Registry } from '../../../nodes/host/ports.ts'
@@ -11,7 +14,7 @@ const record = (roles: readonly string[], self?: Instance, beat = 3) =>
   JSON.stringify({ id: 'n', roles, beat, ...self })
 const recorded = (value: string) => ({ value, revision: 7 })
 
-/** Claims on one registry, each of which hears of instances that listen. */
+/** Claims on one registry. `presence` reports which instances listen. */
 function setting(before?: string) {
   const registry = new MemoryRegistry()
   if (before !== undefined) registry.values.set('node.n', recorded(before))
@@ -19,7 +22,7 @@ function setting(before?: string) {
   const listening = new Set<string>()
   const presence = async (name: string): Promise<Presence> =>
     listening.has(name) ? 'there' : 'nobody'
-  /** As `startNode` does: listen, then claim. */
+  /** Like `startNode`: listens, then claims. */
   const claim = (name: string, over: Registry = registry, ask = presence): Promise<string> => {
     listening.add(name)
     return claimNodeId({
@@ -52,7 +55,7 @@ t.test('of two that start at once, one holds the id and the other is told of it'
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), async (scheduler) => {
         const { registry, clock, claim, presence } = setting(before)
-        /** Each await of a claimant ends when the scheduler says so. */
+        /** Ports whose calls complete when the scheduler allows it. */
         const slow = (name: string): [Registry, typeof presence] => {
           const later = <T>(what: string, run: () => Promise<T>): Promise<T> =>
             scheduler.schedule(Promise.resolve(), `${name} ${what}`).then(run)

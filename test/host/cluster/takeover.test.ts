@@ -1,4 +1,7 @@
-/** How a shard passes from one owner to the next: what the next one reads together, and what is left for it after an orderly end. */
+/**
+ * Takeover of a shard: which reads of the next owner are concurrent, and what an orderly end leaves
+ * to replay.
+ */
 import t from 'tap'
 import type { AnyActor, Push } from '../../../actors/actor.ts'
 import { subjects } from '../../../protocol/subjects.ts'
@@ -111,7 +114,7 @@ t.test(
     const deps = { ...base, log, kinds: { ...base.kinds, run: { ...base.kinds.run, react } } }
     const first = await world.owner(0, deps)
     for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
-    // Shorter than a gateway is waited for, longer than a changed actor is given to be stored.
+    // Shorter than the timeout of a gateway, longer than the time until a changed actor is stored.
     for (let i = 0; i < 19; i++) await world.clock.advance(100)
     await first.submit(command(runId(0), 'add', { by: 100 }))
     first.drop()
@@ -160,7 +163,7 @@ t.test('an owner whose effects wait notices that stored state was lost', async (
     await first.submit(command(runId(i), 'add', { by: 1 }))
     await pass(800)
   }
-  // Both within the time for which a gateway is waited for.
+  // Both changes occur within the timeout of the gateway.
   await pass(500)
   await changed(1)
   const [older, then] = [new Map(values), checkpoint()]

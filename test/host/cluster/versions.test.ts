@@ -1,4 +1,7 @@
-/** What another release has stored: an envelope that cannot be read ends the node, snapshots that cannot be read are made anew. */
+/**
+ * Data of other releases: an unreadable envelope stops the node; unreadable snapshots are created
+ * again.
+ */
 import t from 'tap'
 import { NewerRelease } from '../../../nodes/host/memory/codec.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'

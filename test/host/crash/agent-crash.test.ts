@@ -1,6 +1,7 @@
 /**
- * A run whose step asks an agent, with the run and the session in two shards, and the node of one of them dying at every single
- * step: the run asks once for each attempt, each turn is opened once and told once, and the run ends as it would have.
+ * A run with an agent step, with run and session in two shards, where the node of one shard dies at
+ * every step. Invariants: the run requests one turn per attempt; each turn is opened and reported
+ * once; the run ends as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -28,9 +29,9 @@ const spec = {
   ],
   output: { n: '${{ steps.ask.output.n }}' },
 }
-/** What the model says: nothing that fits, and in the second turn what is wanted. */
+/** The answers of the model: the first does not fit the output schema, the second does. */
 const script = [[say('what?')], [use('o', 'service_submit_output', { n: 7 })]]
-/** Queues with work: looking up, and the model. */
+/** Queues with work: turn openings, and generations. */
 const queues = ['0.$openings', '1.default'] as const
 const shardOfQueue = (id: string): 0 | 1 => (id.startsWith('0') ? 0 : 1)
 
@@ -51,7 +52,7 @@ async function play(
   const handed = handedTo(bus)
   const ended = new Set<string>()
   let answered = 0
-  /** Do what is handed out once, and say everything twice. */
+  /** Does each assigned job once and reports it twice. */
   const work = async (): Promise<void> => {
     for (const queue of queues) {
       const jobs = (await ask(shardOfQueue(queue), 'queue', queue, 'waiting')) as JobHeader[]

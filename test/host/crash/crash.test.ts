@@ -1,13 +1,16 @@
 /**
- * The world stops at every single step of a node: each append, each read, each snapshot, each message. A second node then
- * takes over. Whatever the step was: what was acknowledged is there, every command acted once, every effect arrived once.
+ * A node dies at every single step (append, read, snapshot, message), and a second node takes over.
+ * Invariants: acknowledged commands are stored; each command acts once; each effect arrives once.
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
 import { dieAtEach, dying } from './dying.ts'
 import { runId, ToyWorld } from '../support/toy.ts'
 
-/** Ten commands with effects and a nap, checkpoints in between; a client repeats what is not answered until it is. */
+/**
+ * Sends ten commands with effects and a timer, with checkpoints in between; the client repeats
+ * unanswered commands.
+ */
 async function play(
   crashAt: number,
 ): Promise<{ steps: number; answers: unknown[]; here: unknown; there: unknown; entries: number }> {

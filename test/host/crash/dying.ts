@@ -1,7 +1,7 @@
 /**
- * Stories that are played again and again, each time with the first owner of a shard dying at another step: whatever it was doing
- * then, the story ends as it does without a death. Clients repeat what is not answered, under one id, and another owner takes over
- * whenever nobody answers.
+ * Scenarios that are repeated with the first owner of a shard dying at each of its steps.
+ * Invariant: the scenario ends as it does without a crash. Clients repeat unanswered commands under
+ * the same id, and a new owner takes over when no answer comes.
  */
 import type { Test } from 'tap'
 import type { Shard } from '../../../nodes/host/shard.ts'
@@ -20,8 +20,9 @@ const silence = (): Promise<undefined> =>
     .then(() => undefined)
 
 /**
- * A shard whose first owner dies at its `crashAt`-th step, or not at all for 0.
- * @param stays in `send` and `ask`: the owner of another shard, which lives on and is asked instead.
+ * A shard whose first owner dies at its `crashAt`-th step, or never for 0.
+ * @param stays In `send` and `ask`: the owner of another shard, which lives on and receives the
+ * command.
  */
 export async function dying(
   world: ToyWorld,
@@ -39,7 +40,7 @@ export async function dying(
   } catch {
     await replace()
   }
-  /** Have a living owner. */
+  /** Starts a new owner if the first one is dead. */
   const revive = async () => {
     if (first.dead() && owner?.deps === first.deps) await replace()
   }
@@ -87,7 +88,7 @@ export async function dying(
   }
 }
 
-/** A worker's end of the gateway `g`: what it is handed, by lease token. */
+/** Subscribes as the gateway `g`. Returns the assigned jobs by lease token. */
 export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   const handed = new Map<string, ClaimedJob>()
   bus.subscribe(subjects.gateway('g'), (sent) => {
@@ -98,7 +99,7 @@ export function handedTo(bus: MemoryBus): Map<string, ClaimedJob> {
   return handed
 }
 
-/** The journal as it grows: events with the actors that they happened to. */
+/** Reads the events of the growing journal, each with the id of its actor. */
 export class Told {
   readonly #events = new Map<Kind, (Event & Open & { readonly of: string })[]>()
   readonly #world: ToyWorld
@@ -125,7 +126,10 @@ const each = function* (steps: number): Generator<number> {
   for (let at = 1; at <= steps; at++) yield at
 }
 
-/** Play a story with a death at each of its steps, or at those given: it must be as it was without one. */
+/**
+ * Runs a scenario with a crash at each step, or at the given ones, and compares its result with
+ * that of a run without a crash.
+ */
 export async function dieAtEach<P extends { readonly steps: number }>(
   t: Pick<Test, 'equal' | 'strictSame'>,
   clean: P,

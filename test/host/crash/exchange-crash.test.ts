@@ -1,6 +1,7 @@
 /**
- * Two calls of an agent in a channel on a node that dies at every single step: another one goes on from the last commit. Each call
- * is answered once, the second one after the first, and the session holds the same conversation.
+ * Two calls of an agent in a channel, on a node that dies at every step; another node continues
+ * from the last commit. Invariants: each call is answered once, in order; the session contains the
+ * same conversation.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -54,7 +55,7 @@ async function play(
   const world = new ToyWorld(undefined, kinds)
   const bus = new MemoryBus()
   let living: Awaited<ReturnType<typeof dying>> | undefined
-  // Before any owner listens itself: who is dead, or was taken over, never answers.
+  // Subscribed before the owners: an owner that is dead or was replaced never answers.
   bus.subscribe(subjects.shard(0, 0), (sent) => {
     const { command, commands: several = [] } = sent as { command?: Command; commands?: Command[] }
     const heard = (one: Command) =>

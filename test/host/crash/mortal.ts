@@ -1,15 +1,18 @@
-/** The world as a node sees it that dies at its n-th step: each append, each read, each snapshot, each message is one. */
+/**
+ * The ports of a node that dies at its n-th step. Each append, read, snapshot and message is a
+ * step.
+ */
 import type { HostDeps } from '../../../nodes/host/deps.ts'
 
 class Crash extends Error {}
 
-/** The same world until step `at` (0: for ever); from then on nothing the node does reaches anything. */
+/** Ports that work until step `at` (0: forever). After it, no call of the node has an effect. */
 export function mortal(
   deps: HostDeps,
   at: number,
 ): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  /** A dead process listens to nothing, and whoever asked it hears nothing more. */
+  /** Subscriptions of the node. After its death they end, and no request to it is answered. */
   const listening: (() => void)[] = []
   let bury = (): void => {}
   const buried = new Promise<undefined>((done) => {

@@ -1,6 +1,7 @@
 /**
- * A run with every kind of step on a node that dies at any of its steps: another one goes on from the last commit. Each job is done
- * as often as without a death, no step completes twice, and the timelines of the run and of those that it starts are the same.
+ * A run with every kind of step, on a node that dies at any of its steps; another node continues
+ * from the last commit. Invariants: each job is done as often as without a crash; no step completes
+ * twice; the timelines of the run and of its child runs are the same.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -13,7 +14,7 @@ import { ToyWorld } from '../support/toy.ts'
 
 const id = (prefix: 'loop' | 'run' | 'project', n: number, slot = 0) =>
   makeId(prefix, 0, new Uint8Array(10).fill(n), slot)
-/** The project, and with it its source events, live in a shard that stays. */
+/** The project, and with it its source events, are in a shard whose owner does not die. */
 const [PROJECT, LOOP, SIDE, RUN] = [id('project', 8, 1), id('loop', 1), id('loop', 2), id('run', 3)]
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 3600 } })
 const action = (key: string, more: Open = {}) => ({
@@ -65,7 +66,7 @@ const steps = [
   },
   action('last'),
 ]
-/** What a job is reported as, by the key of its step and how often that was done before. */
+/** The reported outcome of a job, by the key of its step and the number of earlier reports. */
 function outcomeOf(step: string, before: number): Open {
   const fails = before === 0 && ['work', 'hook', 'last'].includes(step)
   return fails
@@ -102,7 +103,9 @@ async function play(crashAt: number): Promise<Played> {
           event.of === RUN && event.type === type && (step === undefined || event['step'] === step),
       )
 
-  /** Jobs that have not ended, with what holds them; what waits is claimed. Gives whether there was something to do. */
+  /**
+   * Claims waiting jobs, or reports the next claimed one. Returns whether any job has not ended.
+   */
   const work = async (): Promise<boolean> => {
     const jobs = new Map<string, { state: 'waiting' | 'resting' | string; name: string }>()
     for (const { type, id: job, header, lease, not_before } of told.of('queue') as unknown as {
@@ -132,7 +135,8 @@ async function play(crashAt: number): Promise<Played> {
       return true
     }
     const held = [...jobs].filter(([, { state }]) => state !== 'resting')
-    // All that is claimed was handed over before the first is reported: so the order of reports is always the same.
+    // All claimed jobs must be assigned before the first report, so that the order of reports is
+    // fixed.
     if (held.some(([, { state }]) => !handed.has(state))) return jobs.size > 0
     const next = held
       .flatMap(([, { state }]) => handed.get(state) ?? [])
@@ -179,7 +183,7 @@ async function play(crashAt: number): Promise<Played> {
     })
     return true
   }
-  /** Let everything happen that can, until something has happened. */
+  /** Performs all possible work until the condition holds. */
   const until = async (happened: () => boolean): Promise<void> => {
     for (let round = 0; !happened(); round++) {
       if (round > 400)
@@ -235,7 +239,10 @@ async function play(crashAt: number): Promise<Played> {
   }
 }
 
-/** Every fourth step, other ones every day; `CRASH=all` takes all of them, `CRASH=n` only that one. */
+/**
+ * Every fourth step, with another offset each day; `CRASH=all` selects all steps, `CRASH=n` only
+ * step n.
+ */
 const chosen = process.env['CRASH']
 const STRIDE = 4
 function* positions(steps: number): Generator<number> {

@@ -1,6 +1,7 @@
 /**
- * A turn with tools, a question and a nudge on a node that dies at every single step: another one goes on from the last commit. Each
- * action is done once, each job ends once, and the conversation is the one it would have been.
+ * A turn with tools, a question and a nudge, on a node that dies at every step; another node
+ * continues from the last commit. Invariants: each action is done once; each job ends once; the
+ * conversation is the same as without a crash.
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
@@ -18,7 +19,7 @@ const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 
 const defined = definition([tool('act'), tool('rm', { destructive: true })], {
   timeout_seconds: 86_400,
 })
-/** What the model says, one answer after the other. */
+/** The answers of the model, in order. */
 const script = [
   [use('a', 'act', { n: 1 }), use('b', 'act', { n: 2 })],
   [use('c', 'rm', { path: '/' })],
@@ -33,7 +34,7 @@ async function play(
   const { ask, revive, send, steps } = await dying(world, bus, crashAt)
   const told = new Told(world)
   const done: Record<string, number> = {}
-  /** A worker does a job once and reports everything twice. */
+  /** The worker does each job once and reports it twice. */
   const handed = handedTo(bus)
   const ended = new Set<string>()
   const work = async (): Promise<void> => {

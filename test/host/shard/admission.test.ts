@@ -1,4 +1,7 @@
-/** What a shard refuses although it came over the bus: actors of other shards and partitions, and messages without an origin. */
+/**
+ * Messages from the bus that a shard rejects: those for actors of other shards or partitions, and
+ * those without an origin.
+ */
 import t from 'tap'
 import { isForShard, namedBy } from '../../../nodes/host/admission.ts'
 import { makeId } from '../../../protocol/ids.ts'

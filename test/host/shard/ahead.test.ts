@@ -1,4 +1,7 @@
-/** Work that somebody in the owner's own process takes is claimed in the commit that brings it, and handed over behind it. */
+/**
+ * Jobs that a worker in the owner's own process takes: the claim is part of the commit that
+ * enqueues the job, and the assignment follows its acknowledgement.
+ */
 import t from 'tap'
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { Command, Entry } from '../../../protocol/entry.ts'
@@ -8,7 +11,7 @@ import { MemoryBus, settleAll } from '../../support/memory.ts'
 import { ToyWorld } from '../support/toy.ts'
 
 let commands = 0
-/** A job comes into line. @param more of its header and of its record. */
+/** A command that enqueues a job. @param more Fields of its header and of its record. */
 const enqueue = (id: string, header: object = {}, record: object = {}): Command => ({
   project: 'prj_1',
   kind: 'queue',
@@ -38,7 +41,7 @@ const takeAll = ({ jobs }: Offer, more: object = {}): Taking => ({
   takes: jobs.map(({ id }) => ({ job_id: id, session: 's', instance: 'i', ...more })),
 })
 
-/** A shard with the real queue actor, and what happens to it, in order. */
+/** A shard with the real queue actor, and a log of appends and messages in order. */
 async function scene(listen: (bus: MemoryBus, said: string[]) => void) {
   const said: string[] = []
   const toys = new ToyWorld().kinds

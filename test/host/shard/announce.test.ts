@@ -1,4 +1,4 @@
-/** Large entries as they are sent to followers. */
+/** Large entries, in the chunks that are published to followers. */
 import fc from 'fast-check'
 import t from 'tap'
 import { piecesOf } from '../../../nodes/host/effects/announce.ts'

@@ -1,10 +1,13 @@
-/** How actors come into memory: read while others go on, and never from an older snapshot than the stored one. */
+/**
+ * How actors are loaded: concurrently with commits, and never from a snapshot older than the stored
+ * one.
+ */
 import t from 'tap'
 import { notOwner } from '../../../nodes/host/deps.ts'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
-/** Milliseconds after which an actor that nobody asks for has left memory. */
+/** Milliseconds after which an unused actor has left memory. */
 const IDLE = 70_000
 
 t.test(
@@ -74,7 +77,8 @@ t.test(
     hold = true
     const first = shard.submit(command(runId(1), 'add', { by: 1 }))
     await settleAll()
-    // The next batch changes the second actor by a tell of another one, and then by a command that waited for it.
+    // The next batch changes the second actor by a tell of another actor, and then by a command
+    // that waited for it.
     const told = shard.submit(command(runId(3), 'add', { by: 1, sibling: runId(2) }))
     const own = shard.submit(command(runId(2), 'add', { by: 10 }))
     await settleAll()
@@ -177,7 +181,7 @@ t.test('all that is read until then shares one look whether all is well', async 
   t.ok(looks > 0 && looks <= 2, `${looks} looks`)
 })
 
-/** A shard with one run that has left memory a moment ago. */
+/** A shard with one run that has just left memory. */
 async function left() {
   const lost: string[] = []
   const world = new ToyWorld()
@@ -191,7 +195,7 @@ async function left() {
   while (shard.cells.loaded({ project: 'prj_1', kind: 'run', id })) await world.clock.advance(1000)
   return { world, shard, lost, id, at, older }
 }
-/** What is answered within so many milliseconds. */
+/** The answer, if it arrives within this number of milliseconds. */
 async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promise<T | undefined> {
   let got: T | undefined
   void answer.then((given) => {
@@ -250,7 +254,7 @@ t.test('a checkpoint that is stored while it is read is not taken for lost', asy
   const gates: { reading?: () => void; storing?: () => void } = {}
   let puts = 0
   snapshots.put = async (partition, key, data, revision) => {
-    // The record is written twice: as it is, and then as it is to be.
+    // The record is written twice: with its old content, and then with the new one.
     if (key.endsWith('/checkpoint') && ++puts === 2)
       await new Promise<void>((go) => {
         gates.storing = go

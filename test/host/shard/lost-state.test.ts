@@ -1,4 +1,7 @@
-/** Stored state that is lost while a shard is owned, or between two owners: it is noticed, and the journal replaces it. */
+/**
+ * Stored state that is lost while a shard is owned, or between two owners. Invariant: the loss is
+ * detected, and the journal restores the state.
+ */
 import t from 'tap'
 import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
@@ -16,7 +19,8 @@ t.test('a loss is noticed although the record that comes back says the same', as
   if (!before) throw new Error('no checkpoint was stored')
   const put = world.snapshots.put.bind(world.snapshots)
   let writes = 0
-  // The next round writes the record as it is once more; then the newest messages of the stream are lost, with that one.
+  // The next checkpoint first rewrites the unchanged record; then the newest messages of the
+  // stream, including that one, are lost.
   world.snapshots.put = async (partition, key, data, revision) => {
     const stored = await put(partition, key, data, revision)
     if (`${partition}/${key}` === CHECKPOINT && ++writes === 1) {
@@ -50,12 +54,14 @@ t.test(
     world.snapshots.put = async (partition, key, data, revision) => {
       const stored = await put(partition, key, data, revision)
       if (`${partition}/${key}` === CHECKPOINT && marked(data) > 0 && !unanswered) {
-        // The checkpoint is stored, but its owner does not hear of it, and stores the same snapshots again.
+        // The checkpoint is stored, but its owner gets no answer and stores the same snapshots
+        // again.
         unanswered = true
         throw new Error('the servers do not answer')
       }
       if (unanswered && isRun(key)) {
-        // The new one is lost, the old one is gone, and the owner ends before its next checkpoint.
+        // The new snapshot is lost, the old one is deleted, and the owner ends before its next
+        // checkpoint.
         world.snapshots.values.delete(`${partition}/${key}`)
         first.drop()
       }

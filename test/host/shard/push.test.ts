@@ -1,9 +1,9 @@
-/** A job that was leased reaches its gateway, also when its owner cannot read for a moment. */
+/** Delivery of a leased job to its gateway, even while its owner cannot read for a moment. */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
-/** A bus on which every answer is awaited for ever. */
+/** A bus whose requests are never answered. */
 class Silent extends MemoryBus {
   override request(): Promise<never> {
     return new Promise(() => {})
@@ -23,7 +23,10 @@ t.test(
     let fresh = true
     const base = world.deps(bus)
     const run = base.kinds.run
-    /** Every count is pushed with the state of another run, which is not in memory after the takeover. */
+    /**
+     * Each count is pushed with the state of another run, which is not in memory after the
+     * takeover.
+     */
     const pushing = {
       ...run,
       react: {

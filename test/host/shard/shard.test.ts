@@ -118,7 +118,7 @@ t.test(
 )
 
 t.test('an actor whose snapshot cannot be taken costs its shard nothing but time', async (t) => {
-  // What JSON cannot say stands for a text longer than the engine allows.
+  // A value that JSON cannot represent stands for a text longer than the engine allows.
   const swollen: AnyActor = {
     ...counter,
     evolve: {
@@ -361,7 +361,8 @@ t.test('an owner does not begin with a journal that ends too early', async (t) =
   await world.clock.advance(5000)
   await shard.submit(command(runId(1), 'add', { by: 1 }, 'again'))
   shard.drop()
-  // A server that was paused and still thinks that it leads says that nothing came after the checkpoint.
+  // A server that was paused and still considers itself leader reports nothing after the
+  // checkpoint.
   const deps = world.deps()
   const stale = {
     append: deps.journal.append.bind(deps.journal),

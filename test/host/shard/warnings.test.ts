@@ -1,4 +1,4 @@
-/** Warnings are said once a minute for each thing they are about. */
+/** Each warning is logged at most once a minute per subject. */
 import t from 'tap'
 import { Warnings } from '../../../nodes/host/warnings.ts'
 import { ManualClock, silent } from '../../support/memory.ts'

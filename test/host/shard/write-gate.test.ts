@@ -1,4 +1,7 @@
-/** A shard whose journal takes nothing, or lacks entries: it refuses commands, answers reads, and goes on by itself. */
+/**
+ * A shard whose journal accepts no appends or lacks entries: it refuses commands, answers reads,
+ * and recovers automatically.
+ */
 import t from 'tap'
 import type { WriteStop } from '../../../nodes/host/deps.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'

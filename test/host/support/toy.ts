@@ -1,4 +1,7 @@
-/** A smallest pair of actors for tests of the shard host: a `run` that counts and a `project` that hears of it. */
+/**
+ * Two minimal actors for tests of the shard host: a `run` that counts, and a `project` that
+ * receives its messages.
+ */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import { makeId } from '../../../protocol/ids.ts'
@@ -100,7 +103,7 @@ export const kinds = Object.fromEntries(
   ),
 ) as unknown as Record<Kind, AnyActor>
 
-/** A world of memory that outlives the nodes started in it. */
+/** Journal, storage and clock in memory, which outlive the nodes started on them. */
 export class ToyWorld {
   readonly clock = new ManualClock()
   readonly journal: MemoryJournal
@@ -110,7 +113,7 @@ export class ToyWorld {
   readonly tick: Tick
   readonly kinds: HostDeps['kinds']
   #nodes = 0
-  /** @param actors the toys, unless a test brings the real ones. */
+  /** @param actors The toy actors, unless a test supplies real ones. */
   constructor(tick: Tick = () => {}, actors: HostDeps['kinds'] = kinds) {
     this.tick = tick
     this.kinds = actors
@@ -135,14 +138,14 @@ export class ToyWorld {
       fresh: () => true,
     }
   }
-  /** Start an owner of a shard. */
+  /** Starts an owner of a shard. */
   async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {
     const owner = new Shard(deps, 0, shard, (reason) => lost.push(reason))
     await owner.start(1)
     return owner
   }
 }
-/** Id of a run in a shard of two. */
+/** The id of a run in a shard of two. */
 export const runId = (n: number, shard = 0): string =>
   makeId('run', 0, new Uint8Array(10).fill(n), shard)
 let commands = 0
