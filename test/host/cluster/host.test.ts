@@ -40,7 +40,7 @@ function cluster() {
   return { clock: world.clock, journal: world.journal, registry, join, owners }
 }
 
-t.test('a shard whose record was forgotten is not taken from a node that lives', async (t) => {
+t.test('a shard without a record is not claimed while its owner is alive', async (t) => {
   const { clock, registry, join, owners } = cluster()
   const a = await join('a')
   t.same(a.host.owned().sort(), ['0.0', '0.1'])
@@ -62,7 +62,7 @@ t.test('a shard whose record was forgotten is not taken from a node that lives',
 })
 
 t.test(
-  'an owner that finds the record of a shard gone takes it over anew, or leaves it to who should have it',
+  'an owner claims a shard again when its record is missing, or leaves it to the assigned node',
   async (t) => {
     const { clock, registry, join } = cluster()
     const [a, b] = [await join('a'), await join('b')]
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('an actor whose timer breaks takes its shard down less and less often', async (t) => {
+t.test('an actor whose timer throws restarts its shard less and less often', async (t) => {
   const { clock, journal, join } = cluster()
   const a = await join('a')
   const send = async (id: string, name: string, input: object) => {

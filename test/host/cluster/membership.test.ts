@@ -6,7 +6,7 @@ import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
 
 const node = (id: string): Member => ({ id, roles: ['shards'] })
 
-t.test('every shard has one owner, whatever the order in which the nodes are known', async (t) => {
+t.test('every shard has one owner, in whatever order the nodes are listed', async (t) => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: 0, max: 999 }).map(String), { minLength: 1, maxLength: 9 }),
@@ -59,7 +59,7 @@ t.test(
 )
 
 t.test(
-  'lives of other gateways that end are counted: by leaving, by beginning anew, by silence',
+  'ended lifetimes of other gateways are counted: after leaving, restarting or silence',
   async (t) => {
     const clock = new ManualClock()
     const registry = new MemoryRegistry()
@@ -111,7 +111,7 @@ async function pair(nobody: (id: string) => Promise<boolean>) {
 }
 
 t.test(
-  'a silent node is dead earlier when the servers know of nobody who listens in its name, but never while it believes in itself',
+  'a silent node without responders is dead earlier, but never while it considers itself alive',
   async (t) => {
     for (const gone of [true, false]) {
       const asked: string[] = []
@@ -119,7 +119,7 @@ t.test(
         asked.push(id)
         return gone
       })
-      t.same(asked, [], 'who renews its record is not asked for')
+      t.same(asked, [], 'a node that renews its record is not probed')
       silent.add('b')
       const from = clock.elapsed()
       while (lives()) {
@@ -138,7 +138,7 @@ t.test(
 )
 
 t.test(
-  'a node that joins serves as soon as the others know of it, and never beside one that believes to be alone',
+  'a joining node serves once the others know it, and never while another considers itself alone',
   async (t) => {
     for (const [answers, within] of [
       ['all', 0],
@@ -180,7 +180,7 @@ t.test(
 )
 
 t.test(
-  'a node of a release that does not listen in its own name is not believed gone because nobody answers for it',
+  'a node of an older release is not considered dead because it has no responder',
   async (t) => {
     const clock = new ManualClock()
     const registry = new MemoryRegistry()
@@ -206,7 +206,7 @@ t.test(
 )
 
 t.test(
-  'a node that looks slowly is not away for that; one that was away looks before it believes in itself again',
+  'slow registry reads do not make a node stale; after a pause it reads before it is fresh again',
   async (t) => {
     const { clock, a, b, silent, registry } = await pair(async () => false)
     let looked = () => {}
@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('a node that leaves while it renews its record has left', async (t) => {
+t.test('a node that leaves during a renewal has left', async (t) => {
   const { clock, a, b, registry } = await pair(async () => false)
   let stored: (() => void) | undefined
   const put = registry.put.bind(registry)
@@ -259,7 +259,7 @@ t.test('a node that leaves while it renews its record has left', async (t) => {
 })
 
 t.test(
-  'who takes something from a node that renewed at the last moment waits until that one cannot believe in itself',
+  'a claim on a node that just renewed waits until that node no longer considers itself alive',
   async (t) => {
     const { clock, a, b, silent } = await pair(async () => true)
     const waits = async () => {

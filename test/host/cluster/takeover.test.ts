@@ -10,7 +10,7 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const RUNS = 20
 
-t.test('the snapshots that a replay needs are read at the same time', async (t) => {
+t.test('the snapshots for a replay are read concurrently', async (t) => {
   let reading = 0
   let most = 0
   const world = new ToyWorld()
@@ -40,7 +40,7 @@ t.test('the snapshots that a replay needs are read at the same time', async (t) 
 })
 
 t.test(
-  'an owner that ends in order finishes its effects first, so that the next one replays nothing',
+  'an owner that stops in order finishes its effects first, so the next one replays nothing',
   async (t) => {
     let answer: (() => void) | undefined
     const bus = new MemoryBus()
@@ -89,7 +89,7 @@ t.test(
 )
 
 t.test(
-  'what only waits for its effects is not replayed: they alone are performed again, and all of them',
+  'events that only wait for effects are not replayed; all their effects are performed again',
   async (t) => {
     const bus = new MemoryBus()
     const told: unknown[] = []
@@ -136,7 +136,7 @@ t.test(
   },
 )
 
-t.test('an owner whose effects wait notices that stored state was lost', async (t) => {
+t.test('an owner with pending effects detects the loss of stored state', async (t) => {
   const bus = new MemoryBus()
   bus.subscribe('gateway.g1', () => new Promise(() => {}))
   const world = new ToyWorld()
@@ -177,7 +177,7 @@ t.test('an owner whose effects wait notices that stored state was lost', async (
   t.equal(lost.length, 1, 'what its memory says of them is not written again')
 })
 
-t.test('who asks while most of it is being stored is still answered', async (t) => {
+t.test('commands are answered while a stopping owner stores its state', async (t) => {
   let stored: (() => void) | undefined
   let hold = false
   const world = new ToyWorld((step) =>
@@ -211,7 +211,7 @@ t.test('who asks while most of it is being stored is still answered', async (t) 
   next.drop()
 })
 
-t.test('a message that says nothing any more is not repeated by the next owner', async (t) => {
+t.test('the next owner does not repeat an obsolete message', async (t) => {
   const bus = new MemoryBus()
   const sent: unknown[] = []
   bus.subscribe('gateway.g1', (message) => {
@@ -244,7 +244,7 @@ t.test('a message that says nothing any more is not repeated by the next owner',
   next.drop()
 })
 
-t.test('tells that did not get through together go on together afterwards', async (t) => {
+t.test('commands whose batch failed are sent as a batch again after a retry', async (t) => {
   const sizes: number[] = []
   const asked: string[] = []
   const bus = new MemoryBus()
@@ -278,7 +278,7 @@ t.test('tells that did not get through together go on together afterwards', asyn
   to.drop()
 })
 
-t.test('a write of the index that arrives late does not replace a newer one', async (t) => {
+t.test('a delayed write of the deadline index does not replace a newer one', async (t) => {
   const world = new ToyWorld()
   const put = world.snapshots.put.bind(world.snapshots)
   let late: (() => Promise<number | undefined>) | undefined

@@ -9,7 +9,7 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 const raised = (data: Uint8Array): Uint8Array =>
   new TextEncoder().encode(new TextDecoder().decode(data).replace('"v":1', '"v":2'))
 
-t.test('an envelope of a newer version is refused by name, never read', async (t) => {
+t.test('an envelope of a newer version is refused by its version number', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'add', { by: 5 }))

@@ -25,13 +25,13 @@ const here = {
 const command = (change: object) => ({ type: 'command', command: { ...here, ...change } })
 const accepted = (message: unknown) => isForShard(message, place)
 
-t.test('commands and reads for its own actors are taken', async (t) => {
+t.test("commands and reads for the shard's own actors are accepted", async (t) => {
   t.ok(accepted(command({})))
   t.ok(accepted(command({ kind: 'queue', id: '1.default' })))
   t.ok(accepted({ type: 'commands', commands: [here, here] }))
   t.ok(accepted({ type: 'ask', to: here, name: 'record', input: {} }))
 })
-t.test('actors of another shard or partition are refused', async (t) => {
+t.test('actors of another shard or partition are rejected', async (t) => {
   t.notOk(accepted(command({ id: run(6) })), 'a slot of another shard')
   t.notOk(accepted(command({ kind: 'queue', id: '2.default' })))
   t.notOk(accepted(command({ project: named(1) })), 'a project of another partition')
@@ -39,7 +39,7 @@ t.test('actors of another shard or partition are refused', async (t) => {
   t.notOk(accepted({ type: 'commands', commands: [here, { ...here, id: run(6) }] }), 'one of many')
   t.notOk(accepted({ type: 'ask', to: { ...here, id: run(6) }, name: 'record', input: {} }))
 })
-t.test('what does not say who sent it, or is no message at all, is refused', async (t) => {
+t.test('a message without a sender, or of another shape, is rejected', async (t) => {
   for (const bad of [undefined, {}, { at: 1 }, { at: 1, principal: { type: 'user' } }, 'system'])
     t.notOk(accepted(command({ origin: bad })), JSON.stringify(bad))
   for (const bad of [undefined, null, 'x', 7, [], {}, { type: 'command' }, { type: 'commands' }])

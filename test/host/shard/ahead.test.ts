@@ -89,7 +89,7 @@ t.test(
   },
 )
 
-t.test('what could not be committed reaches nobody', async (t) => {
+t.test('a claim that could not be committed reaches no worker', async (t) => {
   const { shard, world, said, envelopes, lost, bus } = await scene((bus) =>
     bus.subscribe('offer.prj_1.default.*', (offer) => takeAll(offer as Offer)),
   )
@@ -106,7 +106,7 @@ t.test('what could not be committed reaches nobody', async (t) => {
 })
 
 t.test(
-  'an answer that comes later is not waited for: the job is offered again behind its commit, and claimed once',
+  'a late answer is not awaited: the job is offered again after its commit and claimed once',
   async (t) => {
     let offers = 0
     const { shard, said, envelopes } = await scene((bus) =>
@@ -128,7 +128,7 @@ t.test(
 )
 
 t.test(
-  'work of the service goes to its executor, whether its header says so or a gateway does',
+  'a job of the service goes to an executor, whether its header or a gateway says so',
   async (t) => {
     const asked: string[] = []
     const { shard, envelopes } = await scene((bus) => {
@@ -154,7 +154,7 @@ t.test(
 )
 
 t.test(
-  'nobody free here, and a batch that is full: the job waits for those who listen elsewhere',
+  'without a free local worker, or in a full batch, the job is offered to other nodes',
   async (t) => {
     let busy = true
     const { shard, world, envelopes } = await scene((bus) =>

@@ -18,7 +18,7 @@ const entryOf = (texts: readonly string[]): Placed => ({
   },
 })
 
-t.test('the pieces of an entry have its events in their order, and no hole', async (t) => {
+t.test('the chunks of an entry contain its events in order and without a gap', async (t) => {
   const text = fc.oneof(fc.nat(100), fc.nat(300_000)).map((size) => 'x'.repeat(size))
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 12 }), (texts) => {
@@ -44,7 +44,7 @@ t.test('the pieces of an entry have its events in their order, and no hole', asy
 })
 
 t.test(
-  'an event that no message can have is there with its type, and the others whole',
+  'an event that is too large for a message is sent with its type only, others in full',
   async (t) => {
     const pieces = piecesOf(entryOf(['before', 'x'.repeat(5_000_000), 'after']))
     t.match(

@@ -10,57 +10,54 @@ import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 /** Milliseconds after which an unused actor has left memory. */
 const IDLE = 70_000
 
-t.test(
-  'what waiting commands need is read while others are being committed, and each snapshot once',
-  async (t) => {
-    const reads: string[] = []
-    let held: (() => void) | undefined
-    let hold = false
-    const world = new ToyWorld((step) =>
-      step === 'append' && hold
-        ? new Promise<void>((go) => {
-            held = go
-          })
-        : undefined,
-    )
-    const get = world.snapshots.get.bind(world.snapshots)
-    world.snapshots.get = (partition, key) => {
-      if (key.includes('run_')) reads.push(key)
-      return get(partition, key)
-    }
-    const shard = await world.owner()
-    for (let i = 0; i < 6; i++) await shard.submit(command(runId(i), 'add', { by: i }))
-    await world.clock.advance(IDLE)
-    t.equal(shard.cells.size, 0)
-    reads.length = 0
-    hold = true
-    const first = shard.submit(command(runId(0), 'add', { by: 1 }))
-    await settleAll()
-    t.ok(held, 'its append is under way')
-    const others = [1, 2, 3, 4, 5, 1].map((i) => shard.submit(command(runId(i), 'add', { by: 1 })))
-    await settleAll()
-    t.equal(
-      reads.length,
-      6,
-      'one for the first, and one for each of the others before their batch has begun',
-    )
-    hold = false
-    held?.()
-    t.same(reply(await first), { count: 1 })
-    t.same((await Promise.all(others)).map(reply), [
-      { count: 2 },
-      { count: 3 },
-      { count: 4 },
-      { count: 5 },
-      { count: 6 },
-      { count: 3 },
-    ])
-    t.equal(reads.length, 6)
-  },
-)
+t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {
+  const reads: string[] = []
+  let held: (() => void) | undefined
+  let hold = false
+  const world = new ToyWorld((step) =>
+    step === 'append' && hold
+      ? new Promise<void>((go) => {
+          held = go
+        })
+      : undefined,
+  )
+  const get = world.snapshots.get.bind(world.snapshots)
+  world.snapshots.get = (partition, key) => {
+    if (key.includes('run_')) reads.push(key)
+    return get(partition, key)
+  }
+  const shard = await world.owner()
+  for (let i = 0; i < 6; i++) await shard.submit(command(runId(i), 'add', { by: i }))
+  await world.clock.advance(IDLE)
+  t.equal(shard.cells.size, 0)
+  reads.length = 0
+  hold = true
+  const first = shard.submit(command(runId(0), 'add', { by: 1 }))
+  await settleAll()
+  t.ok(held, 'its append is under way')
+  const others = [1, 2, 3, 4, 5, 1].map((i) => shard.submit(command(runId(i), 'add', { by: 1 })))
+  await settleAll()
+  t.equal(
+    reads.length,
+    6,
+    'one for the first, and one for each of the others before their batch has begun',
+  )
+  hold = false
+  held?.()
+  t.same(reply(await first), { count: 1 })
+  t.same((await Promise.all(others)).map(reply), [
+    { count: 2 },
+    { count: 3 },
+    { count: 4 },
+    { count: 5 },
+    { count: 6 },
+    { count: 3 },
+  ])
+  t.equal(reads.length, 6)
+})
 
 t.test(
-  'what was read ahead is not used once the actor was in memory and has changed',
+  'a snapshot that was read ahead is not used after the actor was loaded and changed',
   async (t) => {
     let held: (() => void) | undefined
     let hold = false
@@ -94,7 +91,7 @@ t.test(
 )
 
 t.test(
-  'a letter whose actor is being read is passed by others, not by those of its own actor, and a task passes nothing',
+  'other commands overtake one whose actor is loading, unless they need it; a task overtakes nothing',
   async (t) => {
     const world = new ToyWorld()
     const shard = await world.owner()
@@ -152,7 +149,7 @@ t.test(
 )
 
 t.test(
-  'a shard that is given up while an actor is being read turns away what waited for it',
+  'a shard that is dropped while an actor is loading rejects the waiting commands',
   async (t) => {
     const { world, shard, id } = await left()
     world.snapshots.get = () => new Promise(() => {})
@@ -164,7 +161,7 @@ t.test(
   },
 )
 
-t.test('all that is read until then shares one look whether all is well', async (t) => {
+t.test('concurrent loads share one check of the checkpoint', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   for (let i = 0; i < 20; i++) await shard.submit(command(runId(i), 'add', { by: i }))
@@ -205,38 +202,32 @@ async function within<T>(world: ToyWorld, ms: number, answer: Promise<T>): Promi
   return got
 }
 
-t.test(
-  'a server that does not know the newest snapshot is not believed, but asked again',
-  async (t) => {
-    const { world, shard, lost, id, at, older } = await left()
-    const newest = world.snapshots.values.get(at)
-    world.snapshots.values.set(at, older)
-    const answer = shard.submit(command(id, 'add', { by: 1 }))
-    t.equal(await within(world, 5000, answer), undefined)
-    if (newest) world.snapshots.values.set(at, newest)
-    t.same(reply((await within(world, 1000, answer)) ?? notOwner), { count: 3 })
-    t.same([lost, shard.open], [[], true])
-  },
-)
+t.test('a server that lacks the newest snapshot is queried again', async (t) => {
+  const { world, shard, lost, id, at, older } = await left()
+  const newest = world.snapshots.values.get(at)
+  world.snapshots.values.set(at, older)
+  const answer = shard.submit(command(id, 'add', { by: 1 }))
+  t.equal(await within(world, 5000, answer), undefined)
+  if (newest) world.snapshots.values.set(at, newest)
+  t.same(reply((await within(world, 1000, answer)) ?? notOwner), { count: 3 })
+  t.same([lost, shard.open], [[], true])
+})
 
-t.test('who never gets to know it gives the shard up', async (t) => {
+t.test('a snapshot that stays missing makes the owner drop the shard', async (t) => {
   const { world, shard, lost, id, at, older } = await left()
   world.snapshots.values.set(at, older)
   t.same(await within(world, 25_000, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
   t.same([lost.length, shard.open], [1, false])
 })
 
-t.test(
-  'when what was stored is lost, the shard is given up at once: to ask again does not help',
-  async (t) => {
-    const { world, shard, lost, id } = await left()
-    world.snapshots.values.clear()
-    t.same(await within(world, 100, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
-    t.same([lost.length, shard.open], [1, false])
-  },
-)
+t.test('if all stored state is lost, the owner drops the shard at once', async (t) => {
+  const { world, shard, lost, id } = await left()
+  world.snapshots.values.clear()
+  t.same(await within(world, 100, shard.submit(command(id, 'add', { by: 1 }))), notOwner)
+  t.same([lost.length, shard.open], [1, false])
+})
 
-t.test('while the storage does not answer, commands wait and the shard stays', async (t) => {
+t.test('while the storage does not answer, commands wait and the shard is kept', async (t) => {
   const { world, shard, lost, id } = await left()
   const get = world.snapshots.get.bind(world.snapshots)
   world.snapshots.get = () => Promise.reject(new Error('timeout'))
@@ -247,7 +238,7 @@ t.test('while the storage does not answer, commands wait and the shard stays', a
   t.same([lost, shard.open], [[], true])
 })
 
-t.test('a checkpoint that is stored while it is read is not taken for lost', async (t) => {
+t.test('a checkpoint that is replaced while it is read does not count as lost', async (t) => {
   const { world, shard, lost, id } = await left()
   const { snapshots } = world
   const [get, put] = [snapshots.get.bind(snapshots), snapshots.put.bind(snapshots)]
@@ -284,7 +275,7 @@ t.test('a checkpoint that is stored while it is read is not taken for lost', asy
 })
 
 t.test(
-  'two who have the shard stored at once store each actor once, and none is taken for stored before it is',
+  'concurrent flushes store each actor once, and no actor counts as stored too early',
   async (t) => {
     const world = new ToyWorld()
     const shard = await world.owner()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Recent } from '../../../nodes/host/memory/recent.ts'
 import { command, runId, ToyWorld } from '../support/toy.ts'
 
-t.test('an envelope is given once, and the oldest make room', (t) => {
+t.test('an envelope can be taken once, and the oldest are dropped', (t) => {
   const recent = new Recent()
   const envelope = (epoch: number) => ({ v: 1, epoch, prev: 0, entries: [] }) as const
   recent.keep('a', envelope(1), 10)
@@ -16,7 +16,7 @@ t.test('an envelope is given once, and the oldest make room', (t) => {
   t.end()
 })
 
-t.test('what is kept of a commit is what the journal has of it', async (t) => {
+t.test('a stored commit equals its entry in the journal', async (t) => {
   const world = new ToyWorld()
   const recent = new Recent()
   const shard = await world.owner(0, { ...world.deps(), recent })

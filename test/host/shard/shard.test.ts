@@ -58,7 +58,7 @@ t.test('nothing is answered or published before the append is acknowledged', asy
   t.same(reply(await answer), { count: 1 })
 })
 
-t.test('a command sent twice acts once and is answered the same', async (t) => {
+t.test('a command sent twice acts once and has the same answer', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   const [a, b] = await Promise.all([
@@ -79,7 +79,7 @@ t.test('a command sent twice acts once and is answered the same', async (t) => {
 })
 
 t.test(
-  'a reply that shows a large state is computed anew for a repeat, and no copy of it is kept',
+  'a reply that contains a large state is computed again for a repeat and never copied',
   async (t) => {
     const showing: AnyActor = {
       ...counter,
@@ -117,7 +117,7 @@ t.test(
   },
 )
 
-t.test('an actor whose snapshot cannot be taken costs its shard nothing but time', async (t) => {
+t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
   // A value that JSON cannot represent stands for a text longer than the engine allows.
   const swollen: AnyActor = {
     ...counter,
@@ -172,7 +172,7 @@ t.test('an actor whose snapshot cannot be taken costs its shard nothing but time
   t.same(lost, [])
 })
 
-t.test('who asks again while the first asking waits is no further work', async (t) => {
+t.test('repeats of a pending command are not decided again', async (t) => {
   let release = () => {}
   let hold = false
   const world = new ToyWorld((step) =>
@@ -208,7 +208,7 @@ t.test('who asks again while the first asking waits is no further work', async (
   t.equal(decided, 1)
 })
 
-t.test('a key used again with another request is refused', async (t) => {
+t.test('a key reused with another request is refused', async (t) => {
   const shard = await new ToyWorld().owner()
   await shard.submit(command(runId(1), 'add', { by: 5 }, 'key', 'one'))
   t.match(await shard.submit(command(runId(1), 'add', { by: 6 }, 'key', 'two')), {
@@ -217,7 +217,7 @@ t.test('a key used again with another request is refused', async (t) => {
 })
 
 for (const fault of ['lost', 'stored'] as const)
-  t.test(`an append without an answer (${fault}) is settled by asking the journal`, async (t) => {
+  t.test(`an append without an answer (${fault}) is resolved from the journal`, async (t) => {
     const world = new ToyWorld()
     const shard = await world.owner()
     world.journal.faults = [fault]
@@ -227,7 +227,7 @@ for (const fault of ['lost', 'stored'] as const)
     t.equal(envelopes(world).flatMap((envelope) => envelope.entries).length, 1)
   })
 
-t.test('a stale owner can append nothing after a takeover', async (t) => {
+t.test('a stale owner cannot append after a takeover', async (t) => {
   const world = new ToyWorld()
   const lost: string[] = []
   const old = await world.owner(0, world.deps(), lost)
@@ -259,7 +259,7 @@ t.test('a tell inside the shard is part of the same commit', async (t) => {
   )
 })
 
-t.test('an effect reaches another shard once, also when it is performed again', async (t) => {
+t.test('an effect acts once on another shard, even if it is performed again', async (t) => {
   const world = new ToyWorld()
   const deps = world.deps()
   const here = await world.owner(0, deps)
@@ -277,7 +277,7 @@ t.test('an effect reaches another shard once, also when it is performed again', 
   )
 })
 
-t.test('an actor is woken at its deadline, also by an owner that never loaded it', async (t) => {
+t.test('an actor is woken at its deadline, even by an owner that never loaded it', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'nap', { at: world.clock.now() + 90_000 }))
@@ -312,7 +312,7 @@ t.test('losing every snapshot changes no answer', async (t) => {
   )
 })
 
-t.test('one lost snapshot is looked for again, and then replaced by the journal', async (t) => {
+t.test('a missing snapshot is read again, and then replaced by the journal', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'add', { by: 1 }))
@@ -354,7 +354,7 @@ t.test('one lost snapshot is looked for again, and then replaced by the journal'
   t.equal(said.at(-1), 'a snapshot is missing; replaying the whole journal')
 })
 
-t.test('an owner does not begin with a journal that ends too early', async (t) => {
+t.test('an owner does not start with a journal that ends too early', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'add', { by: 1 }))
@@ -377,7 +377,7 @@ t.test('an owner does not begin with a journal that ends too early', async (t) =
   t.same(reply(await next.submit(command(runId(1), 'add', { by: 1 }, 'again'))), { count: 2 })
 })
 
-t.test('values above 256 KiB live outside the journal and come back', async (t) => {
+t.test('values above 256 KiB are stored outside the journal and are restored', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   await shard.submit(command(runId(1), 'add', { by: 1, text: 'x'.repeat(300_000) }))
@@ -387,7 +387,7 @@ t.test('values above 256 KiB live outside the journal and come back', async (t) 
   t.match(await get(await world.owner(), runId(1)), { count: 1 })
 })
 
-t.test('a bug in an actor answers internal and hurts nobody else', async (t) => {
+t.test('a bug in an actor returns internal and affects no other command', async (t) => {
   const world = new ToyWorld()
   const lost: string[] = []
   const shard = await world.owner(0, world.deps(), lost)
@@ -403,7 +403,7 @@ t.test('a bug in an actor answers internal and hurts nobody else', async (t) => 
 })
 
 t.test(
-  'the newest commands of an actor are remembered, with a key or without, and no more than a bounded number of others',
+  "an actor's newest commands are remembered: all with a key, a bounded number of others",
   async (t) => {
     const world = new ToyWorld()
     const shard = await world.owner()

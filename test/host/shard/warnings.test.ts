@@ -3,7 +3,7 @@ import t from 'tap'
 import { Warnings } from '../../../nodes/host/warnings.ts'
 import { ManualClock, silent } from '../../support/memory.ts'
 
-t.test('what goes wrong with every event is said once a minute', async (t) => {
+t.test('a repeated failure is logged once a minute', async (t) => {
   const clock = new ManualClock()
   const said: object[] = []
   const warnings = new Warnings({

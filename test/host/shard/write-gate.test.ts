@@ -33,7 +33,7 @@ t.test('while writes are stopped, commands are refused before they are decided',
   owner.drop()
 })
 
-t.test('a storage that refuses an append costs the shard its memory, and no entry', async (t) => {
+t.test('an append refused by the storage drops the shard but loses no entry', async (t) => {
   const world = new ToyWorld()
   const lost: string[] = []
   const owner = await world.owner(0, world.deps(), lost)
@@ -58,7 +58,7 @@ t.test('a storage that refuses an append costs the shard its memory, and no entr
   last.drop()
 })
 
-t.test('a journal that lacks entries takes none', async (t) => {
+t.test('a journal that lacks entries accepts no new ones', async (t) => {
   const cases: readonly [string, (world: ToyWorld) => void, boolean][] = [
     ['its stream says so', ({ journal }) => void (journal.missing = 3), true],
     ['it ends before the checkpoint', ({ journal }) => void journal.messages.splice(-2), true],
@@ -84,7 +84,7 @@ t.test('a journal that lacks entries takes none', async (t) => {
   }
 })
 
-t.test('a gap in what is replayed stops reads as well', async (t) => {
+t.test('a gap in the replayed entries also stops reads', async (t) => {
   const world = new ToyWorld()
   const owner = await world.owner()
   for (let i = 0; i < 6; i++) await owner.submit(command(runId(0), 'add', { by: 1 }))
