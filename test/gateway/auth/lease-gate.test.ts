@@ -1,4 +1,4 @@
-/** Requests that come while the gateway's own lease is stale. */
+/** Requests that arrive while the node's lease is stale. */
 import t from 'tap'
 import { openLeaseGate } from '../../../gateway/lease-gate.ts'
 import type { World } from '../../../gateway/ports.ts'

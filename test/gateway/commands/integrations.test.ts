@@ -1,4 +1,4 @@
-/** Webhooks of providers: which are authentic, and which source event each is. */
+/** Webhooks of providers: their authentication, and the source event that each becomes. */
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { readEvent } from '../../../gateway/commands/integrations/event.ts'
@@ -23,7 +23,7 @@ const typeOf = (provider: ProviderName, headers: Headers, body: JsonObject) =>
   (read(provider, headers, body) as { event_type?: string }).event_type
 
 t.test('GitHub signs the body', async (t) => {
-  // The example of docs.github.com, "Testing the webhook payload validation".
+  // The example from docs.github.com, "Testing the webhook payload validation".
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
   const name = 'x-hub-signature-256'
   t.ok(from('github', { [name]: signature }, 'Hello, World!'))

@@ -8,7 +8,7 @@ interface Item {
   readonly name: string
   readonly permissions: readonly string[]
 }
-/** An answer as these tests look at it. */
+/** An answer, with the members that these tests read. */
 interface Listed {
   readonly items: readonly Item[]
   readonly next_cursor?: string

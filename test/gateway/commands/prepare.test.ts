@@ -10,7 +10,7 @@ import { edge, ORG, PRJ, type TestEdge } from '../support/given.ts'
 
 const spec = { steps: [{ kind: 'sleep', config: { duration: '1s' } }] }
 const origin = { at: 0, principal: { type: 'user', id: 'user_1' } } as const
-/** Prepare a row's command for a project, as a request without an idempotency key, or with this one. */
+/** Prepares a row's command for a project, for a request with or without an idempotency key. */
 const prepared = async (
   { world, directory }: TestEdge,
   name: keyof typeof api,

@@ -1,7 +1,10 @@
 /** Archives for tests of Office files. */
 import { deflateRawSync } from 'node:zlib'
 
-/** An archive as other programs write it. @param lie what its directory says about the size of members. */
+/**
+ * A ZIP archive like those of other programs. @param lie The size of members that its directory
+ * states.
+ */
 export function zip(members: Readonly<Record<string, string>>, lie?: number): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []

@@ -1,4 +1,4 @@
-/** Office files as what they say. */
+/** Conversion of Office files to Markdown. */
 import fc from 'fast-check'
 import t from 'tap'
 import { inspect } from '../../../gateway/files/file.ts'

@@ -1,4 +1,7 @@
-/** Forms, kinds of files, pages of PDFs, room for bytes: what an upload goes through before anybody is told of it. */
+/**
+ * Checks of an upload before it is stored: forms, file types, pages of PDFs, and the limit on
+ * buffered bytes.
+ */
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
@@ -44,7 +47,7 @@ t.test('any form is taken apart as it was put together', async () => {
         throw new Error('other parts')
     }),
   )
-  // Whatever comes is told or taken, and nothing is thrown.
+  // Any input is parsed or refused without an exception.
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(300), (noise, cut) => {
       const whole = form([{ name: 'file', filename: 'a', bytes: Buffer.from(noise) }], 'b')
@@ -93,7 +96,7 @@ t.test('forms as clients write them', async (t) => {
 })
 
 const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(20)])
-/** A PDF with pages, some of them in an object stream. */
+/** A PDF with this number of pages, and further ones in an object stream. */
 const pdf = (pages: number, packed = 0, more = ''): Buffer => {
   const objects = Buffer.from(
     Array.from({ length: packed }, (_, n) => `<< /Type /Page /Parent ${n} 0 R >>`).join('\n'),

@@ -7,7 +7,7 @@ import { ORG } from '../support/given.ts'
 
 const run = { id: RUN, status: 'running', queue: 'default' }
 const spec = { steps: [{ kind: 'action', config: { action_name: 'mail.send' } }] }
-/** Run a test on a gateway that is stopped afterwards. */
+/** Runs a test with a gateway that is stopped afterwards. */
 const on = (
   name: string,
   test: (t: Test, at: TestGateway) => Promise<void>,
@@ -452,7 +452,7 @@ on(
       ).status,
       401,
     )
-    // The first try may have been made by a gateway that died before it told anybody.
+    // The first request may have reached a gateway that died before it notified the others.
     at.forgotten.length = 0
     t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
     t.same(at.forgotten, [ORG], 'a repeat that finds nothing has everybody forget')

@@ -1,10 +1,13 @@
-/** Streams to a client that does not read for a while: every byte arrives, in order, whatever is written at once. */
+/**
+ * Streams to a client that stops reading for a while: every byte arrives once and in order, for any
+ * size of write.
+ */
 import { connect } from 'node:net'
 import t from 'tap'
 import uWS from 'uWebSockets.js'
 import { Exchange } from '../../../gateway/http/respond.ts'
 
-/** The body of a chunked answer (RFC 9112, 7.1); undefined when a length does not say where the next one is. */
+/** The body of a chunked answer (RFC 9112, 7.1); undefined if a chunk length is malformed. */
 function unchunked(answer: string): string | undefined {
   let at = answer.indexOf('\r\n\r\n') + 4
   let body = ''
@@ -50,7 +53,7 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
     client.setEncoding('latin1')
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     let text = ''
-    // Reads a little, waits until the other side had to wait, reads on.
+    // Reads a little, waits until the writer is blocked, then continues to read.
     await new Promise<void>((begun) =>
       client.once('data', (first: string) => {
         text += first
@@ -77,7 +80,7 @@ for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
         }, 5)
       }),
     ])
-    // What wakes a stream up is a comment of event streams.
+    // The comment that wakes up a stream is not part of the content.
     t.ok(
       unchunked(text)?.replaceAll(':\n\n', '') === `begin${pieces.join('')}`,
       'all of it, once, in order',

@@ -1,4 +1,4 @@
-/** YAML of users: what is read, and documents made to exhaust the parser. */
+/** YAML from users: accepted documents, and documents made to exhaust the parser. */
 import t from 'tap'
 import { readYaml } from '../../../gateway/files/yaml.ts'
 

@@ -1,4 +1,7 @@
-/** A principal that stops being active between the look-up at the gateway and the decision of the channel does not stay a member. */
+/**
+ * A principal that is disabled between the lookup at the gateway and the decision of the channel
+ * does not stay a member.
+ */
 import t, { type Test } from 'tap'
 import type { Command } from '../../../protocol/entry.ts'
 import { gateway } from '../support/edge-world.ts'
@@ -7,7 +10,9 @@ import { PRJ } from '../support/given.ts'
 const CHANNEL = 'chan_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const path = '/v1/projects/default/channels'
 
-/** A gateway whose channel disables, archives or leaves a principal alone in the moment in which it is added. */
+/**
+ * A gateway where the principal is disabled, deleted or left unchanged at the moment it is added.
+ */
 async function racing(t: Test, change: 'disable' | 'delete' | 'nothing') {
   const at = await gateway()
   t.teardown(() => at.server.stop())

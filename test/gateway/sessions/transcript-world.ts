@@ -1,6 +1,7 @@
 /**
- * A session in a world that misbehaves: a view that lags, entries and pieces that are lost, repeated and late, publishers that are
- * asked too late, two gateways, and clients that read slowly, lose their connections and come back elsewhere.
+ * A session under simulated faults: a lagging view; entries and deltas that are lost, repeated and
+ * late; publishers that answer late; two gateways; and clients that read slowly, lose their
+ * connections and reconnect elsewhere.
  */
 import { Transcript, type TranscriptFrame } from '../../../client/transcript/fold.ts'
 import { sealTranscriptCursor } from '../../../gateway/sessions/transcript/transcript-cursor.ts'
@@ -31,10 +32,14 @@ import { seal } from '../support/given.ts'
 const SESSION = 'ses_01AAAAAAAAAAAAAAAAAAAAAA0C'
 const PROJECT = 'prj_1'
 type Open = Record<string, unknown>
-/** Timers beyond are fired only when a history says so; shorter ones are pauses between tries. */
+/**
+ * Longer timers fire only when the history triggers them; shorter ones are pauses between retries.
+ */
 const LONG = 2000
 
-/** A frame as it arrives. `calm`: its gateway wrote it when nothing was lost or happened any more, and knew nothing older. */
+/**
+ * A frame as it arrives. `calm`: its gateway wrote it without faults, activity or older knowledge.
+ */
 interface Arrived {
   readonly id?: string
   readonly data: TranscriptFrame
@@ -57,13 +62,13 @@ const arrived = (text: string, calm: boolean): Arrived[] =>
 export interface Client {
   readonly version: Dialect['name']
   readonly transcript: Transcript
-  /** Numbers of messages as they came, over all connections. */
+  /** Numbers of received messages, over all connections. */
   readonly numbers: number[]
   readonly inbox: Arrived[]
-  /** Ids of this connection. */
+  /** Ids of frames of this connection. */
   ids: string[]
   connected: boolean
-  /** Told that nothing goes on, by a gateway that can know it. */
+  /** Whether the stream ended as idle, from a gateway that was calm. */
   idle: boolean
   opening: boolean
   close: () => void
@@ -90,7 +95,7 @@ export class Meeting {
   #prev = 0
   #clock = 1
   #said = 0
-  /** Whether messages get lost and questions fail. */
+  /** Whether messages are lost and queries fail. */
   lossy = true
 
   constructor(choose: (below: number) => number) {
@@ -153,7 +158,9 @@ export class Meeting {
     )
   }
 
-  /** Commit what the story did since; each gateway hears of it never, once or twice. */
+  /**
+   * Commits the new events of the story; each gateway receives the entry zero, one or two times.
+   */
   commit(): void {
     const events = this.story.log.slice(this.#read)
     this.#read = this.story.log.length
@@ -183,7 +190,7 @@ export class Meeting {
     for (const { follower } of this.#gateways)
       for (let n = this.lossy ? this.#choose(5) % 3 : 1; n > 0; n--)
         this.pending.push(() => follower.hear(shown))
-    // The queue forgets the jobs that the session took back.
+    // Removes the jobs of messages that are final.
     for (const job of events.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final' ? [event.id] : [],
     ))
@@ -194,7 +201,10 @@ export class Meeting {
       this.#journal.filter(({ sequence }) => sequence > this.#view.position() && sequence <= to),
     )
   }
-  /** @param early the gateway's questions from when things got lost, until it has taken in their answers. */
+  /**
+   * @param early Collects the gateway's queries while faults occur, until their answers are
+   * processed.
+   */
   #ask(
     question: TranscriptQuestion,
     early: Set<object>,
@@ -209,7 +219,7 @@ export class Meeting {
   #answered(question: TranscriptQuestion, fresh?: number): ReturnType<SessionFollower['first']> {
     const failure = this.lossy ? this.#choose(12) : 0
     const limit = 1 + this.#choose(6)
-    // "By now" may be asked of a leader that was replaced; what is named by its cursor is there.
+    // A query without a cursor may reach a replaced leader; data up to a named cursor is there.
     const needed =
       fresh === undefined
         ? this.lossy && this.#choose(3) === 0
@@ -245,7 +255,7 @@ export class Meeting {
       for (let n = this.lossy ? this.#choose(6) % 3 : 1; n > 0; n--)
         this.pending.push(() => follower.preview(pieces))
   }
-  /** The model of a generation under way says something. */
+  /** Publishes a delta of the running generation. */
   speak(what: number, attempt = 0): void {
     const job = [...this.story.jobs.values()].find(({ kind }) => kind === 'llm_generation')
     if (!job) return
@@ -279,7 +289,7 @@ export class Meeting {
     this.clients.push(client)
     return client
   }
-  /** Connect a client to a gateway, from where it stands. */
+  /** Connects a client to a gateway, from its last position. */
   async connect(client: Client, at: number): Promise<void> {
     if (client.connected || client.opening) return
     const gateway = this.#gateways[at % 2]
@@ -347,7 +357,7 @@ export class Meeting {
       if (revision > 100_000) throw new Error(`${cursor} is the cursor of no revision`)
     }
   }
-  /** A client reads some of what it was sent. */
+  /** A client reads some of its received frames. */
   read(client: Client, many: number): void {
     for (const { id, data, calm } of client.inbox.splice(0, many)) {
       if (id !== undefined) this.#place(client, id)
@@ -366,18 +376,18 @@ export class Meeting {
       throw new Error('a place went back')
     client.ids.push(id)
   }
-  /** What is under way takes one step, whichever. */
+  /** Runs one pending action, chosen at random. */
   async step(): Promise<void> {
     const [run] = this.pending.splice(this.#choose(this.pending.length), 1)
     run?.()
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
-  /** Some long time is over. */
+  /** Fires one of the long timers. */
   expire(): void {
     const all = [...this.#timers]
     all[this.#choose(all.length)]?.()
   }
-  /** Nothing is lost any more, and everything under way happens; clients come back and read everything. */
+  /** Stops the faults and runs all pending actions; clients reconnect and read everything. */
   async rest(): Promise<void> {
     this.lossy = false
     for (const client of this.clients) client.idle = false
@@ -389,7 +399,7 @@ export class Meeting {
       }
       quiet = this.pending.length > 0 ? 0 : quiet + 1
       if (quiet === 3 && looks++ < 2) {
-        // What a gateway does now and then by itself.
+        // The periodic checks of a gateway.
         for (const { follower } of this.#gateways) void follower.check()
         quiet = 0
       }
@@ -397,7 +407,7 @@ export class Meeting {
       await new Promise<void>((resolve) => setImmediate(resolve))
     }
   }
-  /** A fresh transcript from pages. */
+  /** A new transcript, loaded from pages. */
   async fresh(): Promise<Transcript> {
     const world = {
       seal,
@@ -445,7 +455,7 @@ export class Meeting {
     this.#view.close()
   }
 }
-/** What of a transcript everybody must agree on. */
+/** The parts of a transcript that must be equal for all clients. */
 export const kept = (transcript: Transcript): Open => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

@@ -76,7 +76,7 @@ t.test(
                 if (at.clients.length < 6)
                   at.client(one.n % 3 === 0 ? 'v1' : 'v2', one.n % 2 === 0 ? 'start' : 'newest')
             }
-            // In the middle of everything, and at the end.
+            // Compared in the middle of the history and at its end.
             if (index !== acts.length - 1 && index !== Math.floor(acts.length / rests)) continue
             at.lossy = false
             at.speak(index)

@@ -1,10 +1,13 @@
-/** What turns begin with is read once for as long as the configuration stays the one that is known, and anew when it does not. */
+/**
+ * The cache of turn definitions: an agent is read once per known configuration, and again after a
+ * change.
+ */
 import t from 'tap'
 import type { Edge } from '../../../gateway/call.ts'
 import { agentOf } from '../../../gateway/sessions/definition.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 
-/** An edge that knows one project with one agent; counts how often its owner is asked. */
+/** An edge with one project and one agent; counts the queries to the owner. */
 function edgeOf() {
   const it = {
     asked: 0,

@@ -1,11 +1,14 @@
-/** A stream of a channel gives its client everything up to the event that takes the sight of it away, and nothing after. */
+/**
+ * Streams of channels. Invariant: a client receives everything up to the event that revokes its
+ * access, and nothing after it.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { watched } from '../../../gateway/streams/channel-stream.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
 import { frame } from '../../../gateway/streams/sse.ts'
 
-/** A sink that keeps what was written until it is ended. */
+/** A sink that stores what is written until it is ended. */
 function kept(): Sink & { readonly frames: string[] } {
   const frames: string[] = []
   let closed = false
@@ -66,7 +69,7 @@ t.test('what is given ends with the sight of the channel', (t) => {
       fc.nat(30),
       fc.boolean(),
       (happenings, at, member) => {
-        // The view said as of `at` that the client may read; what came before says nothing any more.
+        // As of `at`, the view has granted access; earlier events do not change that.
         const sink = kept()
         const stream = watched(sink, 'me', { private: member, member, at })
         let mine = member

@@ -4,7 +4,7 @@ import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
 import { refuse, type Refusal } from '../../../protocol/errors.ts'
 
-/** Items of a page; and of one for who is behind. */
+/** Items of a normal page, and of a page for a lagging reader. */
 const LIMIT = 3
 const LONG = 7
 interface Visible {
@@ -18,7 +18,10 @@ interface Entry {
   readonly ends: boolean
 }
 
-/** A sequence, a view that lags behind it, live messages that get lost, repeated and reordered, and clients that stop reading. */
+/**
+ * A sequence of entries with a lagging view, live messages that are lost, repeated and reordered,
+ * and clients that stop reading.
+ */
 class Model {
   readonly entries: Entry[] = []
   readonly clients: {
@@ -32,7 +35,7 @@ class Model {
   applied = 0
   oldest = 0
   questions = 0
-  /** Whether questions without a cursor may be answered from before. */
+  /** Whether queries without a cursor may get an outdated answer. */
   stale = false
   /** Whether the view answers as soon as it has anything new. */
   eager = false
@@ -54,7 +57,7 @@ class Model {
     return this.entries.at(-1)?.last ?? 0
   }
 
-  /** Commit an entry of one to three events; its live message arrives never, once or twice. */
+  /** Commits an entry of one to three events; its live message arrives zero, one or two times. */
   commit(ends = false, copies = this.#choose(4) % 3): void {
     const first = this.last + 1 + this.#choose(5)
     const events = Array.from({ length: 1 + this.#choose(3) }, (_, index) => ({
@@ -71,7 +74,8 @@ class Model {
 
   #ask(after: number, fresh: number | undefined, limit: number): Promise<Page | Refusal> {
     this.questions++
-    // What everybody else knows to be committed, a view may not: its journal may be asked of a leader that was replaced.
+    // A view may lack entries that others know to be committed, if a replaced leader reports the
+    // end of the journal.
     const partial = this.eager && fresh !== undefined
     const wanted = partial ? Math.min(fresh, after + 1) : fresh
     const needed =
@@ -153,7 +157,7 @@ class Model {
     this.follower.join(sink, after, opening)
   }
 
-  /** Cursors that a client must have been shown. */
+  /** Cursors of the events that a client must receive. */
   expected(after: number): number[] {
     return this.entries
       .flatMap(({ events }) => events)
@@ -167,7 +171,7 @@ class Model {
     run?.()
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
-  /** Everything that is under way happens. */
+  /** Runs all pending actions until none is left. */
   async rest(drain: boolean): Promise<void> {
     for (let turns = 0; ; turns++) {
       if (drain) for (const client of this.clients) client.drain()
@@ -228,7 +232,7 @@ t.test(
   },
 )
 
-/** A model where nothing goes wrong. */
+/** A model without faults. */
 const calm = () => new Model(() => 0)
 
 t.test(
@@ -283,7 +287,8 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
     oldest: 0,
   })
   const asked: (number | undefined)[] = []
-  // The first page comes from one view, the others from one that has applied nothing yet and waits only when it is told for what.
+  // The first page comes from one view, the others from a view that has applied nothing yet and
+  // waits only for a given cursor.
   const follower = new Follower(
     async (after, fresh) => {
       asked.push(fresh)
@@ -323,7 +328,8 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
 t.test(
   'while the view never reaches the present in time, those who follow get what it has, and all of it in the end',
   async (t) => {
-    // The view is always behind what was heard of until 40: whoever asks for the present waits in vain.
+    // Until 40 the view lags behind the announced entries, so a query for the latest state times
+    // out.
     let applied = 10
     const page = (after: number, late = false): Page => ({
       items: Array.from({ length: Math.max(0, applied - after) }, (_, i) => ({

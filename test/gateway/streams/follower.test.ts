@@ -27,7 +27,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 t.test(
   'a client that waits for what a row has shown does not join a head that stands between two pages',
   async (t) => {
-    // Revision 1: a row that streams. Later, in one entry, the rows of revisions 2 and 3; one thing fits a page.
+    // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry; a page
+    // holds one row.
     const page = (revision: number, after: number): TranscriptPage => {
       const beyond = [2, 3].filter((of) => of > after && of <= revision)
       const more = beyond.length > 1

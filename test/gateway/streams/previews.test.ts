@@ -1,4 +1,4 @@
-/** The publisher of what a model says: which pieces count, and how many. */
+/** The publisher of generation deltas: which deltas count, and their limits. */
 import t from 'tap'
 import { spell } from '../../../gateway/sessions/transcript/change.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
@@ -6,7 +6,7 @@ import type { Preview, Previewed } from '../../../protocol/sessions/transcript/p
 
 const WIDE = '\u2028'
 
-/** A publisher of one generation, and all that it sent. */
+/** A publisher for one generation, and all that it sent. */
 async function publisher() {
   const sent: Preview[] = []
   const timers = new Set<() => void>()

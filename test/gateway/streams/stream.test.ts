@@ -6,7 +6,7 @@ import { refuse } from '../../../protocol/errors.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { gateway, home, RUN, until, type TestGateway } from '../support/edge-world.ts'
 
-/** A run's journal and its view: `publish` is what arrives live. */
+/** A run's journal and its view; `publish` delivers live entries. */
 function journal(at: TestGateway) {
   const placed: Placed[] = []
   const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
@@ -34,7 +34,7 @@ function journal(at: TestGateway) {
     }
   }
   return {
-    /** Commit an entry; not `heard`: its live message is lost. */
+    /** Commits an entry. If `heard` is false, its live message is lost. */
     commit(types: readonly string[], { heard = true, payload = {} } = {}): Placed {
       const before = placed.at(-1)
       const prev = before ? before.cursor + before.entry.events.length - 1 : 0
@@ -56,7 +56,7 @@ function journal(at: TestGateway) {
     },
   }
 }
-/** Ids and events of the frames of a stream. */
+/** Ids and event types of the frames of a stream. */
 const frames = (text: string): string[] =>
   text
     .split('\n\n')

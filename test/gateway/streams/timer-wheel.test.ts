@@ -1,4 +1,4 @@
-/** Many tasks, few timers; each is done in time and once. */
+/** Many tasks share few timers. Invariant: each task runs on time and once. */
 import fc from 'fast-check'
 import t from 'tap'
 import { TimerWheel, type Task } from '../../../gateway/workers/timer-wheel.ts'

@@ -1,4 +1,4 @@
-/** A running gateway over scripted actors and views, with real sockets and time turned by hand. */
+/** A running gateway over scripted actors and views, with real sockets and a manual clock. */
 import http from 'node:http'
 import { createGateway, type Gateway } from '../../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../../gateway/ports.ts'
@@ -24,7 +24,7 @@ const settings: GatewaySettings = {
   sessions: { age: 55_000, idle: 2000 },
 }
 
-/** What tests look at in the bodies of answers. */
+/** The members of answers that tests read. */
 export interface Body {
   readonly id: string
   readonly key: string
@@ -41,7 +41,7 @@ export interface Body {
     readonly details: { readonly fields: readonly FieldError[] }
   }
 }
-/** A question to a view. */
+/** A query to a view. */
 interface Question {
   readonly id: string
   readonly run_id: string
@@ -49,7 +49,7 @@ interface Question {
   readonly limit: number
 }
 
-/** An answer as a client sees it. */
+/** An answer as a client receives it. */
 export interface Got {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
@@ -57,7 +57,7 @@ export interface Got {
   readonly body: Body
 }
 
-/** Start a gateway. What actors and views answer is in `on` and `views`, by name. */
+/** Starts a gateway. The answers of actors and views are in `on` and `views`, by name. */
 export async function gateway(more: Partial<GatewaySettings> = {}) {
   const it = edge()
   const { world: base } = it
@@ -132,7 +132,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
   const server: Gateway = createGateway(world, it.directory)
   const port = await server.listen('127.0.0.1', 0)
 
-  /** One request; a body that is no text is sent as JSON. */
+  /** Sends one request; a body other than a string is sent as JSON. */
   const call = (
     method: string,
     path: string,
@@ -181,7 +181,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
       request.on('error', reject)
       request.end(content)
     })
-  /** Open a stream; `text` grows as it arrives. */
+  /** Opens a stream; `text` grows as data arrives. */
   const stream = (path: string, headers: Record<string, string> = {}) => {
     const opened = {
       text: '',
@@ -239,7 +239,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     logs,
     listeners,
     previewed,
-    /** Publish an entry to whoever listens. */
+    /** Publishes an entry to its subscribers. */
     publish(placed: Placed) {
       const { project, kind, id } = placed.entry
       for (const key of [
@@ -253,7 +253,7 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
 }
 export type TestGateway = Awaited<ReturnType<typeof gateway>>
 export const home = PRJ
-/** Wait until something holds; real sockets take their time. */
+/** Waits until a condition holds, because real sockets take time. */
 export async function until(holds: () => boolean, what = 'it'): Promise<void> {
   for (let i = 0; i < 400; i++) {
     if (holds()) return

@@ -1,4 +1,7 @@
-/** A world for tests of the edge's own knowledge: actors behind `ask` and `command`, time by hand, everything counted. */
+/**
+ * The environment for tests of the gateway's modules: actors behind `ask` and `command`, a manual
+ * clock, and counts of all calls.
+ */
 import { createHash, createHmac } from 'node:crypto'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
@@ -15,12 +18,12 @@ import { played, START, type Answer, type Played } from '../../actors/support/pl
 
 export const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 export const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
-/** What the caller of a change may do, unless the test says otherwise. */
+/** Permissions of the caller of a change, unless the test sets others. */
 const everything = Object.keys(permissions)
 export const seal = (text: string): Uint8Array =>
   createHmac('sha256', 'a secret of tests').update(text).digest()
 
-/** An edge over an organization with its default project and a root key. */
+/** A gateway for an organization with its default project and a root key. */
 export function edge() {
   let now = START
   let random = 0
@@ -109,7 +112,10 @@ export function edge() {
   const directory = openDirectory(world)
   const touches = openTouches(world)
   const { authenticate, again } = openAuthentication(world, directory, touches)
-  /** A change of configuration, forgotten as the edge would before it answers. */
+  /**
+   * Applies a change of configuration and clears the cached project, as the gateway does before its
+   * answer.
+   */
   const change = (project: string, name: string, input: object): Answer => {
     const outcome = decide({
       kind: project === ORG ? 'organization' : 'project',
@@ -128,7 +134,7 @@ export function edge() {
     again,
     root: root.key,
     change,
-    /** A project key: its text and its record. */
+    /** Creates a project key. Returns its record with its text. */
     projectKey(project: string, name: string, more: object = {}) {
       const { key, hash, key_prefix } = newKey(world, project)
       return { ...change(project, 'key.create', { name, hash, key_prefix, ...more }), text: key }

@@ -1,4 +1,4 @@
-/** How frames of workers are read. */
+/** Parsing of frames from workers. */
 import t from 'tap'
 import { readFrame } from '../../../gateway/workers/frames.ts'
 

@@ -1,4 +1,4 @@
-/** The order of waiting work over shards, as the gateway that has the free slots makes it. */
+/** The order of waiting jobs from several shards, as the gateway with free slots merges them. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Order, COLLECT_TIMEOUT_MS, type Decided } from '../../../gateway/workers/jobs/order.ts'
@@ -18,7 +18,7 @@ const job = (id: string, age: number, priority = 0, fairness_key = ''): Job => (
   enqueued_at: NOW - age,
 })
 
-/** Shards with jobs of their own, workers with some slots, and time by hand. */
+/** Shards with waiting jobs, workers with free slots, and a manual clock. */
 function scene(shards: Record<string, Job[]>) {
   const at = {
     now: NOW,
@@ -49,7 +49,7 @@ function scene(shards: Record<string, Job[]>) {
   })
   const offer = (source: string, ahead = false): MaybePromise<Decided<Job, string>> =>
     order.offer(source, shards[source] ?? [], ahead)
-  /** What a shard takes out of its line when it is answered. */
+  /** Removes the taken jobs from a shard after its answer. */
   const settled = async (source: string, answer: MaybePromise<Decided<Job, string>>) => {
     const { taken } = await answer
     shards[source] = (shards[source] ?? []).filter(({ id }) => !taken.includes(id))
@@ -67,7 +67,7 @@ function scene(shards: Record<string, Job[]>) {
     order,
     offer,
     pass,
-    /** A slot becomes free, and all shards offer what they have, in this order. */
+    /** Frees one slot; then all shards offer their jobs, in this order. */
     async round(sources: readonly string[]) {
       at.slots++
       at.since = at.now

@@ -6,7 +6,7 @@ import { hand, header, leased, PROJECT, scene, sessionOf, settle, type Scene } f
 
 const job = header(1)
 const lease = { job_id: job.id, lease_token: leased(job).lease_token }
-/** A worker that holds job 1, with a clean record of frames. */
+/** A worker that holds job 1, with its recorded frames cleared. */
 const holding = async (register = {}) => {
   const at = scene()
   const worker = await at.worker(register)

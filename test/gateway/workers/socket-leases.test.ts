@@ -1,4 +1,4 @@
-/** Leases that a worker session brings from an earlier connection. */
+/** Leases that a worker session has from an earlier connection. */
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
 import { header, leased, scene } from './workers.ts'
@@ -38,7 +38,7 @@ t.test(
     for (let passed = 0; passed < 80; passed += 20) {
       t.same(at.named('queue.expire'), [], `${passed} s after the connection`)
       await at.clock.advance(20_000)
-      // The queue cannot be reached: what counts is that the worker gave the sign of life.
+      // The queue is unavailable; the heartbeat itself counts.
       at.on['queue.heartbeat'] = () => refuse('service_unavailable')
       await worker.say({
         type: 'job.heartbeat',

@@ -1,4 +1,7 @@
-/** A world for the worker socket: a clock that tests turn, actors that tests script, and workers that record what they are sent. */
+/**
+ * The environment of the worker socket: a manual clock, scripted actors, and workers that record
+ * their frames.
+ */
 import { createHash } from 'node:crypto'
 import type { Outcome, World } from '../../../gateway/ports.ts'
 import type { Connection } from '../../../gateway/workers/connection.ts'
@@ -17,7 +20,7 @@ import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 export const PROJECT = 'prj_00000000000000000000000A01'
 
-/** A clock that moves only when told; `advance` lets promises settle after each timer. */
+/** A manual clock; `advance` lets promises settle after each timer. */
 class Clock {
   now = 1_900_000_000_000
   #timers: { at: number; run: () => void; off: boolean }[] = []
@@ -42,15 +45,15 @@ class Clock {
     }
     this.now = end
   }
-  /** Timers that wait. */
+  /** The number of active timers. */
   get waiting(): number {
     return this.#timers.filter((timer) => !timer.off).length
   }
 }
-/** Let everything that waits only for promises happen. */
+/** Lets everything run that waits only for promises. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** A frame as a worker got it. */
+/** A frame that a worker received. */
 interface Got {
   readonly type: string
   readonly message_id?: string
@@ -66,7 +69,9 @@ interface Got {
   readonly requested_at?: string
 }
 type Script = (command: Command) => unknown
-/** The frames a worker got, its close, and how its socket behaves. */
+/**
+ * The frames that a worker received, the close of its connection, and the behaviour of its socket.
+ */
 class Worker {
   readonly frames: Got[] = []
   closed: { code: number; reason: string } | 'dropped' | undefined
@@ -76,7 +81,7 @@ class Worker {
   send(frame: object): void {
     this.connection.receive(JSON.stringify(frame))
   }
-  /** Send and let things settle; gives the frames that came meanwhile. */
+  /** Sends a frame and lets promises settle. Returns the frames received meanwhile. */
   async say(frame: object): Promise<Got[]> {
     const from = this.frames.length
     this.send(frame)
@@ -99,25 +104,25 @@ export interface Scene {
   readonly world: World
   readonly hub: Hub
   readonly commands: Command[]
-  /** Number of announcements of demand. */
+  /** The number of demand announcements. */
   demands: number
-  /** What actors answer, by command name. */
+  /** Replies of actors, by command name. */
   readonly on: Record<string, Script>
-  /** What the view says that sessions hold. */
+  /** Leases of sessions, as the view returns them. */
   leases: Record<string, { job_id: string; queue: string }[]> | 'down'
-  /** Leases that every queue says it has granted. */
+  /** Leases that each queue returns as granted. */
   granted: readonly GrantedLease[] | Refusal
-  /** What the registry says of every connection. */
+  /** Whether the registry reports connections as current. */
   current: boolean
-  /** What a new connection with the same credential would get now. */
+  /** The result of checking a credential again. */
   verdict: Refusal | undefined
-  /** Filters listened to, as subjects. */
+  /** Subscribed filters, as subjects. */
   readonly listening: Map<string, number>
-  /** Offer jobs as a queue does: to one listener of a matching subject. */
+  /** Offers jobs like a queue: to one subscriber of a matching subject. */
   offer(jobs: JobHeader[], queue?: string): Taking | undefined
   named(name: string): Command[]
   connect(grant?: Partial<Grant>): Worker
-  /** Connect and register. */
+  /** Connects and registers a worker. */
   worker(register?: object, grant?: Partial<Grant>): Promise<Worker>
 }
 
@@ -278,7 +283,7 @@ export function scene(settings: Partial<World['settings']> = {}): Scene {
   return made
 }
 
-/** Session id that the registry was told of last. */
+/** The session id of the last registration. */
 export const sessionOf = (at: Scene): string =>
   (at.named('worker.register').at(-1)?.input as { session: string } | undefined)?.session ?? ''
 
@@ -316,7 +321,10 @@ export const leased = (
   lease_duration_seconds: 60,
   heartbeat_cadence_seconds: 20,
 })
-/** What the engine does with an answered offer: it leases the jobs taken and sends them. Gives the answers of the mailbox. */
+/**
+ * Leases and assigns the jobs that an offer was answered with, like the engine. Returns the answers
+ * to the assignments.
+ */
 export async function hand(
   at: Scene,
   jobs: JobHeader[],
