@@ -48,7 +48,7 @@ t.test('the Authorization header', async (t) => {
     t.equal(parseAuthorization(bad), undefined)
 })
 
-t.test('an organization key has its role everywhere', async (t) => {
+t.test('an organization key has its role in every project', async (t) => {
   const it = edge()
   const root = await caller(it, it.root)
   t.match(root, {
@@ -143,7 +143,7 @@ t.test('a project key works in its project only', async (t) => {
   t.match(enter(mine, known, 'constructor'), { refused: 'not_found' })
   t.match(enter(await caller(it, it.root), known, 'other'), { id: other.id })
 })
-t.test('a handle written behind the key must be that of the project', async (t) => {
+t.test('a handle after the key must belong to the project', async (t) => {
   const it = edge()
   it.change(ORG, 'project.create', { name: 'Other' })
   const known = await it.directory.organization()
@@ -152,7 +152,7 @@ t.test('a handle written behind the key must be that of the project', async (t) 
   t.match(enter(root, known, 'other'), { handle: 'other' })
   t.match(enter(root, known, 'default'), { refused: 'forbidden' })
 })
-t.test('a deleted project is gone by handle and readable by id', async (t) => {
+t.test('a deleted project is not found by handle but readable by id', async (t) => {
   const it = edge()
   const mine = it.projectKey(PRJ, 'mine')
   it.change(ORG, 'project.delete', { project: PRJ })
@@ -164,7 +164,7 @@ t.test('a deleted project is gone by handle and readable by id', async (t) => {
   t.match(enter(me, known, PRJ, true), { id: PRJ })
 })
 
-t.test('when the directory cannot be read the credential is not blamed', async (t) => {
+t.test('if the directory cannot be read, a credential is not rejected as invalid', async (t) => {
   const it = edge()
   const mine = it.projectKey(PRJ, 'mine')
   it.broken = true
@@ -179,7 +179,7 @@ t.test('when the directory cannot be read the credential is not blamed', async (
   )
   await caller(it, it.root)
 })
-t.test('use is told to the owner in the background, once a minute', async (t) => {
+t.test('uses of keys are reported in the background, once a minute', async (t) => {
   const it = edge()
   const mine = it.projectKey(PRJ, 'mine')
   await caller(it, it.root)

@@ -4,7 +4,7 @@ import { openLeaseGate } from '../../../gateway/lease-gate.ts'
 import type { World } from '../../../gateway/ports.ts'
 import { ManualClock } from '../../support/memory.ts'
 
-t.test('they wait together until it is renewed, each for three seconds at most', async (t) => {
+t.test('requests wait for a renewal together, each for at most three seconds', async (t) => {
   const clock = new ManualClock()
   const it = { fresh: false }
   let timers = 0

@@ -4,7 +4,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import { edge, ORG, PRJ } from '../support/given.ts'
 
 t.test(
-  'whom a request may refer to: active principals of the project, and those of organization keys',
+  'a request may refer to active principals of the project and to those of organization keys',
   async (t) => {
     const it = edge()
     const bot = it.change(PRJ, 'principal.create', { name: 'bot' })

@@ -64,7 +64,7 @@ t.test('GitLab sends its secret token, or signs with a signing token', async (t)
   )
 })
 
-t.test('the type is provider, resource and verb', async (t) => {
+t.test('the event type consists of provider, resource and verb', async (t) => {
   const github = (event: string, body: JsonObject = {}) =>
     typeOf('github', { 'x-github-event': event, 'x-github-delivery': 'd' }, body)
   t.equal(github('pull_request', { action: 'opened' }), 'github.pull_request.opened')
@@ -95,7 +95,7 @@ t.test('the type is provider, resource and verb', async (t) => {
     }
 })
 
-t.test('the event has the body, its repository and the id of the delivery', async (t) => {
+t.test('the event contains the body, its repository and the id of the delivery', async (t) => {
   const body = {
     action: 'opened',
     repository: { full_name: 'shop/orders' },
@@ -118,7 +118,7 @@ t.test('the event has the body, its repository and the id of the delivery', asyn
   t.not(keyOf(uuid, 'a'), keyOf(uuid, 'b'), 'two webhooks that one event sets off')
 })
 
-t.test('what is missing or has no form of a type is named', async (t) => {
+t.test('a missing or malformed part is named', async (t) => {
   const github = (
     event: string,
     more: Headers = { 'x-github-delivery': 'd' },

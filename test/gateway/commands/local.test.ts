@@ -32,7 +32,7 @@ const as =
   }
 const names = ({ items }: Listed) => items.map(({ name }) => name)
 
-t.test('projects, newest first, in pages', async (t) => {
+t.test('projects are listed in pages, newest first', async (t) => {
   const it = edge()
   for (const n of [1, 2, 3, 4]) {
     it.advance(10)
@@ -57,7 +57,7 @@ t.test('projects, newest first, in pages', async (t) => {
     refused: 'bad_request',
   })
 })
-t.test('projects are found by words and tags, and only where the key may look', async (t) => {
+t.test('projects are found by text and tags, within the access of the key', async (t) => {
   const it = edge()
   it.change(ORG, 'project.create', {
     name: 'Alpha',
@@ -86,7 +86,7 @@ t.test('projects are found by words and tags, and only where the key may look', 
   })
   t.match(await ask('project.get', {}, PRJ), { handle: 'default' })
 })
-t.test('keys are shown without material, with their last use', async (t) => {
+t.test('keys are listed without key material, with their last use', async (t) => {
   const it = edge()
   const ask = as(it)
   const mine = it.projectKey(PRJ, 'mine')

@@ -10,7 +10,7 @@ const hash = (text: string): string => createHash('sha256').update(text).digest(
 const shown = (...names: string[]): string[] => [...shownNames(names, hash).values()]
 
 t.test(
-  'names are safe for every client, and only those that would be equal are marked',
+  'names are safe for every client, and only names that would collide get a suffix',
   async (t) => {
     t.strictSame(shown('workflow.release-notes', 'crm.find', 'plain'), [
       'workflow_release-notes',
@@ -24,35 +24,32 @@ t.test(
   },
 )
 
-t.test(
-  'whatever the catalog has, names are safe and differ, and do not depend on the order',
-  async () => {
-    const part = fc.stringMatching(/^[a-z0-9]{1,40}$/)
-    const name = fc
-      .array(part, { minLength: 1, maxLength: 4 })
-      .chain((parts) => fc.constantFrom('.', '-', '_').map((by) => parts.join(by).slice(0, 128)))
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(
-          fc.oneof(name, fc.constantFrom('a.b', 'a_b', 'a-b', 'a.b.c', 'a_b.c', 'a.b_c')),
-          { maxLength: 12 },
-        ),
-        (names) => {
-          const all = shownNames(names, hash)
-          const values = [...all.values()]
-          if (new Set(values).size !== names.length)
-            throw new Error(`two of ${names.join()} are equal: ${values.join()}`)
-          if (!values.every((value) => /^[A-Za-z0-9_-]{1,64}$/.test(value)))
-            throw new Error(values.join())
-          for (const [one, value] of shownNames([...names].reverse(), hash))
-            if (all.get(one) !== value) throw new Error(one)
-        },
+t.test('names are safe, distinct and independent of order, for any catalog', async () => {
+  const part = fc.stringMatching(/^[a-z0-9]{1,40}$/)
+  const name = fc
+    .array(part, { minLength: 1, maxLength: 4 })
+    .chain((parts) => fc.constantFrom('.', '-', '_').map((by) => parts.join(by).slice(0, 128)))
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(
+        fc.oneof(name, fc.constantFrom('a.b', 'a_b', 'a-b', 'a.b.c', 'a_b.c', 'a.b_c')),
+        { maxLength: 12 },
       ),
-    )
-  },
-)
+      (names) => {
+        const all = shownNames(names, hash)
+        const values = [...all.values()]
+        if (new Set(values).size !== names.length)
+          throw new Error(`two of ${names.join()} are equal: ${values.join()}`)
+        if (!values.every((value) => /^[A-Za-z0-9_-]{1,64}$/.test(value)))
+          throw new Error(values.join())
+        for (const [one, value] of shownNames([...names].reverse(), hash))
+          if (all.get(one) !== value) throw new Error(one)
+      },
+    ),
+  )
+})
 
-t.test('a reader counts every event, tells of some, and passes a farewell on', async (t) => {
+t.test('a reader counts all events, describes some, and forwards the final frame', async (t) => {
   const line = (sequence: number, event_type: string, step_key?: string) =>
     progressSpelling.spell({
       id: '',
@@ -84,7 +81,7 @@ t.test('a reader counts every event, tells of some, and passes a farewell on', a
   ])
 })
 
-t.test('a message is a request, a notification or an answer', async (t) => {
+t.test('a message is a request, a notification or a response', async (t) => {
   const good = [
     { method: 'ping' },
     { id: 1, method: 'ping' },

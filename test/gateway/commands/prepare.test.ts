@@ -33,7 +33,7 @@ const prepared = async (
     origin,
   )
 
-t.test('a key creation carries the hash; only the answer has the key', async (t) => {
+t.test('a key creation sends the hash; only the answer contains the key', async (t) => {
   const it = edge()
   const made = await prepared(it, 'key.create', PRJ, { name: 'k' })
   if (isRefusal(made)) return t.fail('refused')
@@ -51,42 +51,39 @@ t.test('a key creation carries the hash; only the answer has the key', async (t)
     await prepared(it, 'key.create_organization', PRJ, {}, 'seed'),
   )
 })
-t.test(
-  'a secret is new each time, and a repeat is answered with that of the remembered reply',
-  async (t) => {
-    const it = edge()
-    const locks = createSecretBox(Buffer.alloc(32, 7), { bytes: (n) => randomBytes(n) })
-    Object.assign(it.world, locks)
-    for (const row of [
-      'action.create',
-      'action.rotate_secret',
-      'webhook.create',
-      'webhook.rotate_secret',
-      'organization_action.create',
-      'organization_action.rotate_secret',
-    ] as const) {
-      const make = async () => {
-        const made = await prepared(it, row, PRJ, {}, 'seed')
-        if (isRefusal(made) || !made.answer) throw new Error(`${row} makes no secret`)
-        return { sealed: made.input?.['sealed'], answer: made.answer }
-      }
-      const [first, second] = [await make(), await make()]
-      const secret = await first.answer({ secret_version: 2, sealed: first.sealed })
-      t.match(secret, { secret_version: 2, signing_secret: /^.{43}=$/ })
-      t.notOk('sealed' in Object(secret), 'what is sealed stays inside')
-      t.same(
-        await second.answer({ secret_version: 2, sealed: first.sealed }),
-        secret,
-        'the reply that is remembered decides',
-      )
-      t.notMatch(
-        await second.answer({ secret_version: 3, sealed: second.sealed }),
-        { signing_secret: (secret as { signing_secret: string }).signing_secret },
-        'performed again, it makes another one',
-      )
+t.test('each secret is new, and a repeat returns that of the remembered reply', async (t) => {
+  const it = edge()
+  const locks = createSecretBox(Buffer.alloc(32, 7), { bytes: (n) => randomBytes(n) })
+  Object.assign(it.world, locks)
+  for (const row of [
+    'action.create',
+    'action.rotate_secret',
+    'webhook.create',
+    'webhook.rotate_secret',
+    'organization_action.create',
+    'organization_action.rotate_secret',
+  ] as const) {
+    const make = async () => {
+      const made = await prepared(it, row, PRJ, {}, 'seed')
+      if (isRefusal(made) || !made.answer) throw new Error(`${row} makes no secret`)
+      return { sealed: made.input?.['sealed'], answer: made.answer }
     }
-  },
-)
+    const [first, second] = [await make(), await make()]
+    const secret = await first.answer({ secret_version: 2, sealed: first.sealed })
+    t.match(secret, { secret_version: 2, signing_secret: /^.{43}=$/ })
+    t.notOk('sealed' in Object(secret), 'what is sealed stays inside')
+    t.same(
+      await second.answer({ secret_version: 2, sealed: first.sealed }),
+      secret,
+      'the reply that is remembered decides',
+    )
+    t.notMatch(
+      await second.answer({ secret_version: 3, sealed: second.sealed }),
+      { signing_secret: (secret as { signing_secret: string }).signing_secret },
+      'performed again, it makes another one',
+    )
+  }
+})
 t.test('a workflow gets its handle from the organization', async (t) => {
   const it = edge()
   const other = it.change(ORG, 'project.create', { name: 'Other' })
@@ -115,7 +112,7 @@ t.test('a workflow gets its handle from the organization', async (t) => {
   t.match(await create(PRJ, { name: '🎉' }), { handle: /^workflow-[0-9a-f]{8}$/ })
 })
 t.test(
-  'a repeated creation reserves under a fresh id, so an abandoned one does not stand in its way',
+  'a repeated creation reserves under a new id, so an abandoned reservation does not block it',
   async (t) => {
     const it = edge()
     const first = await prepared(it, 'workflow.create', PRJ, { name: 'W' }, 'seed')
@@ -124,7 +121,7 @@ t.test(
     t.notSame(first.input, second.input)
   },
 )
-t.test('a step cannot call what the service does for agents only', async (t) => {
+t.test('a step cannot call actions of the service that are for agents only', async (t) => {
   const it = edge()
   const calls = (action_name: string, id = 'a') => ({ id, kind: 'action', config: { action_name } })
   const steps = [
@@ -163,7 +160,7 @@ t.test('a step cannot call what the service does for agents only', async (t) => 
     isRefusal(await prepared(it, 'run.start', PRJ, { spec: { steps: [calls('service.mine')] } })),
   )
 })
-t.test('where agents have no addresses, one that is not there is still not found', async (t) => {
+t.test('without addresses for agents, an unknown agent is still not found', async (t) => {
   const it = edge()
   const agent = it.change(PRJ, 'agent.create', { name: 'Bot' })
   const inbox = (id: string) => prepared(it, 'agent.inbox', PRJ, {}, undefined, { id })

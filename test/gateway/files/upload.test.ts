@@ -28,7 +28,7 @@ const form = (
     Buffer.from(`--${boundary}--\r\n`),
   ])
 
-t.test('any form is taken apart as it was put together', async () => {
+t.test('any form is parsed into the parts that it was made of', async () => {
   const part = fc.record({
     name: fc.stringMatching(/^[a-z_]{1,8}$/),
     bytes: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
@@ -57,7 +57,7 @@ t.test('any form is taken apart as it was put together', async () => {
   )
 })
 
-t.test('forms as clients write them', async (t) => {
+t.test('forms in the formats of common clients', async (t) => {
   t.equal(boundaryOf('multipart/form-data; boundary=abc'), 'abc')
   t.equal(boundaryOf('Multipart/Form-Data; charset=utf-8; boundary="a b:c"'), 'a b:c')
   for (const type of [
@@ -116,7 +116,7 @@ const pdf = (pages: number, packed = 0, more = ''): Buffer => {
   ])
 }
 
-t.test('pages are counted wherever they are', async (t) => {
+t.test('pages of a PDF are counted, also in object streams', async (t) => {
   t.equal(await pagesOf(pdf(3)), 3)
   t.equal(await pagesOf(pdf(1, 12)), 13)
   t.equal(await pagesOf(pdf(0, 2)), 2)
@@ -135,7 +135,7 @@ t.test('pages are counted wherever they are', async (t) => {
   t.ok((process.cpuUsage().user - before) / 1000 < 3000, 'a hostile one is read in passing')
 })
 
-t.test('a file is what its bytes say', async (t) => {
+t.test('the type of a file is detected from its bytes', async (t) => {
   const kind = async (bytes: Buffer, name = 'a', hint?: string) => {
     const facts = await inspect(bytes, name, hint)
     return isRefusal(facts) ? facts.refused : `${facts.facts.as} ${facts.facts.mime_type}`
@@ -173,7 +173,7 @@ t.test('a file is what its bytes say', async (t) => {
   })
 })
 
-t.test('bytes wait for room, in their order', async (t) => {
+t.test('uploads wait for buffer space in FIFO order', async (t) => {
   const room = createByteSemaphore(100)
   const [a, b] = [await room.acquire(60), await room.acquire(40)]
   const order: string[] = []
@@ -195,68 +195,65 @@ t.test('bytes wait for room, in their order', async (t) => {
   t.same(order, ['large', 'small'])
 })
 
-t.test(
-  'a conversation is sent with its files, as far as the model reads them and they fit',
-  async (t) => {
-    const store = new Map([
-      ['file/p/art_1', Buffer.from('text "of" a file')],
-      ['file/p/art_2', png],
-    ])
-    const files = { get: async (name: string) => store.get(name) }
-    const block = (id: string, media_type: string, size_bytes: number) => ({
-      type: media_type.startsWith('image') ? 'image' : 'document',
-      title: id,
-      media_type,
-      size_bytes,
-      source: { type: 'artifact', artifact_id: id },
-    })
-    const messages = [
+t.test('a request includes the files that fit and that the model reads', async (t) => {
+  const store = new Map([
+    ['file/p/art_1', Buffer.from('text "of" a file')],
+    ['file/p/art_2', png],
+  ])
+  const files = { get: async (name: string) => store.get(name) }
+  const block = (id: string, media_type: string, size_bytes: number) => ({
+    type: media_type.startsWith('image') ? 'image' : 'document',
+    title: id,
+    media_type,
+    size_bytes,
+    source: { type: 'artifact', artifact_id: id },
+  })
+  const messages = [
+    {
+      role: 'user' as const,
+      content: [
+        block('art_1', 'text/plain', 16),
+        block('art_2', 'image/png', png.length),
+        block('art_3', 'image/png', 3),
+        { type: 'text', text: 'hi' },
+      ],
+    },
+  ]
+  const sent = async (most: number, reads = true) =>
+    (await withBytes(files, 'p', messages, { most, reads: () => reads }))[0]?.content
+  t.match(await sent(1000), [
+    { source: { type: 'text', data: 'text "of" a file' } },
+    { source: { type: 'base64', media_type: 'image/png', data: png.toString('base64') } },
+    { type: 'text', text: /"art_3".*not there any more/ },
+    { text: 'hi' },
+  ])
+  t.match(
+    await sent(1000, false),
+    [{ source: { type: 'text' } }, { type: 'text', text: /does not read/ }, {}, {}],
+    'every model reads texts',
+  )
+  t.match(await sent(30), [
+    { source: { type: 'text' } },
+    { type: 'text', text: /too many/ },
+    {},
+    {},
+  ])
+  t.match(
+    await sent(17),
+    [{ type: 'text', text: /too many/ }, {}, {}, {}],
+    'quotes count as they are sent',
+  )
+  await t.rejects(
+    withBytes(
       {
-        role: 'user' as const,
-        content: [
-          block('art_1', 'text/plain', 16),
-          block('art_2', 'image/png', png.length),
-          block('art_3', 'image/png', 3),
-          { type: 'text', text: 'hi' },
-        ],
-      },
-    ]
-    const sent = async (most: number, reads = true) =>
-      (await withBytes(files, 'p', messages, { most, reads: () => reads }))[0]?.content
-    t.match(await sent(1000), [
-      { source: { type: 'text', data: 'text "of" a file' } },
-      { source: { type: 'base64', media_type: 'image/png', data: png.toString('base64') } },
-      { type: 'text', text: /"art_3".*not there any more/ },
-      { text: 'hi' },
-    ])
-    t.match(
-      await sent(1000, false),
-      [{ source: { type: 'text' } }, { type: 'text', text: /does not read/ }, {}, {}],
-      'every model reads texts',
-    )
-    t.match(await sent(30), [
-      { source: { type: 'text' } },
-      { type: 'text', text: /too many/ },
-      {},
-      {},
-    ])
-    t.match(
-      await sent(17),
-      [{ type: 'text', text: /too many/ }, {}, {}, {}],
-      'quotes count as they are sent',
-    )
-    await t.rejects(
-      withBytes(
-        {
-          get: async () => {
-            throw new Error('down')
-          },
+        get: async () => {
+          throw new Error('down')
         },
-        'p',
-        messages,
-        { most: 1000, reads: () => true },
-      ),
-      /down/,
-    )
-  },
-)
+      },
+      'p',
+      messages,
+      { most: 1000, reads: () => true },
+    ),
+    /down/,
+  )
+})

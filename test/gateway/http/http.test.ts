@@ -53,7 +53,7 @@ on('a row answers on its route with its status, its reply and a request id', asy
   t.notMatch(JSON.stringify(at.logs), at.root, 'no log line carries the credential')
 })
 
-on('literal segments win over slots, and segments are decoded after routing', async (t, at) => {
+on('literal segments precede slots, and segments are decoded after routing', async (t, at) => {
   at.views['run.get'] = ({ id }) => (id === RUN ? run : refuse('not_found'))
   t.equal((await at.call('GET', `/v1/projects/default/runs/${RUN}`)).status, 200)
   t.equal(
@@ -69,7 +69,7 @@ on('literal segments win over slots, and segments are decoded after routing', as
   t.same(fieldsOf(broken.body), ['path'])
 })
 
-on('unknown paths, methods and records have their own answers', async (t, at) => {
+on('unknown paths, methods and records have distinct answers', async (t, at) => {
   t.match(await at.call('GET', '/v1/nothing'), {
     status: 404,
     body: { error: { code: 'not_found' } },
@@ -93,7 +93,7 @@ on('unknown paths, methods and records have their own answers', async (t, at) =>
 })
 
 on(
-  'credentials: 401 for a bad one, 403 for what it may not, 503 when nobody knows',
+  'credentials: 401 if invalid, 403 without the permission, 503 if they cannot be checked',
   async (t, at) => {
     t.match(await at.call('GET', '/v1/projects', undefined, { authorization: 'Bearer bat_0' }), {
       status: 401,
@@ -132,7 +132,7 @@ on(
   },
 )
 
-on('every faulty place of a body is named by its path', async (t, at) => {
+on('every invalid field of a body is reported with its path', async (t, at) => {
   const faulty = {
     zap: 1,
     priority: 'high',
@@ -168,7 +168,7 @@ on('every faulty place of a body is named by its path', async (t, at) => {
   t.equal(at.commands.length, 0)
 })
 
-on('bodies that are no sound JSON are refused', async (t, at) => {
+on('bodies of invalid JSON are refused', async (t, at) => {
   const post = (body: string | Buffer, headers = {}) =>
     at.call('POST', `/v1/projects/default/runs/${RUN}/signals`, body, headers)
   const deep = `{"name":"x","payload":${'{"a":'.repeat(70)}1${'}'.repeat(70)}}`
@@ -191,7 +191,7 @@ on('bodies that are no sound JSON are refused', async (t, at) => {
   })
 })
 
-on('an empty body with a content type is no body', async (t, at) => {
+on('an empty body with a content type counts as no body', async (t, at) => {
   at.on['run.cancel'] = () => ({ reply: run })
   const cancelled = await at.call('POST', `/v1/projects/default/runs/${RUN}/cancellations`, '', {
     'content-type': 'application/json',
@@ -232,7 +232,7 @@ on('oversized bodies are refused, and the connection stays usable', async (t, at
 })
 
 on(
-  'the query: numbers, booleans, repeated and comma-joined lists, unknown names',
+  'the query: numbers, booleans, repeated and comma-separated lists, unknown names',
   async (t, at) => {
     at.views['run.list'] = () => ({ items: [] })
     at.views['workflow.versions'] = () => ({ items: [] })
@@ -263,7 +263,7 @@ on(
   },
 )
 
-on('pages are continued by sealed cursors that fit only their list', async (t, at) => {
+on('pages continue with sealed cursors that are valid only for their list', async (t, at) => {
   at.views['run.list'] = ({ after }) =>
     after ? { items: [{ id: 'b' }] } : { items: [{ id: 'a' }], position: [7, 'a'] }
   const first = await at.call('GET', '/v1/projects/default/runs?status=failed')
@@ -296,7 +296,7 @@ on('the audit log of all partitions is one list, newest first', async (t, at) =>
 })
 
 on(
-  'rate limits are told on every answer and end in 429',
+  'rate limits are in the headers of every answer, and end in 429',
   async (t, at) => {
     const first = await at.call('GET', '/v1/projects')
     t.match(first.headers, {
@@ -315,7 +315,7 @@ on(
 )
 
 on(
-  'what is refused to one key is not charged to the organization',
+  'refused requests of one key do not count towards the organization',
   async (t, at) => {
     const mine = async () => (await at.call('GET', '/v1/projects')).status
     t.same([await mine(), await mine(), await mine(), await mine()], [200, 429, 429, 429])
@@ -327,7 +327,7 @@ on(
   { rate: { key: 1, organization: 2, window_seconds: 60 } },
 )
 
-on('a page of an allowed origin may call; others get no leave', async (t, at) => {
+on('CORS allows pages of configured origins only', async (t, at) => {
   const preflight = await at.call('OPTIONS', '/v1/projects/default/runs', undefined, {
     origin: 'https://console.example',
     'access-control-request-method': 'POST',
@@ -354,7 +354,7 @@ on('a page of an allowed origin may call; others get no leave', async (t, at) =>
 })
 
 on(
-  'an idempotency key gives the same command; another body is told apart by its fingerprint',
+  'an idempotency key yields the same command, and the fingerprint shows another body',
   async (t, at) => {
     at.on['run.cancel'] = () => ({ reply: {} })
     const cancel = (body: object, key?: string) =>
@@ -379,7 +379,7 @@ on(
 )
 
 on(
-  'a start is repeated by the key in its body, under a command of its own; the header alone repeats the command',
+  'the key in the body of a start yields the same run as a new command; the header repeats the command',
   async (t, at) => {
     const start = (idempotency_key: string | undefined, header?: string) =>
       at.call(
@@ -421,46 +421,43 @@ on(
   },
 )
 
-on(
-  'keys: the raw key is shown once, the same one for a repeat, and works at once',
-  async (t, at) => {
-    const created = await at.call(
-      'POST',
-      '/v1/api-keys',
-      { name: 'ops', role: 'Viewer' },
-      { 'idempotency-key': 'k' },
-    )
-    t.equal(created.status, 201)
-    t.match(created.body, { name: 'ops', key: /^bat_/ })
-    t.equal(created.body.key_prefix, created.body.key.slice(0, 8))
-    t.notMatch(JSON.stringify(at.commands), created.body.key)
-    t.same(at.forgotten, [ORG])
-    t.equal(
-      (
-        await at.call('GET', '/v1/projects', undefined, {
-          authorization: `Bearer ${created.body.key}`,
-        })
-      ).status,
-      200,
-    )
-    t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 204)
-    t.equal(
-      (
-        await at.call('GET', '/v1/projects', undefined, {
-          authorization: `Bearer ${created.body.key}`,
-        })
-      ).status,
-      401,
-    )
-    // The first request may have reached a gateway that died before it notified the others.
-    at.forgotten.length = 0
-    t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
-    t.same(at.forgotten, [ORG], 'a repeat that finds nothing has everybody forget')
-  },
-)
+on('a new key is shown once, again for a repeat, and is valid at once', async (t, at) => {
+  const created = await at.call(
+    'POST',
+    '/v1/api-keys',
+    { name: 'ops', role: 'Viewer' },
+    { 'idempotency-key': 'k' },
+  )
+  t.equal(created.status, 201)
+  t.match(created.body, { name: 'ops', key: /^bat_/ })
+  t.equal(created.body.key_prefix, created.body.key.slice(0, 8))
+  t.notMatch(JSON.stringify(at.commands), created.body.key)
+  t.same(at.forgotten, [ORG])
+  t.equal(
+    (
+      await at.call('GET', '/v1/projects', undefined, {
+        authorization: `Bearer ${created.body.key}`,
+      })
+    ).status,
+    200,
+  )
+  t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 204)
+  t.equal(
+    (
+      await at.call('GET', '/v1/projects', undefined, {
+        authorization: `Bearer ${created.body.key}`,
+      })
+    ).status,
+    401,
+  )
+  // The first request may have reached a gateway that died before it notified the others.
+  at.forgotten.length = 0
+  t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
+  t.same(at.forgotten, [ORG], 'a repeat that finds nothing has everybody forget')
+})
 
 on(
-  'a workflow is created under a handle that the organization granted, and started by id or handle',
+  'a workflow gets a handle from the organization, and is started by id or handle',
   async (t, at) => {
     at.on['handle.reserve'] = () => ({ reply: undefined })
     const created = await at.call('POST', '/v1/projects/default/workflows', {
@@ -492,7 +489,7 @@ on(
   },
 )
 
-on('bulk requests answer 200 with every outcome in order', async (t, at) => {
+on('a bulk request answers 200 with every outcome in order', async (t, at) => {
   const ids = [RUN, RUN.replace('0C', '0D'), RUN.replace('0C', '0E')]
   at.on['run.retry'] = ({ id }) =>
     id === ids[1] ? refuse('run_not_failed') : { reply: { ...run, id, status: 'queued' } }
@@ -510,7 +507,7 @@ on('bulk requests answer 200 with every outcome in order', async (t, at) => {
 })
 
 on(
-  'a run outside any project path is found, but not by the key of another project',
+  'a run is found without its project in the path, but not by the key of another project',
   async (t, at) => {
     at.views['locate'] = ({ run_id }) => (run_id === RUN ? { project: home } : {})
     at.views['run.steps'] = () => ({ items: [] })
@@ -538,7 +535,7 @@ on(
   },
 )
 
-on('a bug answers 500 without its text', async (t, at) => {
+on('a bug answers 500 without its message', async (t, at) => {
   at.on['run.cancel'] = () => {
     throw new Error('secret detail')
   }
@@ -547,7 +544,7 @@ on('a bug answers 500 without its text', async (t, at) => {
   t.notMatch(got.text, 'secret detail')
 })
 
-on('health, numbers, the document and the reference page need no credential', async (t, at) => {
+on('health, metrics, the document and the reference page need no credential', async (t, at) => {
   const get = (path: string) => at.call('GET', path, undefined, { authorization: '' })
   t.match(await get('/healthz'), { status: 200 })
   t.match(await get('/readyz'), { status: 200, body: { status: 'ready' } })
@@ -566,7 +563,7 @@ on('health, numbers, the document and the reference page need no credential', as
 })
 
 t.test(
-  'stopping: no new connections, requests in flight are answered, then everything is closed',
+  'on stop, new connections are refused, pending requests answered, then all is closed',
   async (t) => {
     const at = await gateway()
     let finish = () => {}

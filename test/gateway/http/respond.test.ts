@@ -23,7 +23,7 @@ function unchunked(answer: string): string | undefined {
 }
 
 for (const size of [900, 14_999, 15_001, 60_000, 200_000]) {
-  t.test(`pieces of ${size} bytes to a client that begins to read late`, async (t) => {
+  t.test(`pieces of ${size} bytes to a client that starts to read late`, async (t) => {
     const total = Math.ceil(24_000_000 / size)
     const pieces = Array.from({ length: total }, (_, n) =>
       `${n}:`.padEnd(size, String.fromCharCode(97 + (n % 26))),

@@ -4,7 +4,7 @@ import { readYaml } from '../../../gateway/files/yaml.ts'
 
 const read = (text: string) => readYaml(text, 262_144)
 
-t.test('documents are read as before', async (t) => {
+t.test('ordinary documents are parsed', async (t) => {
   t.strictSame(read('name: a\ntags: [x, y]\nnested:\n  - - 1\n    - {b: "[[["}\n'), {
     value: { name: 'a', tags: ['x', 'y'], nested: [[1, { b: '[[[' }]] },
   })
@@ -20,7 +20,7 @@ t.test('documents are read as before', async (t) => {
   )
 })
 
-t.test('length and nesting are bounded before the parser runs', async (t) => {
+t.test('length and nesting are limited before the parser runs', async (t) => {
   const nested = { fault: 'is nested deeper than 64 levels' }
   t.match(readYaml('a: b', 3), { fault: 'has more than 3 characters' })
   for (const text of ['[', '{', '- ', '? ', '[{', '[ # ]\n', "[']',", '{a: '])

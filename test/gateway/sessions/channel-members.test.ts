@@ -34,7 +34,7 @@ async function racing(t: Test, change: 'disable' | 'delete' | 'nothing') {
   return { at, bot: bot.id, expelled }
 }
 
-t.test('who is disabled while being added is expelled and refused', async (t) => {
+t.test('a principal disabled while it is added is expelled and refused', async (t) => {
   for (const change of ['disable', 'delete', 'nothing'] as const) {
     const { at, bot, expelled } = await racing(t, change)
     const { status, body } = await at.call('POST', `${path}/${CHANNEL}/members`, { user_id: bot })
@@ -49,7 +49,7 @@ t.test('who is disabled while being added is expelled and refused', async (t) =>
   }
 })
 
-t.test('who is disabled while a channel is made with it is no member', async (t) => {
+t.test('a principal that is disabled while a channel is created with it is expelled', async (t) => {
   for (const change of ['disable', 'nothing'] as const) {
     const { at, bot, expelled } = await racing(t, change)
     const { status, body } = await at.call('POST', path, { name: 'ops', member_ids: [bot] })

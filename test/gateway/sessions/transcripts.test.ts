@@ -31,7 +31,7 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 
 t.setTimeout(240_000)
 t.test(
-  'whatever is lost, late, repeated or broken off: every follower comes to what the pages say',
+  'under loss, delay, repetition and disconnects, every follower reaches the state of the pages',
   async () => {
     await fc.assert(
       fc.asyncProperty(

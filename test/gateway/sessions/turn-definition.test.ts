@@ -39,7 +39,7 @@ function edgeOf() {
 }
 
 t.test(
-  'given a configuration that is known, when an agent is wanted again, then its owner is not asked again',
+  'with a known configuration, a second lookup of an agent does not query its owner',
   async (t) => {
     const { it, find } = edgeOf()
     t.strictSame(
@@ -50,17 +50,14 @@ t.test(
   },
 )
 
-t.test(
-  'given a change of the project or of the organization, when an agent is wanted, then it is as it is now',
-  async (t) => {
-    const { it, find } = edgeOf()
-    await find({ id: 'agt_1' })
-    it.status = 'archived'
-    it.project = { ...it.project }
-    t.equal(await find({ id: 'agt_1' }), 'agent_inactive')
-    it.status = 'active'
-    it.organization = { ...it.organization }
-    t.equal(await find({ id: 'agt_1' }), 'active')
-    t.equal(it.asked, 3)
-  },
-)
+t.test('after a change of the project or the organization, an agent is read again', async (t) => {
+  const { it, find } = edgeOf()
+  await find({ id: 'agt_1' })
+  it.status = 'archived'
+  it.project = { ...it.project }
+  t.equal(await find({ id: 'agt_1' }), 'agent_inactive')
+  it.status = 'active'
+  it.organization = { ...it.organization }
+  t.equal(await find({ id: 'agt_1' }), 'active')
+  t.equal(it.asked, 3)
+})

@@ -62,7 +62,7 @@ const text = (it: Happening, cursor: number): string =>
     cursor,
   )
 
-t.test('what is given ends with the sight of the channel', (t) => {
+t.test('a stream ends with the event that revokes access to the channel', (t) => {
   fc.assert(
     fc.property(
       fc.array(happening, { maxLength: 30 }),
@@ -93,7 +93,7 @@ t.test('what is given ends with the sight of the channel', (t) => {
   )
   t.end()
 })
-t.test('what is not a frame passes', (t) => {
+t.test('other text than frames is passed on', (t) => {
   const sink = kept()
   const stream = watched(sink, 'me', { private: true, member: true, at: 0 })
   for (const other of [': keepalive\n\n', 'retry: 100\n\n', 'event: stream.reset\ndata: {}\n\n'])

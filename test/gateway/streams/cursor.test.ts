@@ -15,7 +15,7 @@ const position = fc.oneof(fc.integer(), text, fc.tuple(text, fc.integer()))
 const meant = ({ project, route, filters }: Binding) =>
   JSON.stringify([project, route, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))])
 
-t.test('a cursor gives its position back, for the same list', async () => {
+t.test('a cursor restores its position in the same list', async () => {
   fc.assert(
     fc.property(binding, position, (b, p) => {
       const opened = openCursor(world, b, sealCursor(world, b, p))
@@ -39,7 +39,7 @@ t.test('the order of filters, the limit and the cursor itself do not matter', as
     { position: [1, 'id'] },
   )
 })
-t.test('any other list refuses it', async () => {
+t.test('a cursor is refused by any other list', async () => {
   fc.assert(
     fc.property(
       binding,
@@ -50,7 +50,7 @@ t.test('any other list refuses it', async () => {
     ),
   )
 })
-t.test('any change of its text is refused', async (t) => {
+t.test('a changed cursor is refused', async (t) => {
   const b: Binding = { project: 'p', route: 'r', filters: { status: ['failed'] } }
   fc.assert(
     fc.property(
@@ -78,7 +78,7 @@ t.test('any change of its text is refused', async (t) => {
     details: { fields: [{ field: 'cursor' }] },
   })
 })
-t.test('another installation refuses it', async (t) => {
+t.test('a cursor of another installation is refused', async (t) => {
   const b: Binding = { project: 'p', route: 'r', filters: {} }
   t.match(openCursor({ seal: (x) => seal(`other ${x}`) }, b, sealCursor(world, b, 1)), {
     refused: 'bad_request',

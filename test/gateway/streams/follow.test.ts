@@ -184,7 +184,7 @@ class Model {
 }
 
 t.test(
-  'whatever is lost, repeated, late or refused: every client gets every event once, in order, and then the end',
+  'under loss, repetition, delay and refusal, every client gets each event once, in order, and the end',
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -236,7 +236,7 @@ t.test(
 const calm = () => new Model(() => 0)
 
 t.test(
-  'once in step, live entries are passed on without asking the view, however many clients there are',
+  'live entries for clients in step are passed on without a query, for any number of clients',
   async (t) => {
     const model = calm()
     for (let i = 0; i < 5; i++) {
@@ -252,7 +252,7 @@ t.test(
   },
 )
 
-t.test('a gap is filled by one question for all clients', async (t) => {
+t.test('a gap is filled by one query for all clients', async (t) => {
   const model = calm()
   for (let i = 0; i < 4; i++) void model.join(0)
   await model.rest(false)
@@ -264,7 +264,7 @@ t.test('a gap is filled by one question for all clients', async (t) => {
   for (const client of model.clients) t.same(client.got, model.expected(0))
 })
 
-t.test('who is behind catches up by longer pages', async (t) => {
+t.test('a lagging client catches up with longer pages', async (t) => {
   const model = calm()
   for (let i = 0; i < 60; i++) model.commit(false, 0)
   void model.join(0)
@@ -277,7 +277,7 @@ t.test('who is behind catches up by longer pages', async (t) => {
   )
 })
 
-t.test('who is behind is not ended by a view that has not heard of the sequence yet', async (t) => {
+t.test('a lagging client is not ended by a view that lacks the sequence', async (t) => {
   const gone = refuse('not_found')
   const page = (cursors: readonly number[], more: boolean): Page => ({
     items: cursors.map((cursor) => ({ cursor, frame: `${cursor}\n` })),
@@ -326,7 +326,7 @@ t.test('who is behind is not ended by a view that has not heard of the sequence 
 })
 
 t.test(
-  'while the view never reaches the present in time, those who follow get what it has, and all of it in the end',
+  'while the view lags behind the journal, followers get its content, and finally all of it',
   async (t) => {
     // Until 40 the view lags behind the announced entries, so a query for the latest state times
     // out.
@@ -411,7 +411,7 @@ t.test(
 )
 
 t.test(
-  'a client that does not read is written no more than fits, and goes on where it stopped once it reads',
+  'a client that does not read receives no more than fits, and continues when it reads',
   async (t) => {
     const model = calm()
     void model.join(0)
@@ -424,7 +424,7 @@ t.test(
   },
 )
 
-t.test('a cursor older than what is kept gets an explicit reset, then what is kept', async (t) => {
+t.test('a cursor that is too old gets a reset, then the stored events', async (t) => {
   const model = calm()
   for (let i = 0; i < 4; i++) model.commit(false, 1)
   model.oldest = model.entries[2]?.events[0]?.cursor ?? 0
@@ -435,7 +435,7 @@ t.test('a cursor older than what is kept gets an explicit reset, then what is ke
   t.same(client?.got, model.expected(model.oldest - 1))
 })
 
-t.test('a cursor from the future does no harm to others', async (t) => {
+t.test('a cursor from the future does not affect other clients', async (t) => {
   const model = calm()
   model.commit(false, 1)
   void model.join(Number.MAX_SAFE_INTEGER)

@@ -25,7 +25,7 @@ const IDLE = 77
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 t.test(
-  'a client that waits for what a row has shown does not join a head that stands between two pages',
+  'a client that waits for the text of a row does not join while the head is between two pages',
   async (t) => {
     // Revision 1 is a streaming row. The rows of revisions 2 and 3 follow in one entry; a page
     // holds one row.
@@ -103,7 +103,7 @@ t.test(
 )
 
 t.test(
-  'what was shown of a row is void when a page tells that the row was begun anew',
+  'the shown text of a row is discarded if a page reports that the row started again',
   async (t) => {
     const live = new LiveRows()
     const shows = () => live.rows().map(({ content }) => content)
@@ -129,7 +129,7 @@ t.test(
 )
 
 t.test(
-  'the first piece of a generation is sent at once, those that come together then as one message',
+  'the first delta of a generation is sent at once, later simultaneous ones in one message',
   async (t) => {
     const sent: string[] = []
     const timers: (() => void)[] = []
@@ -165,36 +165,32 @@ t.test(
   },
 )
 
-t.test(
-  'what a step of a run has asked for is sent to those who follow the run as well',
-  async (t) => {
-    const sent: string[] = []
-    const timers: (() => void)[] = []
-    const previews = openPreviews({
-      ask: async () =>
-        ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
-      now: () => 0,
-      onPreviewed: () => () => {},
-      later: (ms, run) => {
-        if (ms === 0) timers.push(run)
-        return () => {}
-      },
-      preview: (_, followed, pieces) =>
-        void sent.push(...pieces.map(({ run_id, n }) => `${followed}: ${run_id} ${n}`)),
-    })
-    for (let n = 0; n < 2; n++)
-      previews.publish(
-        { project: 'prj_1', session_id: 'a', job_id: 'job_1', attempt: '1' },
-        { text: 'x' },
-      )
-    await turn()
-    timers[0]?.()
-    t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
-  },
-)
+t.test('deltas of a generation for a run are also sent to the followers of the run', async (t) => {
+  const sent: string[] = []
+  const timers: (() => void)[] = []
+  const previews = openPreviews({
+    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
+    now: () => 0,
+    onPreviewed: () => () => {},
+    later: (ms, run) => {
+      if (ms === 0) timers.push(run)
+      return () => {}
+    },
+    preview: (_, followed, pieces) =>
+      void sent.push(...pieces.map(({ run_id, n }) => `${followed}: ${run_id} ${n}`)),
+  })
+  for (let n = 0; n < 2; n++)
+    previews.publish(
+      { project: 'prj_1', session_id: 'a', job_id: 'job_1', attempt: '1' },
+      { text: 'x' },
+    )
+  await turn()
+  timers[0]?.()
+  t.strictSame(sent, ['a: run_1 1', 'run_1: run_1 1', 'a: run_1 2', 'run_1: run_1 2'])
+})
 
 t.test(
-  'in the older stream a turn begins once for each connection, however often it goes on',
+  'in the older stream a turn starts once per connection, even if it resumes several times',
   async (t) => {
     const upsert = (status: string) =>
       ({ id: 'turn_1', session_id: 'ses_1', status }) as unknown as TurnUpsert
@@ -273,7 +269,7 @@ t.test(
   },
 )
 
-t.test('a stream without turns stays open while a compaction is under way', async (t) => {
+t.test('a stream without turns stays open during a compaction', async (t) => {
   const timers: (() => void)[] = []
   const page: TranscriptPage = {
     after: 0,

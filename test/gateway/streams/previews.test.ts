@@ -42,7 +42,7 @@ async function publisher() {
   }
 }
 
-t.test('pieces that come again, or late, are dropped; those without a number pass', async (t) => {
+t.test('repeated and late deltas are dropped; those without a number are accepted', async (t) => {
   const at = await publisher()
   for (const [text, sequence] of [
     ['a', 0],
@@ -57,7 +57,7 @@ t.test('pieces that come again, or late, are dropped; those without a number pas
   t.strictSame(await at.texts(), ['a', 'c', '-', 'd'])
   t.match(at.whole()?.content, [{ text: 'ac-d' }])
 })
-t.test('each attempt is counted by itself, and forgotten when it is over', async (t) => {
+t.test('each attempt is numbered separately, and forgotten when the job ends', async (t) => {
   const at = await publisher()
   at.say({ text: 'a' }, 7)
   at.say({ text: 'b' }, 1, 'b')
@@ -66,21 +66,18 @@ t.test('each attempt is counted by itself, and forgotten when it is over', async
   at.say({ text: 'd' }, 1, 'b')
   t.strictSame(await at.texts(), ['c', 'd'])
 })
-t.test(
-  'what is shown of one generation fits a line, in whatever pieces and members it came',
-  async (t) => {
-    for (const piece of [
-      { text: WIDE.repeat(100_000) },
-      { text: '', thinking: WIDE.repeat(100_000) },
-      { text: '', other: WIDE.repeat(100_000) },
-    ]) {
-      const at = await publisher()
-      for (let n = 0; n < 30; n++) at.say(piece, n)
-      t.equal((await at.texts()).length, 11)
-      t.ok(
-        Buffer.byteLength(spell('message.upsert', { content: at.whole()?.content ?? [] })) <
-          8 * 1_048_576,
-      )
-    }
-  },
-)
+t.test('the shown text of one generation fits on one line of a stream', async (t) => {
+  for (const piece of [
+    { text: WIDE.repeat(100_000) },
+    { text: '', thinking: WIDE.repeat(100_000) },
+    { text: '', other: WIDE.repeat(100_000) },
+  ]) {
+    const at = await publisher()
+    for (let n = 0; n < 30; n++) at.say(piece, n)
+    t.equal((await at.texts()).length, 11)
+    t.ok(
+      Buffer.byteLength(spell('message.upsert', { content: at.whole()?.content ?? [] })) <
+        8 * 1_048_576,
+    )
+  }
+})

@@ -75,7 +75,7 @@ const on = (
     await test(t, at, journal(at))
   })
 
-on('what models say for a run is shown on its own path, as it is said', async (t, at, run) => {
+on('generation deltas of a run appear on its own path while it runs', async (t, at, run) => {
   const piece = (n: number): Preview => ({
     session_id: 'ses_1',
     turn_id: 'turn_1',
@@ -140,7 +140,7 @@ on('what models say for a run is shown on its own path, as it is said', async (t
   await until(() => back.ended, 'the end')
 })
 
-on('who comes back after a turn was opened hears it go on', async (_, at, run) => {
+on('a client that reconnects during a turn receives further deltas', async (_, at, run) => {
   run.commit(['run.created', 'run.started', 'turn.opened'])
   const back = await at.stream(events, { 'last-event-id': '1002' })
   await until(() => at.previewed.size === 1)
@@ -148,7 +148,7 @@ on('who comes back after a turn was opened hears it go on', async (_, at, run) =
   await until(() => at.previewed.size === 0)
 })
 
-on('a stream replays, goes on live, and ends with the run', async (t, at, run) => {
+on('a stream replays, continues live, and ends with the run', async (t, at, run) => {
   run.commit(['run.created', 'run.started'])
   const stream = await at.stream(events)
   t.equal(stream.status, 200)
@@ -195,7 +195,7 @@ on('lost live entries are fetched, repeated ones dropped', async (t, at, run) =>
 })
 
 on(
-  'the larger of after_sequence and Last-Event-ID is where it begins; other forms of the path serve the same',
+  'a stream starts after the larger of after_sequence and Last-Event-ID; other paths serve the same',
   async (t, at, run) => {
     for (const type of ['run.started', 'step.started', 'step.completed', 'run.completed'])
       run.commit([type])
@@ -234,7 +234,7 @@ on(
   },
 )
 
-on('without asking for events the timeline is a page of JSON', async (t, at) => {
+on('without a request for an event stream, the timeline is a page of JSON', async (t, at) => {
   at.views['run.events'] = () => ({ items: [], has_more: false })
   t.match(
     await at.call('GET', `${events}?after_sequence=5`, undefined, { 'last-event-id': 'ignored' }),
@@ -246,7 +246,7 @@ on('without asking for events the timeline is a page of JSON', async (t, at) => 
   })
 })
 
-on('clients of one run share a subscription, and all get everything', async (t, at, run) => {
+on('clients of one run share a subscription, and all receive everything', async (t, at, run) => {
   const streams = await Promise.all([1, 2, 3].map(() => at.stream(events)))
   t.equal(at.listeners.get(`${home} run ${RUN}`)?.size, 1)
   run.commit(['run.started'])
@@ -255,7 +255,7 @@ on('clients of one run share a subscription, and all get everything', async (t, 
   for (const stream of streams) t.same(frames(stream.text), ['1000 run.started', '2000 run.failed'])
 })
 
-on('a quiet stream is kept alive by comments', async (t, at) => {
+on('an idle stream is kept alive by comments', async (t, at) => {
   const stream = await at.stream(events)
   at.edge.advance(15_000)
   await until(() => stream.text.split(': keepalive').length === 3)
@@ -265,7 +265,7 @@ on('a quiet stream is kept alive by comments', async (t, at) => {
 })
 
 on(
-  'a client that does not read gets everything once it reads, without the gateway holding it meanwhile',
+  'a slow client receives everything once it reads, and the gateway buffers nothing',
   async (t, at, run) => {
     const stream = await at.stream(events)
     stream.pause()
@@ -353,7 +353,7 @@ on('stopping ends open streams', async (t, at) => {
   t.pass()
 })
 
-on('a view that cannot answer gives 503 before the stream begins', async (t, at) => {
+on('a view that cannot answer causes 503 before the stream starts', async (t, at) => {
   at.views['timeline'] = () => refuse('service_unavailable')
   t.match(await at.call('GET', events, undefined, { accept: 'text/event-stream' }), { status: 503 })
   t.equal(at.listeners.get(`${home} run ${RUN}`)?.size, 0)

@@ -5,7 +5,7 @@ import { TimerWheel, type Task } from '../../../gateway/workers/timer-wheel.ts'
 import { ManualClock } from '../../support/memory.ts'
 
 t.test(
-  'whatever is added, moved and removed, each task is done once, not before its time and at most 250 ms later',
+  'each task runs once, not before its time and at most 250 ms later, after any changes',
   async (t) => {
     const step = fc.oneof(
       fc.record({
@@ -48,7 +48,7 @@ t.test(
   },
 )
 
-t.test('tasks of one time share a timer, and nobody waits for nobody', (t) => {
+t.test('tasks with the same time share a timer, and no timer exists without tasks', (t) => {
   let timers = 0
   const rounds = new TimerWheel({
     now: () => 1000,

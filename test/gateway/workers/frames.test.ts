@@ -6,29 +6,26 @@ const lease = { job_id: 'job_1', lease_token: 'lt_1' }
 const report = { type: 'job.report', message_id: 'm', ...lease }
 const read = (frame: object) => readFrame(JSON.stringify(frame))
 
-t.test(
-  'a report of a job is never a bad frame: what is misshapen counts as left out',
-  async (t) => {
-    t.strictSame(
-      read({ ...report, error_message: 5, error_type: {}, result: { a: 1 }, colour: 'blue' }),
-      { frame: { ...report, result: { a: 1 }, colour: 'blue' } },
-    )
-    t.strictSame(read({ ...report, status: 'failed', result: 'text', error_type: 'Error' }), {
-      frame: { ...report, status: 'failed', error_type: 'Error' },
-    })
-    t.strictSame(read({ ...report, message_id: 'x'.repeat(129) }), {
-      frame: { type: 'job.report', ...lease },
-    })
-    t.strictSame(read({ ...report, lease_token: 7 }), { frame: { ...report, lease_token: '' } })
-    t.match(
-      read({ ...report, job_id: 7 }),
-      { fault: 'bad_frame', type: 'job.report', message_id: 'm' },
-      'a report of nothing',
-    )
-  },
-)
+t.test('a report with a job id is always accepted; malformed members are ignored', async (t) => {
+  t.strictSame(
+    read({ ...report, error_message: 5, error_type: {}, result: { a: 1 }, colour: 'blue' }),
+    { frame: { ...report, result: { a: 1 }, colour: 'blue' } },
+  )
+  t.strictSame(read({ ...report, status: 'failed', result: 'text', error_type: 'Error' }), {
+    frame: { ...report, status: 'failed', error_type: 'Error' },
+  })
+  t.strictSame(read({ ...report, message_id: 'x'.repeat(129) }), {
+    frame: { type: 'job.report', ...lease },
+  })
+  t.strictSame(read({ ...report, lease_token: 7 }), { frame: { ...report, lease_token: '' } })
+  t.match(
+    read({ ...report, job_id: 7 }),
+    { fault: 'bad_frame', type: 'job.report', message_id: 'm' },
+    'a report of nothing',
+  )
+})
 
-t.test('where that leaves open whether the job is done, it has failed', async (t) => {
+t.test('a report that leaves the outcome open counts as a failure', async (t) => {
   for (const odd of [
     { result: 'text' },
     { status: 'completed', result: [1] },

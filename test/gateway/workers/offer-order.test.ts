@@ -78,14 +78,14 @@ function scene(shards: Record<string, Job[]>) {
   }
 }
 
-t.test('fresh work is taken at once', async (t) => {
+t.test('new jobs are taken at once', async (t) => {
   const s = scene({ a: [job('1', 0), job('2', 0)] })
   s.at.slots = 3
   t.match(s.offer('a'), { taken: ['1', '2'], left: [] })
   t.ok(s.order.idle)
 })
 
-t.test('when workers get room the oldest goes first, whichever shard speaks first', async (t) => {
+t.test('when slots become free, the oldest job of all shards comes first', async (t) => {
   const s = scene({ a: [job('young', 1500)], b: [job('old', 1800)] })
   s.at.slots = 1
   s.at.since = NOW
@@ -97,36 +97,29 @@ t.test('when workers get room the oldest goes first, whichever shard speaks firs
   t.match(s.offer('a'), { taken: ['young'] }, 'nobody is known to have older work')
 })
 
-t.test(
-  'an offer waits for a shard that is known to have older work, and not for ever',
-  async (t) => {
-    const s = scene({ a: [job('new', 0)], b: [job('high', 0, 5)] })
-    t.match(s.offer('b'), { taken: [], left: [{ id: 'high' }] })
-    s.at.slots = 1
-    const waiting = s.offer('a')
-    t.type(waiting, Promise)
-    t.match(
-      s.offer('a', true),
-      { taken: [] },
-      'an offer that needs its answer at once takes nothing',
-    )
-    t.match(s.offer('b'), { taken: ['high'] })
-    t.match(await waiting, { taken: [] })
+t.test('an offer waits for a shard that has older jobs, up to a time limit', async (t) => {
+  const s = scene({ a: [job('new', 0)], b: [job('high', 0, 5)] })
+  t.match(s.offer('b'), { taken: [], left: [{ id: 'high' }] })
+  s.at.slots = 1
+  const waiting = s.offer('a')
+  t.type(waiting, Promise)
+  t.match(s.offer('a', true), { taken: [] }, 'an offer that needs its answer at once takes nothing')
+  t.match(s.offer('b'), { taken: ['high'] })
+  t.match(await waiting, { taken: [] })
 
-    const gone = scene({ a: [job('new', 0)], b: [job('high', 0, 5)] })
-    gone.offer('b')
-    gone.at.slots = 1
-    const alone = gone.offer('a')
-    gone.pass(COLLECT_TIMEOUT_MS - 1)
-    t.same(gone.at.given, [])
-    gone.pass(1)
-    t.match(await alone, { taken: ['new'] }, 'the other shard has found another gateway')
-    gone.at.slots = 1
-    t.match(gone.order.offer('a', [job('next', 0)]), { taken: ['next'] }, 'its work is forgotten')
-  },
-)
+  const gone = scene({ a: [job('new', 0)], b: [job('high', 0, 5)] })
+  gone.offer('b')
+  gone.at.slots = 1
+  const alone = gone.offer('a')
+  gone.pass(COLLECT_TIMEOUT_MS - 1)
+  t.same(gone.at.given, [])
+  gone.pass(1)
+  t.match(await alone, { taken: ['new'] }, 'the other shard has found another gateway')
+  gone.at.slots = 1
+  t.match(gone.order.offer('a', [job('next', 0)]), { taken: ['next'] }, 'its work is forgotten')
+})
 
-t.test('what was promised is promised again', async (t) => {
+t.test('a repeated offer gets the same jobs promised', async (t) => {
   const s = scene({ a: [job('1', 0), job('2', 0)] })
   s.at.slots = 1
   t.match(s.offer('a'), { taken: ['1'], left: [{ id: '2' }] })
@@ -134,7 +127,7 @@ t.test('what was promised is promised again', async (t) => {
   t.match(s.offer('a', true), { taken: ['1'] })
 })
 
-t.test('two fairness keys take turns over shards, however many jobs one has', async (t) => {
+t.test('two fairness keys take turns across shards, however many jobs one has', async (t) => {
   const many = (shard: string) =>
     Array.from({ length: 50 }, (_, i) => job(`${shard}${i}`, 9000 - i, 0, 'many'))
   const s = scene({
@@ -146,7 +139,7 @@ t.test('two fairness keys take turns over shards, however many jobs one has', as
   t.same(s.at.given, ['a0', 'few1', 'a1', 'few2'])
 })
 
-t.test('with one slot at a time all work of all shards comes out in one order', async (t) => {
+t.test('with one slot at a time, the jobs of all shards come out in global order', async (t) => {
   const jobs = fc.uniqueArray(
     fc.record({
       shard: fc.constantFrom('a', 'b', 'c', 'd'),

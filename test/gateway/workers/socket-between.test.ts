@@ -26,33 +26,30 @@ t.test('between two claims', async (t) => {
     return { at, worker }
   }
 
-  t.test(
-    'a worker that claims promptly is given what fits; its next claim is answered with it',
-    async (t) => {
-      const { at, worker } = await claiming(5)
-      t.same(taken(at, 3), [header(3).id])
-      t.same(taken(at, 4), [], 'three slots are three jobs')
-      at.hub.receive({
-        type: 'assign',
-        project: PROJECT,
-        session: sessionOf(at),
-        job: leased(header(3)),
-      })
-      t.same(worker.of('jobs.claimed'), [], 'nothing is answered that was not asked')
-      await worker.say(claim('c', 1))
-      t.same(
-        worker.of('jobs.claimed').map(({ message_id, jobs }) => [message_id, ids(jobs)]),
-        [['c', [header(3).id]]],
-      )
-    },
-  )
-  t.test('one that takes its time, or falls silent, is given nothing', async (t) => {
+  t.test('a worker that claims promptly gets jobs that fit, with its next claim', async (t) => {
+    const { at, worker } = await claiming(5)
+    t.same(taken(at, 3), [header(3).id])
+    t.same(taken(at, 4), [], 'three slots are three jobs')
+    at.hub.receive({
+      type: 'assign',
+      project: PROJECT,
+      session: sessionOf(at),
+      job: leased(header(3)),
+    })
+    t.same(worker.of('jobs.claimed'), [], 'nothing is answered that was not asked')
+    await worker.say(claim('c', 1))
+    t.same(
+      worker.of('jobs.claimed').map(({ message_id, jobs }) => [message_id, ids(jobs)]),
+      [['c', [header(3).id]]],
+    )
+  })
+  t.test('a worker that claims late or falls silent gets nothing', async (t) => {
     t.same(taken((await claiming(60)).at, 3), [])
     const { at } = await claiming(5)
     await at.clock.advance(60)
     t.same(taken(at, 3), [])
   })
-  t.test('one that reports its only job can have another', async (t) => {
+  t.test('a worker that reports its only job can get another', async (t) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: 1 })
     const report = (n: number) =>
@@ -72,7 +69,7 @@ t.test('between two claims', async (t) => {
     await report(2)
     t.same(taken(at, 4), [], 'also when it reports again')
   })
-  t.test('only what the last claim was for', async (t) => {
+  t.test('only jobs that match the last claim are taken', async (t) => {
     const at = scene()
     const worker = await at.worker({ concurrency_limit: 3 })
     for (const id of ['a', 'b']) {

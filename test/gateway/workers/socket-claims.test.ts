@@ -14,7 +14,7 @@ const ids = (jobs: readonly { readonly id: string }[] | undefined) => jobs?.map(
 
 t.test('a claim', async (t) => {
   t.test(
-    'is answered with all the jobs of one offer in one frame, as closed objects, under its message id',
+    'is answered with all jobs of one offer in one frame, as closed objects, under its message id',
     async (t) => {
       const at = scene()
       const worker = await at.worker()
@@ -41,7 +41,7 @@ t.test('a claim', async (t) => {
     },
   )
 
-  t.test('announces demand, and only with room', async (t) => {
+  t.test('announces demand if the worker has a free slot', async (t) => {
     const at = scene()
     const worker = await at.worker()
     await worker.say(claim('c', 0))
@@ -63,7 +63,7 @@ t.test('a claim', async (t) => {
     ])
   })
 
-  t.test('with no slots is legal: empty at the end, and no hint', async (t) => {
+  t.test('without slots is valid: empty at the end, and no hint', async (t) => {
     const at = scene()
     const worker = await at.worker()
     await worker.say(claim('c', 0))
@@ -84,7 +84,7 @@ t.test('a claim', async (t) => {
   })
 
   t.test(
-    'never gets more than the slots it names, nor more than the limit less the leases held',
+    'gets at most the slots that it names, and at most the limit minus held leases',
     async (t) => {
       const at = scene()
       const worker = await at.worker({ concurrency_limit: 3 })
@@ -103,7 +103,7 @@ t.test('a claim', async (t) => {
   )
 
   t.test(
-    'repeated under its message id gives the same jobs, on a new connection too, and for 120 s',
+    'repeated under its message id gets the same jobs, also on a new connection, for 120 s',
     async (t) => {
       const at = scene()
       const worker = await at.worker()
@@ -125,7 +125,7 @@ t.test('a claim', async (t) => {
     },
   )
 
-  t.test('filters replace the registered ones for that claim only', async (t) => {
+  t.test('uses its own filters instead of the registered ones', async (t) => {
     const at = scene()
     const worker = await at.worker({ action_names: ['mail'] })
     await worker.say(claim('c', 1, { action_names: ['print'] }))
@@ -138,7 +138,7 @@ t.test('a claim', async (t) => {
   })
 
   t.test(
-    'may be joined by a second one: the older is answered first, and together they get no more than fits',
+    'may overlap with a second one: the older is answered first, and both share the free slots',
     async (t) => {
       const at = scene()
       const worker = await at.worker({ concurrency_limit: 2 })
@@ -159,7 +159,7 @@ t.test('a claim', async (t) => {
     },
   )
 
-  t.test('of many claims the oldest is answered empty rather than forgotten', async (t) => {
+  t.test('is answered empty if it is the oldest of too many', async (t) => {
     const worker = await scene().worker()
     for (let i = 0; i < 9; i++) await worker.say(claim(`c${i}`))
     t.match(worker.of('jobs.claimed'), [{ message_id: 'c0', jobs: [] }])
@@ -190,7 +190,7 @@ t.test('a claim', async (t) => {
 
 t.test('offers', async (t) => {
   t.test(
-    'a worker without a claim is told once a second at most, every 5 s while it does not claim, and nothing is taken for it',
+    'a worker without a claim gets at most one hint per second, one per 5 s without claims, and no jobs',
     async (t) => {
       const at = scene()
       const worker = await at.worker()
@@ -208,7 +208,7 @@ t.test('offers', async (t) => {
     },
   )
 
-  t.test('a worker that could not take the job is not told', async (t) => {
+  t.test('a worker that cannot take the job gets no hint', async (t) => {
     const at = scene()
     const worker = await at.worker({ models: [{ provider: 'local', model: 'small' }] })
     t.equal(at.offer([header(1)]), undefined)
@@ -234,44 +234,41 @@ t.test('offers', async (t) => {
     )
   })
 
-  t.test(
-    'workers that listen to different things, and can do the same, are served in turn as well',
-    async (t) => {
-      const at = scene()
-      const filters = [
-        {},
-        { queues: ['default'] },
-        { action_names: ['send'] },
-        { queues: ['default'], action_names: ['send'] },
-        { queues: ['elsewhere'] },
-      ]
-      const workers = []
-      for (const [i, filter] of filters.entries())
-        workers.push(
-          await at.worker({ ...filter, worker_instance_id: `w${i}`, concurrency_limit: 8 }),
-        )
-      for (const worker of workers) await worker.say(claim('c', 8))
-      const taken = Array.from(
-        { length: 12 },
-        (_, n) => at.offer([header(n, { action_name: 'send' })], 'default')?.takes[0]?.instance,
+  t.test('workers with different filters that match the same job are served in turn', async (t) => {
+    const at = scene()
+    const filters = [
+      {},
+      { queues: ['default'] },
+      { action_names: ['send'] },
+      { queues: ['default'], action_names: ['send'] },
+      { queues: ['elsewhere'] },
+    ]
+    const workers = []
+    for (const [i, filter] of filters.entries())
+      workers.push(
+        await at.worker({ ...filter, worker_instance_id: `w${i}`, concurrency_limit: 8 }),
       )
-      t.same(taken.slice(0, 4).sort(), ['w0', 'w1', 'w2', 'w3'])
-      t.same(taken.slice(4, 8).sort(), ['w0', 'w1', 'w2', 'w3'])
-      t.same(taken.slice(8).sort(), ['w0', 'w1', 'w2', 'w3'])
-      for (const worker of workers.slice(0, 4)) worker.connection.ended()
-      t.equal(
-        at.offer([header(20, { action_name: 'send' })], 'default'),
-        undefined,
-        'nobody is left who listens to it',
-      )
-      t.match(at.offer([header(21, { action_name: 'send' })], 'elsewhere'), {
-        takes: [{ instance: 'w4' }],
-      })
-    },
-  )
+    for (const worker of workers) await worker.say(claim('c', 8))
+    const taken = Array.from(
+      { length: 12 },
+      (_, n) => at.offer([header(n, { action_name: 'send' })], 'default')?.takes[0]?.instance,
+    )
+    t.same(taken.slice(0, 4).sort(), ['w0', 'w1', 'w2', 'w3'])
+    t.same(taken.slice(4, 8).sort(), ['w0', 'w1', 'w2', 'w3'])
+    t.same(taken.slice(8).sort(), ['w0', 'w1', 'w2', 'w3'])
+    for (const worker of workers.slice(0, 4)) worker.connection.ended()
+    t.equal(
+      at.offer([header(20, { action_name: 'send' })], 'default'),
+      undefined,
+      'nobody is left who listens to it',
+    )
+    t.match(at.offer([header(21, { action_name: 'send' })], 'elsewhere'), {
+      takes: [{ instance: 'w4' }],
+    })
+  })
 
   t.test(
-    'a slot promised to a job that never comes is free again after 5 s, and demand is announced',
+    'a slot promised to a job that never arrives is free after 5 s, and demand is announced',
     async (t) => {
       const at = scene()
       const worker = await at.worker({ concurrency_limit: 1 })
@@ -285,14 +282,14 @@ t.test('offers', async (t) => {
     },
   )
 
-  t.test('a job that is offered again goes to the session it was promised to', async (t) => {
+  t.test('a repeated offer goes to the session that it was promised to', async (t) => {
     const at = scene()
     for (const name of ['a', 'b'])
       await (await at.worker({ worker_instance_id: name })).say(claim('c'))
     t.same(at.offer([header(1)])?.takes, at.offer([header(1)])?.takes)
   })
 
-  t.test('sessions share listeners, and the last one to go ends them', async (t) => {
+  t.test('sessions share subscriptions, which end with the last session', async (t) => {
     const at = scene()
     const filters = {
       queues: ['mail.out', 'b'],
@@ -368,70 +365,67 @@ t.test('eligibility', async (t) => {
   t.notOk(eligible(header(1, { action_name: 'a1' }), 'q99', wide), 'but not taken from')
 })
 
-t.test(
-  'whatever is claimed, offered, delivered and reported, a worker never holds more than its limit',
-  async (t) => {
-    const step = fc.oneof(
-      fc.record({ do: fc.constant('claim' as const), slots: fc.integer({ min: 0, max: 5 }) }),
-      fc.record({ do: fc.constant('offer' as const), count: fc.integer({ min: 1, max: 4 }) }),
-      fc.record({ do: fc.constant('deliver' as const), late: fc.boolean() }),
-      fc.record({ do: fc.constant('report' as const) }),
-      fc.record({
-        do: fc.constant('wait' as const),
-        ms: fc.constantFrom(1, 10, 2500, 6000, 21_000),
-      }),
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const at = scene()
-        const worker = await at.worker({ concurrency_limit: 3 })
-        const session = sessionOf(at)
-        const taken: ReturnType<typeof header>[] = []
-        const held = new Set<string>()
-        let number = 0
-        let asked = new Map<string, number>()
-        for (const next of steps) {
-          const from = worker.frames.length
-          if (next.do === 'claim') {
-            asked.set(`c${++number}`, next.slots)
-            await worker.say(claim(`c${number}`, next.slots))
-          } else if (next.do === 'offer') {
-            const jobs = Array.from({ length: next.count }, () => header(++number))
-            for (const { job_id } of at.offer(jobs)?.takes ?? [])
-              taken.push(jobs.find(({ id }) => id === job_id) ?? header(0))
-          } else if (next.do === 'deliver') {
-            const job = next.late ? taken.pop() : taken.shift()
-            if (job) at.hub.receive({ type: 'assign', project: PROJECT, session, job: leased(job) })
-          } else if (next.do === 'report') {
-            const [id] = held
-            if (id === undefined) continue
-            held.delete(id)
-            await worker.say({
-              type: 'job.report',
-              job_id: id,
-              lease_token: leased({ ...header(0), id }).lease_token,
-            })
-          } else await at.clock.advance(next.ms)
-          await settle()
-          for (const frame of worker.frames.slice(from)) {
-            if (frame.type !== 'jobs.claimed') continue
-            const slots = asked.get(frame.message_id ?? '') ?? -1
-            asked.delete(frame.message_id ?? '')
-            if ((frame.jobs?.length ?? 0) > slots)
-              throw new Error('more than the claim asked for, or answered twice')
-            for (const { id } of frame.jobs ?? []) held.add(id)
-          }
-          if (held.size > 3) throw new Error(`holds ${held.size}`)
-          if (asked.size > 8) throw new Error('claims without an answer')
+t.test('a worker never holds more jobs than its limit, for any sequence of messages', async (t) => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('claim' as const), slots: fc.integer({ min: 0, max: 5 }) }),
+    fc.record({ do: fc.constant('offer' as const), count: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ do: fc.constant('deliver' as const), late: fc.boolean() }),
+    fc.record({ do: fc.constant('report' as const) }),
+    fc.record({
+      do: fc.constant('wait' as const),
+      ms: fc.constantFrom(1, 10, 2500, 6000, 21_000),
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const at = scene()
+      const worker = await at.worker({ concurrency_limit: 3 })
+      const session = sessionOf(at)
+      const taken: ReturnType<typeof header>[] = []
+      const held = new Set<string>()
+      let number = 0
+      let asked = new Map<string, number>()
+      for (const next of steps) {
+        const from = worker.frames.length
+        if (next.do === 'claim') {
+          asked.set(`c${++number}`, next.slots)
+          await worker.say(claim(`c${number}`, next.slots))
+        } else if (next.do === 'offer') {
+          const jobs = Array.from({ length: next.count }, () => header(++number))
+          for (const { job_id } of at.offer(jobs)?.takes ?? [])
+            taken.push(jobs.find(({ id }) => id === job_id) ?? header(0))
+        } else if (next.do === 'deliver') {
+          const job = next.late ? taken.pop() : taken.shift()
+          if (job) at.hub.receive({ type: 'assign', project: PROJECT, session, job: leased(job) })
+        } else if (next.do === 'report') {
+          const [id] = held
+          if (id === undefined) continue
+          held.delete(id)
+          await worker.say({
+            type: 'job.report',
+            job_id: id,
+            lease_token: leased({ ...header(0), id }).lease_token,
+          })
+        } else await at.clock.advance(next.ms)
+        await settle()
+        for (const frame of worker.frames.slice(from)) {
+          if (frame.type !== 'jobs.claimed') continue
+          const slots = asked.get(frame.message_id ?? '') ?? -1
+          asked.delete(frame.message_id ?? '')
+          if ((frame.jobs?.length ?? 0) > slots)
+            throw new Error('more than the claim asked for, or answered twice')
+          for (const { id } of frame.jobs ?? []) held.add(id)
         }
-        await at.clock.advance(21_000)
-        asked = new Map(
-          [...asked].filter(([id]) => !worker.frames.some((frame) => frame.message_id === id)),
-        )
-        if (asked.size > 0) throw new Error('a claim was left without an answer')
-      }),
-      { numRuns: 60, seed: 7 },
-    )
-    t.pass()
-  },
-)
+        if (held.size > 3) throw new Error(`holds ${held.size}`)
+        if (asked.size > 8) throw new Error('claims without an answer')
+      }
+      await at.clock.advance(21_000)
+      asked = new Map(
+        [...asked].filter(([id]) => !worker.frames.some((frame) => frame.message_id === id)),
+      )
+      if (asked.size > 0) throw new Error('a claim was left without an answer')
+    }),
+    { numRuns: 60, seed: 7 },
+  )
+  t.pass()
+})

@@ -24,20 +24,17 @@ const assign = (at: Scene, number = 1, session = sessionOf(at), attempt = 1) =>
   })
 
 t.test('an assigned job', async (t) => {
-  t.test(
-    'for an unknown session, another project or a closed connection is not taken',
-    async (t) => {
-      const at = scene()
-      const worker = await at.worker()
-      const session = sessionOf(at)
-      t.same(assign(at, 1, 'wst_unknown'), { ok: false })
-      t.same(at.hub.receive({ type: 'assign', project: 'prj_other', session, job: leased(job) }), {
-        ok: false,
-      })
-      worker.connection.ended()
-      t.same(assign(at, 1, session), { ok: false })
-    },
-  )
+  t.test('for an unknown session, another project or a closed connection is refused', async (t) => {
+    const at = scene()
+    const worker = await at.worker()
+    const session = sessionOf(at)
+    t.same(assign(at, 1, 'wst_unknown'), { ok: false })
+    t.same(at.hub.receive({ type: 'assign', project: 'prj_other', session, job: leased(job) }), {
+      ok: false,
+    })
+    worker.connection.ended()
+    t.same(assign(at, 1, session), { ok: false })
+  })
 
   t.test('that arrives twice is delivered once', async (t) => {
     const { at, worker } = await holding()
@@ -48,7 +45,7 @@ t.test('an assigned job', async (t) => {
   })
 
   t.test(
-    'without a claim waits for the next one, and is given back after 5 s without using an attempt',
+    'without a claim waits for the next one, and is returned after 5 s without using an attempt',
     async (t) => {
       const at = scene()
       const worker = await at.worker()
@@ -72,12 +69,12 @@ t.test('an assigned job', async (t) => {
     },
   )
 
-  t.test('without a free slot is not taken', async (t) => {
+  t.test('without a free slot is refused', async (t) => {
     const { at } = await holding({ concurrency_limit: 1 })
     t.same(assign(at, 2), { ok: false })
   })
 
-  t.test('that cannot be written to the socket is given back', async (t) => {
+  t.test('that cannot be written to the socket is returned', async (t) => {
     const at = scene()
     const worker = await at.worker()
     await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 1 })
@@ -116,7 +113,7 @@ t.test('an assigned job', async (t) => {
     t.same(worker.of('jobs.claimed'), [])
   })
 
-  t.test('of several that were promised together waits a moment for the others', async (t) => {
+  t.test('of several that were promised together waits briefly for the others', async (t) => {
     const at = scene()
     const worker = await at.worker()
     await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 3 })
@@ -142,7 +139,7 @@ t.test('a heartbeat', async (t) => {
       ])
     },
   )
-  t.test('carries a wish to cancel in both forms', async (t) => {
+  t.test('is answered with a cancellation request in both forms', async (t) => {
     const { at, worker } = await holding()
     const requested_at = timestamp(at.clock.now)
     at.on['queue.heartbeat'] = () => ({
@@ -160,7 +157,7 @@ t.test('a heartbeat', async (t) => {
     ])
   })
   t.test(
-    'of a lost lease, or with a token of nobody, is answered with the cancel lease_lost, and the connection stays',
+    'with a lost lease or an invalid token is answered with the cancel lease_lost; the connection stays',
     async (t) => {
       const { at, worker } = await holding()
       at.on['queue.heartbeat'] = () => ({ alive: false })
@@ -183,13 +180,13 @@ t.test('a heartbeat', async (t) => {
       t.equal(at.named('queue.heartbeat').length, 1)
     },
   )
-  t.test('that nobody could decide is not answered', async (t) => {
+  t.test('that could not be decided is not answered', async (t) => {
     const { at, worker } = await holding()
     at.on['queue.heartbeat'] = () => refuse('service_unavailable')
     t.same(await worker.say(beat), [])
   })
   t.test(
-    'keeps a lease counted; without any for longer than it lasts the slot is free',
+    'keeps the lease counted; without heartbeats the slot is free after its duration',
     async (t) => {
       const { at, worker } = await holding({ concurrency_limit: 1 })
       for (let i = 0; i < 5; i++) {
@@ -205,7 +202,7 @@ t.test('a heartbeat', async (t) => {
 
 t.test('a report', async (t) => {
   const report = { type: 'job.report', message_id: 'm', ...lease }
-  t.test('is acknowledged after it was committed; its slot is free at once', async (t) => {
+  t.test('is acknowledged after its commit; its slot is free at once', async (t) => {
     const { at, worker } = await holding({ concurrency_limit: 1 })
     let commit = () => {}
     at.on['queue.report'] = () =>
@@ -225,7 +222,7 @@ t.test('a report', async (t) => {
     ])
     t.equal(at.listening.size, 1)
   })
-  t.test('sent again is acknowledged as a duplicate, under a command id of its own', async (t) => {
+  t.test('that is repeated is acknowledged as a duplicate, as a new command', async (t) => {
     const { at, worker } = await holding()
     await worker.say(report)
     at.on['queue.report'] = () => ({ outcome: 'duplicate' })
@@ -234,7 +231,7 @@ t.test('a report', async (t) => {
     t.not(first?.command_id, second?.command_id)
   })
   t.test(
-    'with a lost lease, an unknown job or a foreign token is acknowledged and lease_lost is said with the same message id',
+    'with a lost lease, unknown job or invalid token is acknowledged and followed by lease_lost',
     async (t) => {
       const { at, worker } = await holding()
       at.on['queue.report'] = () => ({ outcome: 'lease_lost' })
@@ -251,13 +248,13 @@ t.test('a report', async (t) => {
       }
     },
   )
-  t.test('of a job that another gateway handed out is passed on like any other', async (t) => {
+  t.test('of a job that another gateway assigned is forwarded like any other', async (t) => {
     const at = scene()
     const worker = await at.worker()
     t.match(await worker.say(report), [{ type: 'job.report.ack', message_id: 'm' }])
     t.match(at.named('queue.report'), [{ id: '1.default' }])
   })
-  t.test('of a failure carries its error and never a result', async (t) => {
+  t.test('of a failure contains its error and never a result', async (t) => {
     const { at, worker } = await holding()
     await worker.say({
       ...report,
@@ -281,7 +278,7 @@ t.test('a report', async (t) => {
     t.match(at.named('queue.report')[0]?.input, { status: 'failed', error_type: 'ResultTooLarge' })
   })
   t.test(
-    'that nobody could decide is tried again under the same command id, not acknowledged before, and a repeat of it waits too',
+    'that could not be decided is retried under its command id before it is acknowledged',
     async (t) => {
       const { at, worker } = await holding()
       at.on['queue.report'] = () => refuse('service_unavailable')
@@ -298,21 +295,18 @@ t.test('a report', async (t) => {
       t.equal(new Set(at.named('queue.report').map(({ command_id }) => command_id)).size, 1)
     },
   )
-  t.test(
-    'goes on being tried after the connection ended, until its lease has run out',
-    async (t) => {
-      const { at, worker } = await holding()
-      at.on['queue.report'] = () => refuse('service_unavailable')
-      await worker.say(report)
-      worker.connection.ended()
-      await at.clock.advance(30_000)
-      const tried = at.named('queue.report').length
-      t.ok(tried > 3)
-      await at.clock.advance(120_000)
-      t.ok(at.named('queue.report').length < tried + 6)
-      t.equal(at.clock.waiting, 1)
-    },
-  )
+  t.test('is retried after the connection ended, until its lease has expired', async (t) => {
+    const { at, worker } = await holding()
+    at.on['queue.report'] = () => refuse('service_unavailable')
+    await worker.say(report)
+    worker.connection.ended()
+    await at.clock.advance(30_000)
+    const tried = at.named('queue.report').length
+    t.ok(tried > 3)
+    await at.clock.advance(120_000)
+    t.ok(at.named('queue.report').length < tried + 6)
+    t.equal(at.clock.waiting, 1)
+  })
 })
 
 t.test('deltas', async (t) => {
@@ -323,7 +317,7 @@ t.test('deltas', async (t) => {
     sequence,
     delta: { text: 'Par' },
   })
-  t.test('have no answer and count as life once a cadence', async (t) => {
+  t.test('have no answer and renew the lease once per heartbeat interval', async (t) => {
     const { at, worker } = await holding()
     for (let i = 1; i <= 50; i++) {
       await worker.say(delta(i))
@@ -332,7 +326,7 @@ t.test('deltas', async (t) => {
     t.same(worker.types, [])
     t.equal(at.named('queue.heartbeat').length, 2)
   })
-  t.test('with a stale token are dropped, and a lost lease is said', async (t) => {
+  t.test('with a stale token are dropped and answered with lease_lost', async (t) => {
     const { at, worker } = await holding()
     await at.clock.advance(20_000)
     t.same(
@@ -348,7 +342,7 @@ t.test('deltas', async (t) => {
 })
 
 t.test('messages of the engine', async (t) => {
-  t.test('a cancel is pushed to the worker, or ends a job that the worker never got', async (t) => {
+  t.test('a cancel goes to the worker, or ends a job that it never received', async (t) => {
     const { at, worker } = await holding()
     const message = {
       type: 'cancel',
@@ -384,14 +378,14 @@ t.test('messages of the engine', async (t) => {
     at.hub.receive({ ...message, generation: 2 })
     t.equal(worker.code, 4410)
   })
-  t.test('forget is not about sessions', async (t) =>
+  t.test('forget does not affect sessions', async (t) =>
     t.same(scene().hub.receive({ type: 'forget', project: PROJECT }), { ok: true }),
   )
 })
 
 t.test('drain', async (t) => {
   t.test(
-    'by the operator: told once, outstanding claims and later ones answered empty, no hints, nothing taken',
+    'by the operator: one frame, all claims answered empty, no hints and no jobs taken',
     async (t) => {
       const { at, worker } = await holding()
       await worker.say({ type: 'jobs.claim', message_id: 'd', available_slots: 3 })
@@ -417,7 +411,7 @@ t.test('drain', async (t) => {
       )
     },
   )
-  t.test('by the worker itself: acknowledged, told to the registry, leases stay', async (t) => {
+  t.test('by the worker: acknowledged and sent to the registry; leases stay', async (t) => {
     const { at, worker } = await holding()
     await worker.say({ type: 'jobs.claim', message_id: 'd', available_slots: 3 })
     t.match(await worker.say({ type: 'worker.draining', message_id: 'e' }), [
@@ -434,7 +428,7 @@ t.test('drain', async (t) => {
 })
 
 t.test(
-  'a gateway that stops answers claims with nothing, lets reports finish and closes with 1012',
+  'a stopping gateway answers claims empty, completes reports and closes with 1012',
   async (t) => {
     const { at, worker } = await holding()
     let commit = () => {}

@@ -3,7 +3,7 @@ import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
 import { header, leased, scene } from './workers.ts'
 
-t.test('a gateway whose connection was replaced elsewhere says nothing of leases', async (t) => {
+t.test('a gateway whose connection was replaced elsewhere expires no leases', async (t) => {
   const at = scene()
   at.on['worker.register'] = ({ input }) => ({
     registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },
@@ -18,7 +18,7 @@ t.test('a gateway whose connection was replaced elsewhere says nothing of leases
 })
 
 t.test(
-  'the queue is told of a lease from before the connection that shows no life for its duration',
+  'a lease from before the connection expires at the queue after its duration without heartbeats',
   async (t) => {
     const at = scene()
     const silent = header(1)
@@ -53,7 +53,7 @@ t.test(
   },
 )
 
-t.test('of a resumed session, jobs that the worker never received wait again', async (t) => {
+t.test('after a session resumes, jobs that the worker never received are requeued', async (t) => {
   const at = scene()
   at.on['worker.register'] = ({ input }) => ({
     registration: { ...(input as object), session: 'wst_1', generation: 2, connected_at: 0 },

@@ -90,7 +90,7 @@ t.test('the answer to an upgrade', async (t) => {
     },
   )
 
-  t.test('no credential is 401 without asking anybody', async (t) => {
+  t.test('a missing credential is 401 without any query', async (t) => {
     const it = given()
     it.asked.length = 0
     t.match(await it.ask(''), { status: 401, body: { error: { code: 'unauthorized' } } })
@@ -100,7 +100,7 @@ t.test('the answer to an upgrade', async (t) => {
     t.same(it.asked, [])
   })
 
-  t.test('401, 403 and 404 say what is certain', async (t) => {
+  t.test('401, 403 and 404 are sent only for certain refusals', async (t) => {
     const it = given()
     t.match(await it.ask(bearer('bat_unknown')), {
       status: 401,
@@ -127,7 +127,7 @@ t.test('the answer to an upgrade', async (t) => {
     )
   })
 
-  t.test('whatever may pass is 503 with a wait, also for a project that exists', async (t) => {
+  t.test('a temporary failure is 503 with a delay, also for an existing project', async (t) => {
     const it = given()
     it.fresh = false
     const waits = new Set<number | undefined>()
@@ -145,7 +145,7 @@ t.test('the answer to an upgrade', async (t) => {
   })
 
   t.test(
-    'a storm on one project is sent away before anything is asked, and others are not',
+    'too many upgrades of one project are refused without a query; others are admitted',
     async (t) => {
       const it = given()
       for (let i = 0; i < 500; i++) await it.ask(bearer(it.worker.text))
@@ -157,7 +157,7 @@ t.test('the answer to an upgrade', async (t) => {
   )
 
   t.test(
-    'a worker without credential is admitted from this machine only, if that is set',
+    'a worker without a credential is admitted only from this machine, and only if enabled',
     async (t) => {
       const it = given('svc_dev')
       for (const remote of [
@@ -183,7 +183,7 @@ t.test('the answer to an upgrade', async (t) => {
     },
   )
 
-  t.test('the grant can be looked at again', async (t) => {
+  t.test('the grant can be checked again', async (t) => {
     const it = given()
     const answer = await it.ask(bearer(it.worker.text))
     if (!('grant' in answer)) throw new Error('not admitted')
@@ -262,7 +262,7 @@ t.test('a real socket', async (t) => {
     t.equal(plain.headers.get('upgrade'), 'websocket')
   })
 
-  t.test('echoes the sub-protocol only when it was offered, and registers', async (t) => {
+  t.test('returns the sub-protocol only when it was offered, and registers', async (t) => {
     const plain = await opened([], authorization)
     t.equal(plain.protocol, '')
     const browser = await opened(['service.worker.v1', subprotocol(it.worker.text)])
@@ -278,7 +278,7 @@ t.test('a real socket', async (t) => {
   })
 
   t.test(
-    'takes a frame above 1 MiB, and survives a client that leaves while it is admitted',
+    'takes a frame of more than 1 MiB, and survives a client that disconnects during admission',
     async (t) => {
       const socket = await opened([], authorization)
       const answer = next(socket)

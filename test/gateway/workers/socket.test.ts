@@ -44,7 +44,7 @@ t.test('registration', async (t) => {
   )
 
   t.test(
-    'the concurrency limit is 1 by default, and unknown members and nulls are tolerated',
+    'the concurrency limit is 1 by default; unknown members and nulls are accepted',
     async (t) => {
       const at = scene()
       const worker = await at.worker({
@@ -74,36 +74,30 @@ t.test('registration', async (t) => {
     t.equal(worker.code, 4409)
   })
 
-  t.test(
-    'any other refusal is not terminal for the client, and the connection closes',
-    async (t) => {
-      const at = scene()
-      at.on['worker.register'] = () => refuse('service_unavailable')
-      const worker = await at.worker()
-      t.match(worker.frames, [{ error: { code: 'temporarily_unavailable' } }])
-      t.equal(worker.code, 1011)
-      at.on['worker.register'] = () => refuse('not_found')
-      t.match((await at.worker()).frames, [{ error: { code: 'register_failed' } }])
-    },
-  )
+  t.test('any other refusal may be retried by the client; the connection closes', async (t) => {
+    const at = scene()
+    at.on['worker.register'] = () => refuse('service_unavailable')
+    const worker = await at.worker()
+    t.match(worker.frames, [{ error: { code: 'temporarily_unavailable' } }])
+    t.equal(worker.code, 1011)
+    at.on['worker.register'] = () => refuse('not_found')
+    t.match((await at.worker()).frames, [{ error: { code: 'register_failed' } }])
+  })
 
-  t.test(
-    'a registration that cannot be read is answered, and the connection closes with 4400',
-    async (t) => {
-      for (const frame of [
-        {},
-        { worker_instance_id: '' },
-        { worker_instance_id: 'box', concurrency_limit: 0 },
-        { worker_instance_id: 'box', queues: 'default' },
-      ]) {
-        const worker = scene().connect()
-        t.match(await worker.say({ type: 'worker.register', message_id: 'r', ...frame }), [
-          { type: 'error', message_id: 'r', error: { code: 'bad_frame' } },
-        ])
-        t.equal(worker.code, 4400)
-      }
-    },
-  )
+  t.test('an invalid registration is answered, and the connection closes with 4400', async (t) => {
+    for (const frame of [
+      {},
+      { worker_instance_id: '' },
+      { worker_instance_id: 'box', concurrency_limit: 0 },
+      { worker_instance_id: 'box', queues: 'default' },
+    ]) {
+      const worker = scene().connect()
+      t.match(await worker.say({ type: 'worker.register', message_id: 'r', ...frame }), [
+        { type: 'error', message_id: 'r', error: { code: 'bad_frame' } },
+      ])
+      t.equal(worker.code, 4400)
+    }
+  })
 
   t.test('a connection that does not register within 30 s is closed with 4408', async (t) => {
     const at = scene()
@@ -115,7 +109,7 @@ t.test('registration', async (t) => {
   })
 
   t.test(
-    'the same token resumes the session: the token is returned, the older connection closed with 4410, its leases counted',
+    'a token resumes its session: it is returned, the older connection closes with 4410, leases count',
     async (t) => {
       const at = scene()
       const first = await at.worker()
@@ -149,7 +143,7 @@ t.test('registration', async (t) => {
   )
 
   t.test(
-    'of two registrations of one session whose answers cross, the later generation stays',
+    'of two concurrent registrations of one session, the later generation stays',
     async (t) => {
       const at = scene()
       const answers: ((generation: number) => void)[] = []
@@ -180,7 +174,7 @@ t.test('registration', async (t) => {
   )
 
   t.test(
-    'until the leases of a resumed session are known it is given nothing; a view that stays away does not block it for ever',
+    'a resumed session gets no jobs until its leases are known, for a limited time',
     async (t) => {
       const at = scene()
       at.leases = 'down'
@@ -200,35 +194,32 @@ t.test('registration', async (t) => {
     },
   )
 
-  t.test(
-    'a session that replaces another one makes it lose its leases, each at its queue',
-    async (t) => {
-      const at = scene()
-      at.leases = {
-        old: [
-          { job_id: header(1).id, queue: 'a' },
-          { job_id: header(5).id, queue: 'a' },
-          { job_id: header(2).id, queue: 'b' },
-        ],
-      }
-      at.on['worker.register'] = ({ input }) => ({
-        registration: { ...(input as object), generation: 9, connected_at: 0 },
-        resumed: false,
-        draining: false,
-        replaced: { session: 'old', gateway: 'gw2' },
-      })
-      await at.worker()
-      t.match(
-        at.named('queue.lose').map(({ id, input }) => ({ id, input })),
-        [
-          { id: '1.a', input: { session: 'old', job_ids: [header(1).id, header(5).id] } },
-          { id: '2.b', input: { session: 'old', job_ids: [header(2).id] } },
-        ],
-      )
-    },
-  )
+  t.test('a session that replaces another makes it lose its leases at each queue', async (t) => {
+    const at = scene()
+    at.leases = {
+      old: [
+        { job_id: header(1).id, queue: 'a' },
+        { job_id: header(5).id, queue: 'a' },
+        { job_id: header(2).id, queue: 'b' },
+      ],
+    }
+    at.on['worker.register'] = ({ input }) => ({
+      registration: { ...(input as object), generation: 9, connected_at: 0 },
+      resumed: false,
+      draining: false,
+      replaced: { session: 'old', gateway: 'gw2' },
+    })
+    await at.worker()
+    t.match(
+      at.named('queue.lose').map(({ id, input }) => ({ id, input })),
+      [
+        { id: '1.a', input: { session: 'old', job_ids: [header(1).id, header(5).id] } },
+        { id: '2.b', input: { session: 'old', job_ids: [header(2).id] } },
+      ],
+    )
+  })
 
-  t.test('a drain that is in force is repeated after a registration', async (t) => {
+  t.test('an active drain is repeated after a registration', async (t) => {
     const at = scene()
     at.on['worker.register'] = ({ input }) => ({
       registration: { ...(input as object), generation: 2, connected_at: 0 },
@@ -242,7 +233,7 @@ t.test('registration', async (t) => {
     ])
   })
 
-  t.test('frames sent while the registration is decided wait for it', async (t) => {
+  t.test('frames sent during the registration wait for it', async (t) => {
     const at = scene()
     const worker = at.connect()
     worker.send({ type: 'worker.register', worker_instance_id: 'box' })
@@ -274,7 +265,7 @@ t.test('registration', async (t) => {
 })
 
 t.test('frames', async (t) => {
-  t.test('what cannot be read is answered and the connection stays', async (t) => {
+  t.test('an invalid frame is answered, and the connection stays', async (t) => {
     const worker = await scene().worker()
     worker.frames.length = 0
     worker.connection.receive('{')
@@ -294,7 +285,7 @@ t.test('frames', async (t) => {
     t.equal(worker.closed, undefined)
   })
 
-  t.test('before registration everything else is not_registered', async (t) => {
+  t.test('any other frame before the registration is not_registered', async (t) => {
     const worker = scene().connect()
     for (const frame of [
       heartbeat,
@@ -368,7 +359,7 @@ t.test('the connection', async (t) => {
     t.equal(worker.pings, 3)
   })
 
-  t.test('is dropped when its buffer does not move for 10 s', async (t) => {
+  t.test('is dropped when its buffer does not drain for 10 s', async (t) => {
     const at = scene()
     const worker = await at.worker()
     worker.sending = 'buffered'
@@ -388,7 +379,7 @@ t.test('the connection', async (t) => {
   })
 
   t.test(
-    'tells the registry every cadence that the worker was heard, and closes when it is no longer the current one',
+    'reports a live worker to the registry at each interval, and closes when it was replaced',
     async (t) => {
       const at = scene()
       const worker = await at.worker()
@@ -406,7 +397,7 @@ t.test('the connection', async (t) => {
     },
   )
 
-  t.test('its end is told to the registry, and the leases stay', async (t) => {
+  t.test('reports its end to the registry, and the leases stay', async (t) => {
     const at = scene()
     const worker = await at.worker()
     worker.connection.ended()
@@ -429,7 +420,7 @@ t.test('credentials', async (t) => {
     await at.clock.advance(5000)
     return worker
   }
-  t.test('a revoked one ends the connection within 5 s with invalid_actor and 4401', async (t) => {
+  t.test('a revoked one ends the connection within 5 s, invalid_actor and 4401', async (t) => {
     const worker = await verdict(scene(), refuse('unauthorized'))
     t.match(worker.frames, [{ type: 'error', error: { code: 'invalid_actor' } }])
     t.equal(worker.code, 4401)
@@ -448,7 +439,7 @@ t.test('credentials', async (t) => {
       }
     },
   )
-  t.test('a backend that is away says nothing about a credential', async (t) => {
+  t.test('an unavailable backend does not invalidate a credential', async (t) => {
     t.equal((await verdict(scene(), refuse('service_unavailable'))).closed, undefined)
     const at = scene()
     const worker = await at.worker(
@@ -462,7 +453,7 @@ t.test('credentials', async (t) => {
     await at.clock.advance(5000)
     t.equal(worker.closed, undefined)
   })
-  t.test('a change of configuration is looked at once', async (t) => {
+  t.test('a change of configuration is checked at once', async (t) => {
     const at = scene()
     const worker = await at.worker()
     at.verdict = refuse('unauthorized')
