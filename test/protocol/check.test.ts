@@ -1,4 +1,4 @@
-/** Checks of a workflow when it is authored, and the defaults of a start. */
+/** Checks of a workflow when it is saved, and the defaults of a start. */
 import t from 'tap'
 import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
 import { checkSpec, type Spec, type Step } from '../../protocol/workflows/spec.ts'

@@ -1,4 +1,7 @@
-/** The definition of a turn: every layer, every order, the ceiling over all; and which actions a selector names. */
+/**
+ * The definition of a turn: every layer, their order, and the ceiling over all. Also the actions
+ * that a selector matches.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Agent } from '../../protocol/agents/schema.ts'
@@ -344,7 +347,7 @@ t.test(
         ]
         if (definition.compaction.threshold_tokens !== Math.floor(definition.window_tokens * share))
           throw new Error('threshold')
-        // An empty config says nothing.
+        // An empty config has no effect.
         if (
           config &&
           Object.keys(drop(config)).length === 0 &&

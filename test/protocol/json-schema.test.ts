@@ -1,4 +1,7 @@
-/** Schemas that users supply: faults are named where they stand, and work is bounded whatever schema and value are. */
+/**
+ * JSON schemas from users: faults are reported with their path, and the work is limited for any
+ * schema and value.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { Check } from 'typebox/schema'
@@ -166,7 +169,7 @@ t.test('work is counted: a check ends by a fault of the value', async (t) => {
     [{ items: { pattern: '^([^,]*,){50}x$' } }, [','.repeat(1_000_000)]],
     [{ patternProperties: { '(a|b|ab)*c': true } }, { ['ab'.repeat(500_000)]: 1 }],
   ]
-  // The first schema shares its parts: as text it would not end.
+  // The first schema shares its parts; written as text it would be too large.
   for (const [index, [schema, value]] of cases.entries())
     t.match(
       faultsOf(schema, value),

@@ -1,4 +1,4 @@
-/** Expressions and templates: what they mean, what they refuse, and that they always end. */
+/** Expressions and templates: their values, their errors, and limits on evaluation. */
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -67,7 +67,7 @@ const values: [expression: string, value: unknown][] = [
   ['steps[0].output.total', 10],
   ['config.region', 'eu'],
   ['meta.trigger', 'manual'],
-  // What is unknown is null.
+  // Unknown members are null.
   ['input.no.such.member', null],
   ['input.list[9]', null],
   ['input.list[-1]', null],
@@ -79,7 +79,7 @@ const values: [expression: string, value: unknown][] = [
   ['input["__proto__"]', null],
   ['input.toString', null],
   ['steps.constructor.output', null],
-  // Arithmetic is that of JSON numbers.
+  // Arithmetic follows JSON numbers.
   ['input.n + 1', 3],
   ['1 / 2', 0.5],
   ['7 % 3', 1],
@@ -112,7 +112,7 @@ const values: [expression: string, value: unknown][] = [
   ['{a: [1]} == {a: [1]}', true],
   ['{a: 1} == {a: 1, b: 2}', false],
   ['input != input', false],
-  // Logic; null counts as false, and only what is needed is evaluated.
+  // Logic; null counts as false, and evaluation is lazy.
   ['true && false', false],
   ['true and not false', true],
   ['input.missing || true', true],

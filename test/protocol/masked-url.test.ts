@@ -1,4 +1,6 @@
-/** URLs with sealed queries: what is shown, what is kept, and what a request gets. */
+/**
+ * URLs with sealed query values: what readers see, what is stored, and what a request is sent to.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import {

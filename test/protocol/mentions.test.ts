@@ -1,4 +1,4 @@
-/** Whom a text calls. */
+/** Mentions of agents in a text. */
 import t from 'tap'
 import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
 

@@ -1,4 +1,6 @@
-/** The part of JSON Schema that outputs are held to: what is enforced, and what is refused because it is not. */
+/**
+ * The subset of JSON Schema for outputs: accepted keywords are enforced, all others are refused.
+ */
 import t from 'tap'
 import { checkOutput } from '../../protocol/sessions/check.ts'
 import { limits } from '../../protocol/sessions/limits.ts'

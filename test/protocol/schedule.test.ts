@@ -1,4 +1,7 @@
-/** Schedules against another calculation: two years minute by minute, in zones whose clocks change by an hour and by half an hour. */
+/**
+ * Schedules compared with another calculation: two years minute by minute, in zones whose clocks
+ * change by an hour and by half an hour.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { latestFire, nextFire, scheduleFault, SHORTEST } from '../../protocol/rules/schedule.ts'
@@ -8,7 +11,7 @@ const TO = Date.UTC(2028, 0, 1)
 const MINUTE = 60_000
 const SLOT = 30 * MINUTE
 
-/** Offset of a zone in minutes for each half hour; clocks change at these only. */
+/** Offsets of a zone in minutes for each half hour; clocks change only at these times. */
 function offsets(zone: string): Int16Array {
   const format = new Intl.DateTimeFormat('en-CA', {
     timeZone: zone,
@@ -59,7 +62,10 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** The fires of a rule: every minute whose wall shows one of its times; a single time fires once a day, after the gap when the day lacks it. */
+/**
+ * The times at which a rule fires: every minute whose wall clock matches. A rule with a single time
+ * of day fires once a day, after the gap if the day lacks that time.
+ */
 function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array): number[] {
   const once = minutes.length === 1 && hours.length === 1
   const wanted = (hours[0] ?? 0) * 60 + (minutes[0] ?? 0)
@@ -70,7 +76,7 @@ function expected({ minutes, hours, day = () => true }: Rule, zone: Int16Array):
     const date = Math.floor(wall / 86_400_000)
     const minute = Math.floor(wall / MINUTE) % 1440
     if (once) {
-      // Days that had begun before are not looked at from their beginning.
+      // The first day is incomplete, so a time that was missed before it does not fire late.
       if (minute < wanted || date === done || (fires.length === 0 && minute > wanted + 120))
         continue
       done = date

@@ -1,6 +1,6 @@
 /**
- * The actors and the view read the same events: whatever happens to a run and its queue, the view's records are the ones
- * that the actors decide with.
+ * Actors and view apply the same events. Invariant: after any history of a run and its queue, the
+ * records of the view equal those of the actors.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -20,14 +20,14 @@ import { ask, Journal, T0, type Draft } from './support/journal.ts'
 
 const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** A run and its queue, deciding together, with a view that follows them. */
+/** A run and its queue that decide together, with a view that follows them. */
 class World {
   readonly view = View.open(':memory:', { now: () => this.at })
   readonly journal = new Journal()
   at = START
   run: Scene<RunState> = given<RunState>(runActor)
   queue: Scene<QueueState> = given<QueueState>(queueActor(defaultTiming))
-  /** Have a command decided, with everything it tells, and committed as one message. */
+  /** Decides a command and all its tells, and commits the result as one message. */
   send(kind: 'run' | 'queue', name: string, input: unknown): Outcome<unknown> {
     const drafts: Draft[] = []
     const decide = (to: 'run' | 'queue', what: string, about: unknown): Outcome<unknown> => {
@@ -53,7 +53,7 @@ class World {
     if (drafts.length > 0) this.view.apply([this.journal.commit(0, ...drafts)])
     return first
   }
-  /** Jobs of the queue, in the order of their arrival. */
+  /** Jobs of the queue, in order of arrival. */
   jobs = () => Object.values(this.queue.state.jobs)
 }
 
@@ -209,7 +209,7 @@ t.test('the view shows the records that the run and the queue have', (t) => {
             ),
           true,
         ],
-        // A run that waits says for what; only a pause between two commits has nothing to say.
+        // A suspended run states what it waits for, except during a pause between two commits.
         [
           record.status !== 'suspended' ||
             paths?.[0]?.waiting_on !== undefined ||

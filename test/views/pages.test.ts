@@ -1,4 +1,4 @@
-/** Pages are bounded in characters, whatever lies in their rows, and miss nothing. */
+/** Pages have a limited number of characters, whatever their rows contain, and skip nothing. */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Refusal } from '../../protocol/errors.ts'
@@ -33,7 +33,7 @@ const done = <T>(found: T | Refusal): T => {
   return found as T
 }
 
-/** A session with messages of 300,000 characters, and how many rows of them were read. */
+/** A session with messages of 300,000 characters, and the number of rows that were read. */
 function session(count: number) {
   const db = new Database(':memory:')
   migrate(db)

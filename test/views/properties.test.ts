@@ -1,4 +1,4 @@
-/** What holds for every journal, however it is cut, repeated or continued while it is read. */
+/** Properties of every journal, whether it is split, repeated or extended while it is read. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
@@ -28,7 +28,7 @@ import {
 } from './support/journal.ts'
 
 const projects = ['prj_a', 'prj_b'] as const
-/** One thing that happens to one of nine runs, or to the question that was asked with it. */
+/** An action on one of nine runs, or on the question of that run. */
 const happening = fc.record({ what: fc.nat(12), who: fc.nat(8), together: fc.boolean() })
 type Happening = { readonly what: number; readonly who: number; readonly together: boolean }
 
@@ -55,7 +55,7 @@ const question = (id: string, event: InteractionEvent, more: Partial<Draft>): Dr
 })
 const source = { event: {}, meta: {}, depth: 0 }
 
-/** A journal of two projects and three shards in which these things happen, as far as they can. */
+/** A journal of two projects and three shards with these actions, as far as they apply. */
 function journalOf(happenings: readonly Happening[]): Written[] {
   const journal = new Journal()
   const born = new Set<number>()
@@ -197,7 +197,7 @@ function journalOf(happenings: readonly Happening[]): Written[] {
   return journal.messages
 }
 
-/** All that a view can be asked, as one text. */
+/** The answers to all queries of a view, as one text. */
 function everything(view: View): string {
   const answers: unknown[] = [view.position()]
   for (const project of projects) {

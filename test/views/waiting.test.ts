@@ -1,4 +1,7 @@
-/** Changes that wait in memory: they are seen by every question, survive a failed batch, and reach the file when they are saved. */
+/**
+ * Changes that are buffered in memory. Invariants: every query sees them; they survive a failed
+ * batch; saving writes them to the file.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,7 +57,7 @@ t.test('what a failed write gives up is applied again from the position of the f
   view.save()
   view.apply([journal.commit(0, started('run_2', 2))])
   t.strictSame(each(ask(view, 'run.list'), 'id'), ['run_2', 'run_1'])
-  // A worker's entries are written at once; this one cannot be.
+  // The entry of a worker is written at once; this one cannot be written.
   const bad = journal.commit(0, {
     kind: 'worker',
     project: 'prj_a',

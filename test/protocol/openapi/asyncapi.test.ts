@@ -1,4 +1,4 @@
-/** The AsyncAPI document: valid, complete, and made of the schemas of the frames. */
+/** The AsyncAPI document: valid, complete, and built from the schemas of the frames. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Ajv } from 'ajv'

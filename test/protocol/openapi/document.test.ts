@@ -1,4 +1,4 @@
-/** The OpenAPI document: what it lists beside the rows, and that every shape has one name. */
+/** The OpenAPI document: operations beyond the table, and one name per schema. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'

@@ -1,10 +1,10 @@
-/** A view that follows a journal, with all that happens to it in the test's hands. */
+/** A view that follows a journal, with all inputs under the control of the test. */
 import type { Envelope } from '../../../protocol/entry.ts'
 import { ViewFollower, type ViewJournal } from '../../../views/follow.ts'
 import { View, type Message } from '../../../views/view.ts'
 import { each, Journal, type Answer } from './journal.ts'
 
-/** A journal whose deliveries, end and clock are in the test's hands. */
+/** A journal whose deliveries, end and clock the test controls. */
 export function world(journal = new Journal()) {
   const timers = new Set<{ at: number; run: () => void }>()
   const alarms: string[] = []
@@ -71,7 +71,7 @@ export function world(journal = new Journal()) {
       for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.run()
       await settle()
     },
-    /** Ask for the runs; `answer` is undefined until it came. */
+    /** Queries the runs; `answer` is undefined until it arrives. */
     ask: (fresh?: number, within?: number) => {
       const asked: { answer?: Answer } = {}
       void follower
@@ -81,5 +81,5 @@ export function world(journal = new Journal()) {
     },
   }
 }
-/** The ids of an answer, in its order; undefined until it came. */
+/** The ids of an answer, in order; undefined until the answer arrives. */
 export const ids = ({ answer }: { answer?: Answer }) => answer && each(answer, 'id')

@@ -1,4 +1,7 @@
-/** Journals written by hand: commits of a few entries, with the sequences and predecessors a shard host would give them. */
+/**
+ * Journals made by hand: commits of a few entries, with the sequences and predecessors that a shard
+ * host would assign.
+ */
 import type { Job, LeaseGrant, QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
@@ -20,7 +23,7 @@ import type { Message, View } from '../../../views/view.ts'
 export const T0 = Date.UTC(2031, 1, 3, 4, 5, 6)
 export const at = (seconds: number): string => timestamp(T0 + seconds * 1000)
 
-/** An entry before it has a place. `at`: seconds after T0. */
+/** An entry without its position. `at`: seconds after T0. */
 export interface Draft {
   readonly kind: Kind
   readonly project: string
@@ -48,7 +51,7 @@ export class Journal {
   constructor(first = 1) {
     this.#next = first
   }
-  /** Commit entries as one message of a shard. */
+  /** Commits entries as one message of a shard. */
   commit(shard: number, ...drafts: readonly Draft[]): Written {
     const sequence = this.#next++
     let index = 0
@@ -112,7 +115,7 @@ export const run = (id: string, events: readonly RunEvent[], more: Partial<Draft
   events,
   ...more,
 })
-/** The record of a run as it begins. `seconds` after T0. */
+/** The initial record of a run. `seconds` after T0. */
 export const born = (
   id: string,
   seconds: number,
@@ -160,7 +163,7 @@ export const moved = (
     ],
     more,
   )
-/** The record of a step as it begins. */
+/** The initial record of a step. */
 export const stepBorn = (
   runId: string,
   key: string,
@@ -179,7 +182,7 @@ export const stepBorn = (
   ...fields,
 })
 
-/** The record of a job as it begins. */
+/** The initial record of a job. */
 export const jobBorn = (
   id: string,
   runId: string,
@@ -291,7 +294,7 @@ export const registered = (
     more,
   )
 
-/** What a view answers, as plain data. */
+/** The answer of a view, as plain data. */
 export const ask = <T = Answer>(
   view: View,
   name: string,

@@ -1,4 +1,7 @@
-/** Lists of channels and messages are ranges of indexes, however they are filtered; what is typed into a search is no query. */
+/**
+ * Lists of channels and messages are ranges of indexes for any filter; search text is never parsed
+ * as a query.
+ */
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Refusal } from '../../../protocol/errors.ts'
@@ -101,7 +104,7 @@ t.test('a page of a search tells nothing of hits that cannot be read', (t) => {
   const store = new Store(db)
   const viewer = { id: 'me', admin: false }
   const closed = new Map<number, 0 | 1>()
-  /** Make a channel, or change who can read it. */
+  /** Creates a channel, or changes whether it is private. */
   const channel = (n: number, isPrivate: 0 | 1) => {
     if (closed.has(n))
       db.prepare('UPDATE channels SET private = ?, mixed = 1 WHERE n = ?').run(isPrivate, n)

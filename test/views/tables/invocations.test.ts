@@ -1,4 +1,4 @@
-/** Records of calls of actions, as the view makes them. */
+/** Records of action calls, as the view creates them. */
 import t from 'tap'
 import { summaryOf } from '../../../views/tables/actions/invocations.ts'
 

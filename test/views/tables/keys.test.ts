@@ -1,4 +1,7 @@
-/** Keys of published events: who asks is told the last event of each, as far as that is not too long ago, and none of another project. */
+/**
+ * Keys of published events. A query returns the last event of each key of its own project, unless
+ * it is too old.
+ */
 import t from 'tap'
 import { View } from '../../../views/view.ts'
 import { ask, Journal, T0 } from '../support/journal.ts'

@@ -1,4 +1,7 @@
-/** A view's log is moved into its file by a thread, also after the file was made anew, and nothing of it is lost. */
+/**
+ * A thread checkpoints the log of a view, also after its file was recreated. Invariant: no data is
+ * lost.
+ */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +12,9 @@ import { startLogs } from '../../../views/files/logs.ts'
 const ROW = 'x'.repeat(1000)
 const rows = (db: Database.Database): number =>
   (db.prepare('SELECT count(*) AS n FROM t').get() as { n: number }).n
-/** A database whose log SQLite leaves alone, with so many rows of 1 KB in it. */
+/**
+ * A database whose log SQLite does not checkpoint automatically, with this number of rows of 1 KB.
+ */
 function filled(file: string, count: number): Database.Database {
   const db = new Database(file)
   db.pragma('journal_mode = WAL')
@@ -22,7 +27,7 @@ const fill = (db: Database.Database, count: number): void =>
   db.transaction(() => {
     for (let i = 0; i < count; i++) db.prepare('INSERT INTO t VALUES (?)').run(ROW)
   })()
-/** Until something holds that another thread does. */
+/** Waits for a condition that another thread fulfils. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const end = Date.now() + 10_000; !holds(); await new Promise((again) => setImmediate(again)))
     if (Date.now() > end) throw new Error(`${what} did not happen`)

@@ -1,4 +1,4 @@
-/** Releases that sealed no query values wrote addresses in clear: a view of their journal shows them masked. */
+/** Earlier releases stored URLs in clear text; a view of their journal masks the query values. */
 import t from 'tap'
 import type { Event } from '../../../protocol/entry.ts'
 import { View } from '../../../views/view.ts'

@@ -1,4 +1,7 @@
-/** The feed of memory changes over time: what is older than the retention is gone, and cursors before it say so. */
+/**
+ * The feed of memory changes. Changes older than the retention are deleted, and older cursors get
+ * an error.
+ */
 import t from 'tap'
 import { memory } from '../../../actors/memory/memory.ts'
 import type { AnyActor } from '../../../actors/actor.ts'

@@ -34,7 +34,7 @@ const entry = (events: readonly SessionEvent[]): Draft => ({
   events,
 })
 
-/** A session of so many messages of a length. */
+/** A session with this number of messages of this length. */
 function session(count: number, length: number): (question: object) => TranscriptPage {
   const journal = new Journal()
   const view = View.open(':memory:')
