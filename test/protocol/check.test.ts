@@ -11,7 +11,7 @@ const sleep = (config: object) => ({ kind: 'sleep', config }) as Step
 const faults = (steps: Step[], more: Partial<Spec> = {}) =>
   checkSpec({ steps, ...more }, 'spec').map(({ field, message }) => `${field}: ${message}`)
 
-t.test('a sound workflow has no faults', async (t) => {
+t.test('a valid workflow has no faults', async (t) => {
   t.same(
     faults(
       [
@@ -49,13 +49,13 @@ t.test('a sound workflow has no faults', async (t) => {
   )
 })
 
-t.test('ids are unique, counting the ones that steps have by default', async (t) => {
+t.test('ids are unique, including the default ids of steps', async (t) => {
   t.same(faults([action({}, { id: 'a' }), action(), action({}, { id: 'a' })]), [
     'spec.steps[2].id: the id a is already that of step 0',
   ])
 })
 
-t.test('a sleep has one end, in a form that can be read', async (t) => {
+t.test('a sleep needs exactly one valid end', async (t) => {
   t.same(
     faults([
       sleep({}),
@@ -84,7 +84,7 @@ t.test('a sleep has one end, in a form that can be read', async (t) => {
   )
 })
 
-t.test('a step reads only steps before it', async (t) => {
+t.test('a step can only read outputs of earlier steps', async (t) => {
   t.same(
     faults(
       [
@@ -113,7 +113,7 @@ t.test('a step reads only steps before it', async (t) => {
   )
 })
 
-t.test('a wait is for a type of event or a pattern, and reads only the event', async (t) => {
+t.test('a wait names an event type or a pattern, and reads only the event', async (t) => {
   t.same(
     faults([
       wait({ event_type: 'schedule.tick' }),
@@ -144,7 +144,7 @@ t.test('a wait is for a type of event or a pattern, and reads only the event', a
   )
 })
 
-t.test('documents are bounded in depth and size, and faults in number', async (t) => {
+t.test('the depth and size of documents and the number of faults are limited', async (t) => {
   const deep = JSON.parse(`${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`) as Record<string, unknown>
   t.match(faults([action(deep)]), [
     /^spec\.steps\[0\]\.config\.parameters\.a\.a.*: is nested deeper than 48 levels$/,
@@ -153,7 +153,7 @@ t.test('documents are bounded in depth and size, and faults in number', async (t
   t.equal(faults(Array.from({ length: 200 }, () => sleep({}))).length, 50)
 })
 
-t.test('a start is completed by defaults and checked against the declared types', async (t) => {
+t.test('a start gets defaults and is checked against the declared types', async (t) => {
   const declared = {
     name: { type: 'string', required: true },
     n: { type: 'integer', default: 3 },

@@ -22,7 +22,7 @@ t.test('a timestamp is RFC 3339 in UTC with three fractional digits', async (t) 
   for (let day = Date.UTC(1899, 0, 1); day < Date.UTC(2105, 0, 1); day += 86_400_000)
     if (timestamp(day) !== new Date(day).toISOString()) t.fail(new Date(day).toISOString())
 })
-t.test('a timestamp reads back as the same instant', async (t) => {
+t.test('a timestamp is parsed to the same instant', async (t) => {
   fc.assert(fc.property(instant, (at) => parseTimestamp(timestamp(at)) === at))
   t.equal(parseTimestamp('2024-05-01T10:00:00+02:00'), Date.UTC(2024, 4, 1, 8))
   t.equal(parseTimestamp('2024-02-29T00:00:00-12:00'), Date.UTC(2024, 1, 29, 12))
@@ -51,7 +51,7 @@ t.test('a timestamp reads back as the same instant', async (t) => {
   ])
     t.equal(parseTimestamp(text), undefined, text)
 })
-t.test('a duration is read as Go writes it', async (t) => {
+t.test('a duration is parsed in the format of Go', async (t) => {
   for (const [text, ms] of [
     ['0', 0],
     ['90s', 90_000],
@@ -157,7 +157,7 @@ t.test('ids sort by time, differ by randomness, and are the same for the same in
   )
 })
 
-t.test('whole numbers of 64 bits are read, the largest as the largest that is exact', async (t) => {
+t.test('integers of 64 bits are accepted and limited to the safe range', async (t) => {
   t.strictSame(
     [
       '0',
@@ -201,7 +201,7 @@ t.test('the slot of an id decides its shard; a queue names its shard', async (t)
   t.equal(shardOf('queue', 'default', 4), undefined)
   t.equal(shardOf('run', '', 4), undefined)
 })
-t.test('a project always lives in the same partition', async () => {
+t.test('a project is always in the same partition', async () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 1, max: 32 }), (project, partitions) => {
       const partition = partitionOf(project, partitions)
@@ -214,7 +214,7 @@ t.test('a project always lives in the same partition', async () => {
     }),
   )
 })
-t.test('any text is one subject token, and different texts are different tokens', async (t) => {
+t.test('any text becomes one subject token, and different texts differ', async (t) => {
   t.equal(token('default'), 'default')
   t.equal(token('a.b *>'), 'a=2eb=20=2a=3e')
   t.equal(token(''), '=')
@@ -230,7 +230,7 @@ t.test('any text is one subject token, and different texts are different tokens'
   )
 })
 
-t.test('pages and documents are called by the brand that is set, otherwise Baton', async (t) => {
+t.test('documents have the configured brand in their title, otherwise Baton', async (t) => {
   const titles = (brand: string) => [
     openapi({ brand, version: '0' }),
     asyncapi({ brand, version: '0' }),

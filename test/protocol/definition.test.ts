@@ -95,7 +95,7 @@ const faults = (layers: Layers) => {
   return 'faults' in definition ? definition.faults.map(({ field }) => field) : []
 }
 
-t.test('an agent of which only the name is known has defaults for everything', async (t) => {
+t.test('an agent with only a name has defaults for everything', async (t) => {
   t.same(given(layersWith()), {
     instructions: 'You are Ada, an agent that works in a team of people and systems.',
     route: { mode: 'managed', provider: 'acme', model: 'small' },
@@ -109,7 +109,7 @@ t.test('an agent of which only the name is known has defaults for everything', a
   })
 })
 
-t.test('a timeout of an operation that is too long is cut', async (t) => {
+t.test('an operation timeout above the maximum is reduced to it', async (t) => {
   const seconds = (timeout_seconds: number, ceiling?: number) =>
     given(
       layersWith({
@@ -126,7 +126,7 @@ t.test('a timeout of an operation that is too long is cut', async (t) => {
   )
 })
 
-t.test('models are found by their full id, by their id alone, or not at all', async (t) => {
+t.test('models are found by full id, by bare id, or not at all', async (t) => {
   const routed = (text: string) => given(layersWith({}, { model: text })).route
   t.same(routed('lab/small'), { mode: 'managed', provider: 'lab', model: 'small' })
   t.same(routed('small'), { mode: 'managed', provider: 'acme', model: 'small' })
@@ -191,7 +191,7 @@ t.test('routes: the step, then the binding, then the agent', async (t) => {
   ])
 })
 
-t.test('inline toolkits and skills replace the lists, and may mean stored ones', async (t) => {
+t.test('inline toolkits and skills replace the lists and can refer to stored ones', async (t) => {
   const source = {
     agent: agentWith(),
     toolkits: [toolkit('crm', 'crm.find', 'crm.*'), toolkit('more', 'crm.find')],
@@ -287,78 +287,70 @@ const anyLayers = fc.record({
   ),
 })
 
-t.test(
-  'whatever the layers say, the first that says something wins and the ceiling holds',
-  async () => {
-    fc.assert(
-      fc.property(anyLayers, ({ agent, config, operation, session, ceiling }) => {
-        const layers: Layers = {
-          ...layersWith({}, drop(agent) as Partial<Agent>),
-          models: { ...models, ...(ceiling && { ceiling: drop(ceiling) as never }) },
-          ...(config && { config: drop(config) as never }),
-          ...(operation && { operation }),
-          ...(session && { session: drop(session) as never }),
-        }
-        const definition = given(layers)
-        const bound = ceiling?.timeout_seconds ?? Number.POSITIVE_INFINITY
-        const wished =
-          [operation?.timeout_seconds, config?.timeout_seconds, agent.timeout_seconds].find(
-            (value) => value !== undefined,
-          ) || 600
-        if (
-          definition.timeout_seconds !== Math.min(wished, bound) ||
-          definition.timeout_seconds < 1
-        )
-          throw new Error('timeout')
-        const expected = config?.model ?? agent.model ?? 'acme/small'
-        const full = `${definition.route.provider}/${definition.route.model}`
-        if (full !== expected && definition.route.model !== expected) throw new Error('model')
-        const most = models.providers
-          .flatMap((one) => one.models)
-          .find((one) => `${one.provider}/${one.id}` === full)?.max_effort
-        const wish = [session?.thinking_effort, config?.effort, agent.thinking_effort].find(
-          (value) => value !== undefined && value !== 'inherit',
-        ) as (typeof efforts)[number] | undefined
-        const least =
-          most &&
-          wish &&
-          efforts[
-            Math.min(
-              ...[wish, most, ceiling?.effort]
-                .filter((value) => value !== undefined)
-                .map((value) => efforts.indexOf(value)),
-            )
-          ]
-        if (definition.effort !== least)
-          throw new Error(`effort ${definition.effort} instead of ${least}`)
-        const text = config?.instructions ?? agent.system_prompt
-        if (
-          text
-            ? definition.instructions !== text
-            : !definition.instructions.startsWith('You are Ada')
-        )
-          throw new Error('instructions')
-        const strategy =
-          session?.compaction_policy?.strategy ?? agent.compaction_policy?.strategy ?? 'auto'
-        if (definition.compaction.strategy !== (strategy === 'none' ? 'disabled' : strategy))
-          throw new Error('compaction')
-        const share = { xs: 0.1, xl: 0.8, sm: 0.2 }[
-          session?.compaction_policy?.threshold ?? agent.compaction_policy?.threshold ?? 'sm'
+t.test('the first layer with a value wins, and the ceiling always applies', async () => {
+  fc.assert(
+    fc.property(anyLayers, ({ agent, config, operation, session, ceiling }) => {
+      const layers: Layers = {
+        ...layersWith({}, drop(agent) as Partial<Agent>),
+        models: { ...models, ...(ceiling && { ceiling: drop(ceiling) as never }) },
+        ...(config && { config: drop(config) as never }),
+        ...(operation && { operation }),
+        ...(session && { session: drop(session) as never }),
+      }
+      const definition = given(layers)
+      const bound = ceiling?.timeout_seconds ?? Number.POSITIVE_INFINITY
+      const wished =
+        [operation?.timeout_seconds, config?.timeout_seconds, agent.timeout_seconds].find(
+          (value) => value !== undefined,
+        ) || 600
+      if (definition.timeout_seconds !== Math.min(wished, bound) || definition.timeout_seconds < 1)
+        throw new Error('timeout')
+      const expected = config?.model ?? agent.model ?? 'acme/small'
+      const full = `${definition.route.provider}/${definition.route.model}`
+      if (full !== expected && definition.route.model !== expected) throw new Error('model')
+      const most = models.providers
+        .flatMap((one) => one.models)
+        .find((one) => `${one.provider}/${one.id}` === full)?.max_effort
+      const wish = [session?.thinking_effort, config?.effort, agent.thinking_effort].find(
+        (value) => value !== undefined && value !== 'inherit',
+      ) as (typeof efforts)[number] | undefined
+      const least =
+        most &&
+        wish &&
+        efforts[
+          Math.min(
+            ...[wish, most, ceiling?.effort]
+              .filter((value) => value !== undefined)
+              .map((value) => efforts.indexOf(value)),
+          )
         ]
-        if (definition.compaction.threshold_tokens !== Math.floor(definition.window_tokens * share))
-          throw new Error('threshold')
-        // An empty config has no effect.
-        if (
-          config &&
-          Object.keys(drop(config)).length === 0 &&
-          JSON.stringify(definition) !== JSON.stringify(given({ ...layers, config: {} }))
-        )
-          throw new Error('an empty config')
-      }),
-      { numRuns: 2000 },
-    )
-  },
-)
+      if (definition.effort !== least)
+        throw new Error(`effort ${definition.effort} instead of ${least}`)
+      const text = config?.instructions ?? agent.system_prompt
+      if (
+        text ? definition.instructions !== text : !definition.instructions.startsWith('You are Ada')
+      )
+        throw new Error('instructions')
+      const strategy =
+        session?.compaction_policy?.strategy ?? agent.compaction_policy?.strategy ?? 'auto'
+      if (definition.compaction.strategy !== (strategy === 'none' ? 'disabled' : strategy))
+        throw new Error('compaction')
+      const share = { xs: 0.1, xl: 0.8, sm: 0.2 }[
+        session?.compaction_policy?.threshold ?? agent.compaction_policy?.threshold ?? 'sm'
+      ]
+      if (definition.compaction.threshold_tokens !== Math.floor(definition.window_tokens * share))
+        throw new Error('threshold')
+      // An empty config has no effect.
+      if (
+        config &&
+        Object.keys(drop(config)).length === 0 &&
+        JSON.stringify(definition) !== JSON.stringify(given({ ...layers, config: {} }))
+      )
+        throw new Error('an empty config')
+    }),
+    { numRuns: 2000 },
+  )
+})
 
 const entries: readonly Named[] = [
   { name: 'service.memory.remember', source: 'platform' },
@@ -398,7 +390,7 @@ t.test('selectors of every type', async (t) => {
   t.ok(textSelects('service.memory.*', entries[0] as Named))
 })
 
-t.test('patterns match as the regular expression they spell', async () => {
+t.test('patterns match like their equivalent regular expression', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 12 })
   const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*'), maxLength: 8 })
   fc.assert(

@@ -11,7 +11,7 @@ import { checkValue, valueFaults } from '../../protocol/rules/json-schema/valida
 
 const faultsOf = (schema: unknown, value: unknown) => valueFaults(schema, value, 'input')
 
-t.test('faults are named by the place of the value', async (t) => {
+t.test('faults have the path of the value', async (t) => {
   const schema = {
     type: 'object',
     required: ['id'],
@@ -47,7 +47,7 @@ t.test('faults are named by the place of the value', async (t) => {
   ])
 })
 
-t.test('every keyword means what the standard says', async (t) => {
+t.test('every keyword works as the standard defines it', async (t) => {
   const cases: readonly (readonly [object, unknown, unknown])[] = [
     [{ const: { a: [1] } }, { a: [1] }, { a: [2] }],
     [{ prefixItems: [{ type: 'string' }], items: false }, ['a'], ['a', 1]],
@@ -153,7 +153,7 @@ t.test('a check agrees with another validator', async () => {
   )
 })
 
-t.test('work is counted: a check ends by a fault of the value', async (t) => {
+t.test('work is limited: a check that exceeds it reports a fault of the value', async (t) => {
   let blowUp: object = { const: 1 }
   for (let i = 0; i < 30; i++) blowUp = { anyOf: [blowUp, blowUp] }
   let deep: unknown = 1
@@ -188,7 +188,7 @@ t.test('work is counted: a check ends by a fault of the value', async (t) => {
   )
 })
 
-t.test('a stored schema that cannot be applied says where', async (t) => {
+t.test('a stored schema that cannot be applied reports the faulty path', async (t) => {
   const nested = `${'('.repeat(9000)}a${')'.repeat(9000)}`
   t.match(checkValue({ properties: { id: { pattern: nested } } }, { id: 'x' }, 'input'), {
     unusable: { place: 'properties.id.pattern', message: /longer than 1024 characters/ },

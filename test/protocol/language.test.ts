@@ -210,20 +210,23 @@ const refusedWhenAuthored: [expression: string, message: RegExp, position?: numb
   ['input.a not foo', /./],
   ['not', /Unexpected/],
 ]
-t.test('what cannot compile is refused with a message and a place', async (t) => {
-  for (const [expression, message, position] of refusedWhenAuthored) {
-    const result = compile(expression, names)
-    t.match(
-      result,
-      { ok: false, message, ...(position !== undefined && { position }) },
-      expression.slice(0, 60),
-    )
-    if (!/no (secrets|foo|step) /.test(result.ok ? '' : result.message))
-      t.throws(() => evaluate(expression, roots), ExpressionError)
-  }
-})
+t.test(
+  'an expression that does not compile is refused with a message and a position',
+  async (t) => {
+    for (const [expression, message, position] of refusedWhenAuthored) {
+      const result = compile(expression, names)
+      t.match(
+        result,
+        { ok: false, message, ...(position !== undefined && { position }) },
+        expression.slice(0, 60),
+      )
+      if (!/no (secrets|foo|step) /.test(result.ok ? '' : result.message))
+        t.throws(() => evaluate(expression, roots), ExpressionError)
+    }
+  },
+)
 
-t.test('an expression sees only the roots it is given', async (t) => {
+t.test('an expression can only read its given roots', async (t) => {
   t.match(compile('steps.a.output', ['event', 'meta']), {
     ok: false,
     message: 'there is no steps here; known: event, meta',
@@ -259,7 +262,7 @@ t.test('wrong types are errors of the expression', async (t) => {
   })
 })
 
-t.test('a condition is true, false, or null, which is false', async (t) => {
+t.test('a condition is true, false, or null, which counts as false', async (t) => {
   t.equal(predicate('input.n > 1', roots), true)
   t.equal(predicate('${{ input.n > 2 }}', roots), false)
   t.equal(predicate('input.missing.flag', roots), false)
@@ -267,7 +270,7 @@ t.test('a condition is true, false, or null, which is false', async (t) => {
     t.throws(() => predicate(expression, roots), ExpressionError, expression)
 })
 
-t.test('no pattern, text or document makes an evaluation long', async (t) => {
+t.test('no pattern, text or document makes an evaluation slow', async (t) => {
   const nested = () => JSON.parse(`${'['.repeat(3000)}${']'.repeat(3000)}`) as unknown
   const hostile = {
     text: 'a'.repeat(300_000),
@@ -300,7 +303,7 @@ t.test('no pattern, text or document makes an evaluation long', async (t) => {
   )
 })
 
-t.test('simple conditions are cheap', async (t) => {
+t.test('simple conditions are fast', async (t) => {
   const start = performance.now()
   for (let i = 0; i < 50_000; i++) predicate('input.n + 1 > 2 && input.text == "Hello"', roots)
   t.ok(
@@ -309,7 +312,7 @@ t.test('simple conditions are cheap', async (t) => {
   )
 })
 
-t.test('templates for actions give text', async (t) => {
+t.test('templates for actions yield text', async (t) => {
   const template = {
     to: '${{ input.names[0] }}@x.org',
     count: '${{ input.n }}',
@@ -333,7 +336,7 @@ t.test('templates for actions give text', async (t) => {
   t.ok(hasTemplate(template.to))
   t.notOk(hasTemplate(template.plain))
 })
-t.test('templates for outputs keep the type of a lone interpolation', async (t) => {
+t.test('templates for outputs keep the type of a single interpolation', async (t) => {
   t.strictSame(
     renderNative(
       {
@@ -482,7 +485,7 @@ t.test('any text either has a JSON value or throws an ExpressionError', async ()
   )
   fc.assert(fc.property(fc.string({ unit: 'binary' }), holds), { numRuns: 1000 })
 })
-t.test('templates of any literal texts give those texts', async () => {
+t.test('templates of literal texts yield those texts', async () => {
   const part = fc.record({
     text: fc.string().filter((text) => !text.includes('$')),
     wrapped: fc.boolean(),
@@ -526,7 +529,7 @@ const simplePattern = fc
     { maxLength: 7 },
   )
   .map((parts) => parts.join(''))
-t.test('patterns agree with JavaScript regular expressions where both have a meaning', async () => {
+t.test('patterns agree with JavaScript regular expressions where both are valid', async () => {
   fc.assert(
     fc.property(
       simplePattern,
@@ -539,7 +542,7 @@ t.test('patterns agree with JavaScript regular expressions where both have a mea
   )
 })
 
-t.test('loop is a name like any other, though the grammar reserves it', async (t) => {
+t.test('loop is an ordinary name, although the grammar reserves it', async (t) => {
   const known = [...names, 'loop']
   for (const [expression, value] of [
     ['loop.name', 'Notes'],

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { leaseToken, queueOfLease } from '../../protocol/jobs/lease.ts'
 
-t.test('a lease token names its queue, whatever the queue is called', async (t) => {
+t.test('a lease token contains the name of its queue, for any name', async (t) => {
   for (const queue of ['default', 'mail.eu', 'a=b', 'größe ✓', '', '=', 'x'.repeat(256)]) {
     const token = leaseToken('abc123', queue)
     t.match(token, /^[\x21-\x7e]+$/, 'legal in a header')
     t.equal(queueOfLease(token), queue)
   }
 })
-t.test('anything else names none', async (t) => {
+t.test('any other text contains no queue name', async (t) => {
   for (const text of [
     '',
     'lt_',

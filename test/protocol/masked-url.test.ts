@@ -58,7 +58,7 @@ const query = fc.array(
 )
 const address = fc.constantFrom('https://example.org', 'http://a.b:8/c', 'https://x.y/z/')
 
-t.test('a request gets the URL that was sent, letter for letter', async () =>
+t.test('a request is sent to exactly the URL that the client sent', async () =>
   fc.assert(
     fc.property(address, query, (at, parameters) => {
       const text = `${at}?${parameters.join('&')}`
@@ -72,7 +72,7 @@ t.test('a request gets the URL that was sent, letter for letter', async () =>
   ),
 )
 
-t.test('the mask keeps what is there, in any order and with other parameters added', async () =>
+t.test('a mask keeps the stored value, in any order and with added parameters', async () =>
   fc.assert(
     fc.property(
       address,
@@ -100,7 +100,7 @@ t.test('the mask keeps what is there, in any order and with other parameters add
   ),
 )
 
-t.test('a mask that stands for nothing is refused', async (t) => {
+t.test('a mask without a stored value is refused', async (t) => {
   const before = stored('https://example.org/hook?token=t0p&token=second')
   t.equal(fault('https://example.org/hook?token=***', before), undefined)
   t.equal(
@@ -120,7 +120,7 @@ t.test('a mask that stands for nothing is refused', async (t) => {
   t.match(fault('https://example.org/hook?token=***', undefined), /for a new address/)
 })
 
-t.test('a URL that an earlier release stored in clear', async (t) => {
+t.test('a URL that an earlier release stored in clear text', async (t) => {
   const before: KeptUrl = { url: 'https://example.org/?a=1&b=2' }
   t.equal(openUrl(before, opening), before.url)
   t.equal(keepUrl('https://example.org/?a=***&b=***', [null, null], before), before)
@@ -130,13 +130,13 @@ t.test('a URL that an earlier release stored in clear', async (t) => {
   t.equal(openUrl({ url: 'https://example.org/?a=***' }, opening), undefined, 'nothing to open')
 })
 
-t.test('a value that cannot be opened is never sent as something else', async (t) => {
+t.test('a value that cannot be decrypted is never sent as something else', async (t) => {
   const kept = stored('https://example.org/?a=1&b=2')
   const half = (sealed: string) => (sealed.endsWith('1') ? '1' : undefined)
   t.equal(openUrl(kept, half), undefined)
 })
 
-t.test('a query has a bounded number of parameters', async (t) => {
+t.test('the number of query parameters is limited', async (t) => {
   const of = (count: number) =>
     `https://example.org/?${Array.from({ length: count }, () => 'a=1').join('&')}`
   t.equal(queryFault(of(32)), undefined)

@@ -113,7 +113,7 @@ for (const zone of ['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe'])
     })
 }
 
-t.test('the latest fire up to a time is the one that looking at all would find', async () => {
+t.test('the latest fire up to a time equals that of a full search', async () => {
   const schedule = fc.constantFrom(
     { cron: '30 2 * * *', timezone: 'Europe/Berlin' },
     { cron: '* 9 * * 1' },
@@ -150,7 +150,7 @@ t.test('the latest fire up to a time is the one that looking at all would find',
 })
 
 t.test(
-  'intervals are counted from their beginning, and what cannot be a schedule says why',
+  'intervals count from their start, and an invalid schedule reports the reason',
   async (t) => {
     t.equal(nextFire({ interval: '15m' }, FROM, FROM), FROM + 15 * MINUTE)
     t.equal(nextFire({ interval: '15m' }, FROM + 15 * MINUTE, FROM), FROM + 30 * MINUTE)

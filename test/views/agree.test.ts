@@ -126,7 +126,7 @@ function play(list: readonly Step[], what: readonly (typeof moves)[number][]): W
   return world
 }
 
-t.test('the view shows the records that the run and the queue have', (t) => {
+t.test('the records of the view equal those of the run and the queue', (t) => {
   const seen = new Set<string>()
   fc.assert(
     fc.property(story, ([list, what]) => {

@@ -5,7 +5,7 @@ import type { Message } from '../../views/view.ts'
 import { ids, world } from './support/following.ts'
 import { Journal, moved, started, type Answer } from './support/journal.ts'
 
-t.test('a question waits until the view knows all that was committed before it', async (t) => {
+t.test('a query waits until the view has applied all earlier commits', async (t) => {
   const { journal, follower, deliver, settle, ask, state, timers, pass } = world()
   await follower.start()
   const one = journal.commit(0, started('run_1', 1))
@@ -25,7 +25,7 @@ t.test('a question waits until the view knows all that was committed before it',
 })
 
 t.test(
-  'a process that is the only writer knows the end without a look, and waits for it all the same',
+  'a process that is the only writer knows the end of the journal without a request, and waits for it',
   async (t) => {
     const { journal, follower, deliver, settle, ask, state } = world()
     await follower.start()
@@ -49,7 +49,7 @@ t.test(
 )
 
 t.test(
-  'questions that wait together share one look at the end; a look that has begun is too old for a later one',
+  'waiting queries share one request for the end of the journal; a started one is too old for later queries',
   async (t) => {
     const { journal, follower, deliver, settle, ask, state, end } = world()
     await follower.start()
@@ -80,7 +80,7 @@ t.test(
 )
 
 t.test(
-  'a question with a cursor waits for that cursor only, without looking at the end',
+  'a query with a cursor waits only for that cursor, without a request for the end',
   async (t) => {
     const { journal, follower, deliver, settle, ask, state } = world()
     await follower.start()
@@ -109,7 +109,7 @@ t.test('bytes are decoded, and a large batch is applied in parts', async (t) => 
   t.equal(view.position(), 1200)
 })
 
-t.test('a hole sounds the alarm, and following begins again where the view stands', async (t) => {
+t.test('a gap raises an alarm, and following restarts from the position of the view', async (t) => {
   const { journal, follower, deliver, settle, ask, pass, state, alarms } = world()
   await follower.start()
   const one = journal.commit(0, started('run_1', 1))
@@ -129,7 +129,7 @@ t.test('a hole sounds the alarm, and following begins again where the view stand
 })
 
 t.test(
-  'a journal that is another one, or ends before the view, means that the view is built anew',
+  'a view is rebuilt if the journal was replaced or ends before the position of the view',
   async (t) => {
     const first = world()
     first.journal.commit(0, started('run_1', 1))
@@ -160,7 +160,7 @@ t.test(
   },
 )
 
-t.test('a damaged file is an alarm too: the view is built anew', async (t) => {
+t.test('a damaged file raises an alarm, and the view is rebuilt', async (t) => {
   const { journal, follower, deliver, settle, ask, pass, view, alarms, state } = world()
   await follower.start()
   await deliver(journal.commit(0, started('run_1', 1)))
@@ -181,7 +181,7 @@ t.test('a damaged file is an alarm too: the view is built anew', async (t) => {
   t.strictSame(ids(again), ['run_1'])
 })
 
-t.test('a long batch lets questions be answered in between', async (t) => {
+t.test('queries are answered between the parts of a long batch', async (t) => {
   const { journal, follower, deliver, settle, ask, view } = world()
   for (let i = 0; i < 3; i++)
     journal.commit(
@@ -204,7 +204,7 @@ t.test('a long batch lets questions be answered in between', async (t) => {
   t.strictSame(reached, [2])
 })
 
-t.test('large messages let the loop turn in between, few entries as they may have', async (t) => {
+t.test('large messages yield to the event loop, however few entries they have', async (t) => {
   const { journal, follower, deliver, view } = world()
   await follower.start()
   const runs = Array.from({ length: 12 }, (_, i) => journal.commit(0, started(`run_${i}`, i)))
@@ -228,7 +228,7 @@ t.test('large messages let the loop turn in between, few entries as they may hav
   view.close()
 })
 
-t.test('stopping refuses who waits, and hands over nothing more', async (t) => {
+t.test('stopping refuses waiting queries and applies nothing more', async (t) => {
   const { journal, follower, settle, ask, state, deliver, view } = world()
   await follower.start()
   const one = journal.commit(0, started('run_1', 1))

@@ -250,7 +250,7 @@ const built = (messages: readonly Written[]): View => {
 const journals = fc.array(happening, { minLength: 1, maxLength: 60 }).map(journalOf)
 
 t.test(
-  'however the journal is cut into batches, and however often parts of it come again, the answers are the same',
+  'any split of the journal into batches, and any repetition of parts, gives the same answers',
   (t) => {
     fc.assert(
       fc.property(
@@ -281,7 +281,7 @@ t.test(
   },
 )
 
-t.test('leaving out any message that another one follows in its shard is noticed', (t) => {
+t.test('a missing message that has a successor in its shard is detected', (t) => {
   fc.assert(
     fc.property(journals, fc.nat(), (messages, n) => {
       const missing = messages[n % messages.length]
@@ -301,7 +301,7 @@ t.test('leaving out any message that another one follows in its shard is noticed
   t.end()
 })
 
-t.test('pages read while the journal grows neither repeat nor skip what was there', (t) => {
+t.test('pages read while the journal grows neither repeat nor skip older records', (t) => {
   const lists = [
     { name: 'run.list', input: {} },
     { name: 'run.list', input: { queue: 'q0' } },
@@ -335,7 +335,7 @@ t.test('pages read while the journal grows neither repeat nor skip what was ther
   t.end()
 })
 
-t.test('no list shows a record of another project', (t) => {
+t.test('no list contains a record of another project', (t) => {
   fc.assert(
     fc.property(journals, (messages) => {
       const view = built(messages)

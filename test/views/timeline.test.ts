@@ -83,7 +83,7 @@ interface Timeline {
 const timeline = (view: View, after: number, limit = 100, project = 'prj_a') =>
   ask<Timeline>(view, 'timeline', { run_id: 'run_1', after, limit }, project)
 
-t.test('the timeline shows what belongs to it, as clients read it', (t) => {
+t.test('the timeline shows its events in the format of clients', (t) => {
   const { view } = story()
   const all = timeline(view, 0)
   t.strictSame(
@@ -110,7 +110,7 @@ t.test('the timeline shows what belongs to it, as clients read it', (t) => {
 })
 
 t.test(
-  'a follower learns where the run stands, also from events that the timeline does not show',
+  'a follower learns the position of the run, also from events that the timeline omits',
   (t) => {
     const { view, commit } = open()
     commit(started('run_1', 1))
@@ -145,7 +145,7 @@ t.test(
   },
 )
 
-t.test('the timeline has ended when the run is terminal and nothing follows', (t) => {
+t.test('the timeline has ended when the run is terminal and has no later events', (t) => {
   const { view, commit } = story()
   t.equal(timeline(view, 0).ended, true)
   t.equal(timeline(view, 0, 4).ended, false)
@@ -177,7 +177,7 @@ t.test('the JSON form is a page by sequence', (t) => {
   t.end()
 })
 
-t.test('the action log is the calls of a run, oldest first', (t) => {
+t.test('the action log lists the calls of a run, oldest first', (t) => {
   const { view, commit } = story()
   commit(
     run(
@@ -256,7 +256,7 @@ t.test('the action log is the calls of a run, oldest first', (t) => {
   t.end()
 })
 
-t.test('the feed tells of new statuses of runs and jobs and of calls, in journal order', (t) => {
+t.test('the feed lists calls and status changes of runs and jobs, in journal order', (t) => {
   const { view, commit } = story()
   const feed = (after: number, limit = 100, project = 'prj_a') => {
     const { items, ...rest } = ask<{
@@ -313,7 +313,7 @@ t.test('the feed tells of new statuses of runs and jobs and of calls, in journal
   t.end()
 })
 
-t.test('two frames of one event are never torn apart', (t) => {
+t.test('two frames of one event are always on the same page', (t) => {
   const { view, commit } = open()
   commit(started('run_1', 1))
   commit(run('run_1', [{ ...called, run: { status: 'suspended' } }]))
@@ -334,7 +334,7 @@ t.test('two frames of one event are never torn apart', (t) => {
   t.end()
 })
 
-t.test('a page of the feed stays small enough for one message, and says that more follows', (t) => {
+t.test('a page of the feed fits into one message and states whether more follows', (t) => {
   const { view, commit } = open()
   commit(started('run_1', 1))
   for (let i = 0; i < 8; i++)

@@ -15,7 +15,7 @@ const file = (t: { teardown(run: () => void): void }): string => {
 }
 const runs = (view: View) => each(ask(view, 'run.list'), 'id')
 
-t.test('a view remembers across restarts how far it has come', (t) => {
+t.test('a view keeps its position across restarts', (t) => {
   const path = file(t)
   const journal = new Journal()
   journal.commit(0, started('run_1', 1))
@@ -34,7 +34,7 @@ t.test('a view remembers across restarts how far it has come', (t) => {
   t.end()
 })
 
-t.test('bytes and envelopes are the same', (t) => {
+t.test('bytes and decoded envelopes give the same result', (t) => {
   const journal = new Journal()
   const { sequence, data } = journal.commit(0, started('run_1', 1))
   const view = View.open(':memory:')
@@ -43,7 +43,7 @@ t.test('bytes and envelopes are the same', (t) => {
   t.end()
 })
 
-t.test('applying again changes nothing', (t) => {
+t.test('applying a batch again changes nothing', (t) => {
   const journal = new Journal()
   journal.commit(0, started('run_1', 1))
   journal.commit(1, started('run_2', 2))
@@ -55,7 +55,7 @@ t.test('applying again changes nothing', (t) => {
   t.end()
 })
 
-t.test('a missing envelope of a shard is an alarm, and nothing of the batch is kept', (t) => {
+t.test('a missing envelope of a shard raises an alarm, and the batch is rolled back', (t) => {
   const journal = new Journal()
   journal.commit(0, started('run_1', 1))
   journal.commit(1, started('run_2', 2))
@@ -80,7 +80,7 @@ t.test('a missing envelope of a shard is an alarm, and nothing of the batch is k
 })
 
 t.test(
-  'after an operator trimmed the journal, what is left is accepted and the rest is said to be gone',
+  'after the journal was trimmed, the rest is accepted and older data is reported as deleted',
   (t) => {
     const journal = new Journal()
     journal.commit(0, started('run_1', 1))
@@ -109,7 +109,7 @@ t.test(
   },
 )
 
-t.test('kinds, event types and fields of newer releases are passed over', (t) => {
+t.test('kinds, event types and fields of newer releases are ignored', (t) => {
   const journal = new Journal()
   journal.commit(
     0,
@@ -137,7 +137,7 @@ t.test('kinds, event types and fields of newer releases are passed over', (t) =>
   t.end()
 })
 
-t.test('what cannot be read is never skipped', (t) => {
+t.test('unreadable data is never skipped', (t) => {
   const view = View.open(':memory:')
   const journal = new Journal()
   const { data } = journal.commit(0, started('run_1', 1))
@@ -166,7 +166,7 @@ t.test('what cannot be read is never skipped', (t) => {
   t.end()
 })
 
-t.test('a journal that was replaced is noticed', (t) => {
+t.test('a replaced journal is detected', (t) => {
   const journal = new Journal()
   const written = journal.commit(0, started('run_1', 1))
   const view = View.open(':memory:')
@@ -178,7 +178,7 @@ t.test('a journal that was replaced is noticed', (t) => {
   t.end()
 })
 
-t.test('a file of another schema, and a damaged one, is begun anew', (t) => {
+t.test('a file with another schema and a damaged file are recreated', (t) => {
   const journal = new Journal()
   journal.commit(0, started('run_1', 1))
   const path = file(t)

@@ -15,7 +15,7 @@ const feed = (view: View, after = 0, limit = 10_000) =>
   ask<{ items: readonly { seq: number }[]; last: number }>(view, 'feed', { after, limit })
 
 t.test(
-  'a process that dies before its view was saved finds the journal up to an earlier position',
+  'after a crash before a save, the file contains the journal up to an earlier position',
   (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'view-'))
     t.teardown(() => rmSync(dir, { recursive: true }))
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('what a failed write gives up is applied again from the position of the file', (t) => {
+t.test('changes that a failed write discarded are applied again later', (t) => {
   const journal = new Journal()
   const view = View.open(':memory:')
   view.apply([journal.commit(0, started('run_1', 1))])
@@ -84,7 +84,7 @@ t.test('what a failed write gives up is applied again from the position of the f
   t.end()
 })
 
-t.test('a batch that fails takes nothing with it that waited before', (t) => {
+t.test('a failed batch does not discard earlier buffered changes', (t) => {
   const journal = new Journal()
   const view = View.open(':memory:')
   view.apply([journal.commit(0, started('run_1', 1))])
@@ -112,7 +112,7 @@ t.test('a batch that fails takes nothing with it that waited before', (t) => {
   t.end()
 })
 
-t.test('the feed answers the same from memory and from the tables', (t) => {
+t.test('the feed is the same from memory and from the tables', (t) => {
   const journal = new Journal()
   const view = View.open(':memory:')
   for (let i = 0; i < 1500; i++) {
@@ -157,41 +157,38 @@ t.test('the feed answers the same from memory and from the tables', (t) => {
   t.end()
 })
 
-t.test(
-  'entries of many rows are written in pieces, so that nothing has to wait for all of them',
-  (t) => {
-    const most: number[] = []
-    const { flush } = Store.prototype
-    Store.prototype.flush = function (this: Store) {
-      most.push(this.rows)
-      flush.call(this)
-    }
-    t.teardown(() => {
-      Store.prototype.flush = flush
-    })
-    const journal = new Journal()
-    const view = View.open(':memory:')
-    for (let n = 0; n < 100; n++) {
-      const events = Array.from(
-        { length: 100 },
-        (_, i) =>
-          ({
-            type: 'source.published',
-            id: `sevt_${n}_${i}`,
-            event_type: 'a.b',
-            source_kind: 'custom',
-            source_id: 's',
-            event: {},
-            meta: {},
-            depth: 0,
-            occurred_at: at(n),
-          }) as never,
-      )
-      view.apply([journal.commit(0, { kind: 'events', project: 'prj_a', id: 'prj_a', events })])
-    }
-    t.ok(Math.max(...most) >= 2000 && Math.max(...most) < 2500, `${Math.max(...most)} rows at once`)
-    t.equal(ask<{ items: unknown[] }>(view, 'event.list', { limit: 100 }).items.length, 100)
-    view.close()
-    t.end()
-  },
-)
+t.test('entries of many rows are written in chunks, so that nothing waits for all of them', (t) => {
+  const most: number[] = []
+  const { flush } = Store.prototype
+  Store.prototype.flush = function (this: Store) {
+    most.push(this.rows)
+    flush.call(this)
+  }
+  t.teardown(() => {
+    Store.prototype.flush = flush
+  })
+  const journal = new Journal()
+  const view = View.open(':memory:')
+  for (let n = 0; n < 100; n++) {
+    const events = Array.from(
+      { length: 100 },
+      (_, i) =>
+        ({
+          type: 'source.published',
+          id: `sevt_${n}_${i}`,
+          event_type: 'a.b',
+          source_kind: 'custom',
+          source_id: 's',
+          event: {},
+          meta: {},
+          depth: 0,
+          occurred_at: at(n),
+        }) as never,
+    )
+    view.apply([journal.commit(0, { kind: 'events', project: 'prj_a', id: 'prj_a', events })])
+  }
+  t.ok(Math.max(...most) >= 2000 && Math.max(...most) < 2500, `${Math.max(...most)} rows at once`)
+  t.equal(ask<{ items: unknown[] }>(view, 'event.list', { limit: 100 }).items.length, 100)
+  view.close()
+  t.end()
+})

@@ -42,7 +42,7 @@ t.test('every stream of the table and the worker socket is a channel', async (t)
   t.strictSame(Object.keys(document.channels).sort(), streams.sort())
 })
 
-t.test('every frame is a message, with its schema and no other', async (t) => {
+t.test('every frame is a message, with its own schema', async (t) => {
   const typesOf = (channel: string) =>
     Object.keys(document.channels[channel]?.messages ?? {}).map((id) =>
       id.slice(channel.length + 1).replace(/^from_worker\./, ''),
@@ -58,7 +58,7 @@ t.test('every frame is a message, with its schema and no other', async (t) => {
   )
 })
 
-t.test('references lead to something', async (t) => {
+t.test('all references resolve', async (t) => {
   const refs = new Set(
     [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path = '']) => path),
   )

@@ -54,7 +54,7 @@ t.test('the servers are a production server and a local one on port 8080', async
   t.equal(document.servers[0]?.url, '/v1', 'without a public address, where it was served')
 })
 
-t.test('aliases, and only they, are deprecated and have the tag compat', async (t) => {
+t.test('exactly the aliases are deprecated and have the tag compat', async (t) => {
   for (const [name, row] of Object.entries(api as Readonly<Record<string, Row>>)) {
     const { method, path } = routeOf(row)
     const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
@@ -64,7 +64,7 @@ t.test('aliases, and only they, are deprecated and have the tag compat', async (
   }
 })
 
-t.test('every record that an operation answers is a named schema', async (t) => {
+t.test('every record in a response is a named schema', async (t) => {
   const inline = (schema: Schema): boolean => isObject(schema['properties'])
   for (const { operationId, responses } of operations)
     for (const { content } of Object.values(responses)) {
@@ -81,7 +81,7 @@ t.test('every record that an operation answers is a named schema', async (t) => 
     t.ok(used.has(`#/components/schemas/${name}`), `${name} is used`)
 })
 
-t.test('no shape is written out twice', async (t) => {
+t.test('no schema is written twice', async (t) => {
   const places = new Map<string, string[]>()
   const visit = (value: unknown, place: string): void => {
     if (typeof value !== 'object' || value === null) return

@@ -25,7 +25,7 @@ const planOf = (db: Database.Database, sql: string, values: readonly Value[]): s
     .map(({ detail }) => detail)
     .join('; ')
 
-t.test('every list is read along one index, in its order', (t) => {
+t.test('every list is read along one index, in order', (t) => {
   const db = database()
   for (const admin of [true, false])
     for (const kind of [undefined, 'dm'])
@@ -61,7 +61,7 @@ t.test('every list is read along one index, in its order', (t) => {
   t.end()
 })
 
-t.test('a search is phrases, whatever they contain', (t) => {
+t.test('a search text is treated as phrases, whatever it contains', (t) => {
   const o1 = { within: ['o1'], without: [] }
   const words = (count: number) => Array.from({ length: count }, (_, n) => n).join(' ')
   t.equal(matchOf('a b', o1), 'place : (o1) AND content : ("a" AND "b")')
@@ -99,7 +99,7 @@ t.test('a search is phrases, whatever they contain', (t) => {
   t.end()
 })
 
-t.test('a page of a search tells nothing of hits that cannot be read', (t) => {
+t.test('a page of a search reveals nothing about hits that the caller cannot read', (t) => {
   const db = database()
   const store = new Store(db)
   const viewer = { id: 'me', admin: false }
@@ -167,7 +167,7 @@ t.test('a page of a search tells nothing of hits that cannot be read', (t) => {
   t.end()
 })
 
-t.test('a page holds what can be sent as one message, and one item at least', (t) => {
+t.test('a page fits into one message, and contains at least one item', (t) => {
   const rows = (...sizes: number[]) => sizes.map((size, n) => ({ n, record: 'x'.repeat(size) }))
   const page = (limit: number, ...sizes: number[]) =>
     paged(

@@ -69,7 +69,7 @@ const updated = (id: string, seconds: number) =>
   )
 
 t.test(
-  'workflows are listed newest first without specs, and read by id or handle with the latest',
+  'workflows are listed newest first without specs; by id or handle they have the latest',
   (t) => {
     const { view, commit } = open()
     commit(
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('versions stay as they were, and go with their workflow', (t) => {
+t.test('versions never change, and are deleted with their workflow', (t) => {
   const { view, commit } = open()
   commit(created('wfd_1', 'one', 1))
   commit(updated('wfd_1', 5))
@@ -254,7 +254,7 @@ t.test('every change of configuration is audited, and nothing else', (t) => {
 })
 
 t.test(
-  'all updates of one record in one entry are one, and changes without a value are named',
+  'updates of one record in one entry form one audit record, which also names fields without a value',
   (t) => {
     const { view, commit } = open()
     const interaction = (events: readonly unknown[]): Draft => ({
@@ -339,7 +339,7 @@ t.test(
   },
 )
 
-t.test('what an agent remembers itself is not audited', (t) => {
+t.test('memory entries that an agent saves itself are not audited', (t) => {
   const { view, commit } = open()
   const change = (operation: string) => ({
     agent_id: 'agt_1',
@@ -404,7 +404,7 @@ t.test('the audit log is filtered by any attribute', (t) => {
   t.end()
 })
 
-t.test('the audit log is read page by page', (t) => {
+t.test('the audit log is read in pages', (t) => {
   const { view } = shop()
   const seen: unknown[] = []
   for (
@@ -417,7 +417,7 @@ t.test('the audit log is read page by page', (t) => {
   t.end()
 })
 
-t.test('a partition without the organization is told whose log it keeps', (t) => {
+t.test('a partition without the organization receives its id for the audit log', (t) => {
   const { view, commit } = open({ organization: () => 'org_7' })
   commit(created('wfd_1', 'one', 1))
   t.match(audit(view).items, [{ org_id: 'org_7' }])

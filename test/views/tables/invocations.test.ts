@@ -2,7 +2,7 @@
 import t from 'tap'
 import { summaryOf } from '../../../views/tables/actions/invocations.ts'
 
-t.test('the summary of a result is an object, also of one that is cut', async (t) => {
+t.test('the summary of a result is an object, even if it was truncated', async (t) => {
   t.strictSame(summaryOf({ sent: 3 }), { sent: 3 })
   const long = { text: 'x'.repeat(2000) }
   const summary = summaryOf(long)

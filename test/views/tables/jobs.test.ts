@@ -47,7 +47,7 @@ const requeued = (id: string) => ({
   job: { status: 'queued' as const, lease_expires_at: null, worker_instance_id: null },
 })
 
-t.test('jobs of a run are listed oldest first, page by page', (t) => {
+t.test('jobs of a run are listed oldest first, in pages', (t) => {
   const { view, commit } = open()
   commit(started('run_1', 0), started('run_2', 0))
   commit(
@@ -108,7 +108,7 @@ t.test('a job follows its patches, and its result comes from the run', (t) => {
   t.end()
 })
 
-t.test('a worker session holds what it claimed until the job ends or waits again', (t) => {
+t.test('a worker session holds its claimed jobs until they end or are requeued', (t) => {
   const { view, commit } = open()
   const held = (session: string, project?: string) =>
     ask<{ items: { job_id: string }[] }>(view, 'leases', { session }, project).items
@@ -131,7 +131,7 @@ t.test('a worker session holds what it claimed until the job ends or waits again
   t.end()
 })
 
-t.test('who may take a job', (t) => {
+t.test('which workers may take a job', (t) => {
   const job = jobBorn('job_1', 'run_1', 0, { queue: 'q', action_name: 'a' })
   const any = { queues: [], action_names: [], models: [] }
   const model = { provider: 'p', model: 'm' }
@@ -153,7 +153,7 @@ t.test('who may take a job', (t) => {
   t.end()
 })
 
-t.test('why a job waits depends on the workers that are connected', (t) => {
+t.test('the reason why a job waits depends on the connected workers', (t) => {
   const { view, commit, clock } = open()
   const why = () => jobs(view).items[0]?.waiting_on
   commit(
@@ -207,7 +207,7 @@ t.test('why a job waits depends on the workers that are connected', (t) => {
   t.end()
 })
 
-t.test('jobs that are not for any worker say what they lack', (t) => {
+t.test('jobs without a matching worker state what they lack', (t) => {
   const { view, commit } = open()
   commit(
     started('run_1', 0),
@@ -229,7 +229,7 @@ t.test('jobs that are not for any worker say what they lack', (t) => {
 })
 
 t.test(
-  'a job for workers only does not wait for the service, and its record does not say so',
+  'a job for workers only does not wait for the service, and its record omits the flag',
   (t) => {
     const { view, commit } = open()
     const born = (id: string, seconds: number) => queued(jobBorn(id, 'run_1', seconds)) as Queued
@@ -263,7 +263,7 @@ t.test(
   },
 )
 
-t.test('workers are listed with what they take and hold', (t) => {
+t.test('workers are listed with their filters and their leases', (t) => {
   const { view, commit, clock } = open()
   const list = (project?: string) => ask(view, 'worker.list', {}, project).items
   const states = () => list().map(({ worker_instance_id, state }) => [worker_instance_id, state])

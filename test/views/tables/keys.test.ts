@@ -18,7 +18,7 @@ const said = (n: number, dedup_key: string | undefined, at: number) => ({
   occurred_at: new Date(T0 + at * 1000).toISOString(),
   ...(dedup_key !== undefined && { dedup_key }),
 })
-t.test('a view remembers keys', async (t) => {
+t.test('a view stores the keys of published events', async (t) => {
   const journal = new Journal()
   const commit = (project: string, at: number, ...events: ReturnType<typeof said>[]) =>
     journal.commit(0, { kind: 'events', project, id: project, at, events })

@@ -33,7 +33,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
     if (Date.now() > end) throw new Error(`${what} did not happen`)
 }
 
-t.test('a long log is moved while its owner goes on writing; a short one is left', async (t) => {
+t.test('a long log is checkpointed while its owner writes; a short one is left', async (t) => {
   const file = join(mkdtempSync(join(tmpdir(), 'logs-')), 'v.sqlite')
   t.teardown(() => rmSync(join(file, '..'), { recursive: true }))
   const logs = startLogs((error) => t.fail(error.message))
@@ -59,7 +59,7 @@ t.test('a long log is moved while its owner goes on writing; a short one is left
   again.close()
 })
 
-t.test('a file that was made anew keeps its log', async (t) => {
+t.test('a recreated file keeps its log', async (t) => {
   const file = join(mkdtempSync(join(tmpdir(), 'logs-')), 'v.sqlite')
   t.teardown(() => rmSync(join(file, '..'), { recursive: true }))
   const logs = startLogs((error) => t.fail(error.message))

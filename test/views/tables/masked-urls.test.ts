@@ -9,7 +9,7 @@ const masked = 'https://example.org/hook?token=***'
 const times = { created_at: at(1), updated_at: at(1) }
 const secret = { sealed: 's1' }
 
-t.test('records and the audit log of an earlier release show no token', async (t) => {
+t.test('records and the audit log of an earlier release contain no token', async (t) => {
   const journal = new Journal()
   const view = View.open(':memory:')
   const changes = { from: 'https://example.org/?old=t0p', to: clear }

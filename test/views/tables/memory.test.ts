@@ -76,7 +76,7 @@ function world() {
   }
 }
 
-t.test('changes are kept for the retention', async (t) => {
+t.test('changes are stored for the retention period', async (t) => {
   const { save, changes } = world()
   const days = MEMORY_RETENTION / DAY
   const [first, second] = [save(0), save(20)]

@@ -54,7 +54,7 @@ const shop = () =>
     moved('run_4', 'completed', { result: { ok: true } }),
   )
 
-t.test('runs are listed newest first, as their records, and only those of the project', (t) => {
+t.test('runs of the project are listed newest first, as their records', (t) => {
   const view = shop()
   t.strictSame(ids(view, {}), ['run_4', 'run_3', 'run_2', 'run_1'])
   t.strictSame(ids(view, {}, 'prj_b'), ['run_b'])
@@ -71,7 +71,7 @@ t.test('runs are listed newest first, as their records, and only those of the pr
   t.end()
 })
 
-t.test('every filter, alone and together', (t) => {
+t.test('every filter, alone and combined', (t) => {
   const view = shop()
   t.strictSame(ids(view, { status: ['queued'] }), ['run_3'])
   t.strictSame(ids(view, { status: 'failed' }), ['run_2'])
@@ -102,7 +102,7 @@ t.test('every filter, alone and together', (t) => {
   t.end()
 })
 
-t.test('pages go on where the last one ended, whatever the filter', (t) => {
+t.test('a page continues where the last one ended, for any filter', (t) => {
   const view = viewOf(
     ...Array.from({ length: 7 }, (_, i) =>
       started(`run_${i}`, i < 4 ? 1 : 2, { queue: i % 2 ? 'odd' : 'even' }),
@@ -142,7 +142,7 @@ t.test('pages go on where the last one ended, whatever the filter', (t) => {
   t.end()
 })
 
-t.test('every combination of filters is one range of an index, already in order', (t) => {
+t.test('every combination of filters is one range of an index, in list order', (t) => {
   const db = new Database(':memory:')
   migrate(db)
   const names = [
@@ -181,7 +181,7 @@ t.test('every combination of filters is one range of an index, already in order'
   t.end()
 })
 
-t.test('a run is shown with its spec, its steps counted, and its one path', (t) => {
+t.test('a run includes its spec, step counts and its single path', (t) => {
   const view = viewOf(
     started('run_1', 1),
     run('run_1', [
@@ -216,7 +216,7 @@ t.test('a patch with null removes a field', (t) => {
   t.end()
 })
 
-t.test('steps come in their order, with what they wait for', (t) => {
+t.test('steps are listed in order, with what they wait for', (t) => {
   const timer = { kind: 'timer' as const, reason: 'Sleeps', until: at(60), step_key: 'nap' }
   const view = viewOf(
     started('run_1', 1),
@@ -245,79 +245,76 @@ t.test('steps come in their order, with what they wait for', (t) => {
   t.end()
 })
 
-t.test(
-  'why a run waits: to be let in, for its timer, for a worker, under a lease, to be cancelled',
-  (t) => {
-    const why = (view: View) =>
-      ask<{ waiting_on?: object }>(view, 'run.get', { id: 'run_1', include: ['waiting_on'] })
-        .waiting_on
-    const suspended = run('run_1', [
-      event('step.started', { step: 'mail', row: stepBorn('run_1', 'mail', 0) }),
-      event('step.suspended', { step: 'mail', row: { status: 'suspended', job_id: 'job_1' } }),
-      event('run.suspended', { run: { status: 'suspended' } }),
-    ])
-    const journal = new Journal()
-    const view = View.open(':memory:', { now: () => Date.parse(at(10)) })
-    const commit = (...drafts: readonly Draft[]) => view.apply([journal.commit(0, ...drafts)])
-    commit(started('run_1', 1))
-    t.match(why(view), { kind: 'concurrency' })
-    commit(moved('run_1', 'running'))
-    t.equal(why(view), undefined)
-    commit(suspended, queue([queued(jobBorn('job_1', 'run_1', 1))]))
-    t.match(why(view), {
-      kind: 'worker',
-      reason: 'no worker for queue "default" takes action "send_mail"',
-      step_key: 'mail',
-      job_id: 'job_1',
-      queue: 'default',
-      action_name: 'send_mail',
-    })
-    commit(registered('w1'), registered('w2'))
-    t.match(why(view), { kind: 'worker', reason: 'waiting for a free slot: 2 workers can take it' })
-    commit(queue([claimed('job_1', 'wst_w1', 'w1', 60)]))
-    t.match(why(view), {
-      kind: 'lease',
-      reason: `worker w1 works on it; its lease lasts until ${at(60)} unless renewed`,
-      worker_instance_id: 'w1',
-      until: at(60),
-      step_key: 'mail',
-    })
-    commit(run('run_1', [event('run.cancel_requested', { run: { cancel_requested: true } })]))
-    t.match(why(view), { kind: 'cancel', step_key: 'mail' })
-    commit(
-      queue([
-        {
-          type: 'job.cancel_requested',
-          id: 'job_1',
-          job: { cancel_requested: true },
-          at: 0,
-          gateway: 'g1',
-          session: 'wst_w1',
-        },
-      ]),
-    )
-    t.match(why(view), {
-      kind: 'cancel',
-      worker_instance_id: 'w1',
-      job_id: 'job_1',
-      step_key: 'mail',
-    })
-    commit(
-      queue([
-        {
-          type: 'job.cancelled',
-          id: 'job_1',
-          job: { status: 'cancelled', lease_expires_at: null },
-        },
-      ]),
-      moved('run_1', 'cancelled'),
-    )
-    t.equal(why(view), undefined)
-    t.end()
-  },
-)
+t.test('reasons why a run waits: admission, a timer, a worker, a lease, a cancellation', (t) => {
+  const why = (view: View) =>
+    ask<{ waiting_on?: object }>(view, 'run.get', { id: 'run_1', include: ['waiting_on'] })
+      .waiting_on
+  const suspended = run('run_1', [
+    event('step.started', { step: 'mail', row: stepBorn('run_1', 'mail', 0) }),
+    event('step.suspended', { step: 'mail', row: { status: 'suspended', job_id: 'job_1' } }),
+    event('run.suspended', { run: { status: 'suspended' } }),
+  ])
+  const journal = new Journal()
+  const view = View.open(':memory:', { now: () => Date.parse(at(10)) })
+  const commit = (...drafts: readonly Draft[]) => view.apply([journal.commit(0, ...drafts)])
+  commit(started('run_1', 1))
+  t.match(why(view), { kind: 'concurrency' })
+  commit(moved('run_1', 'running'))
+  t.equal(why(view), undefined)
+  commit(suspended, queue([queued(jobBorn('job_1', 'run_1', 1))]))
+  t.match(why(view), {
+    kind: 'worker',
+    reason: 'no worker for queue "default" takes action "send_mail"',
+    step_key: 'mail',
+    job_id: 'job_1',
+    queue: 'default',
+    action_name: 'send_mail',
+  })
+  commit(registered('w1'), registered('w2'))
+  t.match(why(view), { kind: 'worker', reason: 'waiting for a free slot: 2 workers can take it' })
+  commit(queue([claimed('job_1', 'wst_w1', 'w1', 60)]))
+  t.match(why(view), {
+    kind: 'lease',
+    reason: `worker w1 works on it; its lease lasts until ${at(60)} unless renewed`,
+    worker_instance_id: 'w1',
+    until: at(60),
+    step_key: 'mail',
+  })
+  commit(run('run_1', [event('run.cancel_requested', { run: { cancel_requested: true } })]))
+  t.match(why(view), { kind: 'cancel', step_key: 'mail' })
+  commit(
+    queue([
+      {
+        type: 'job.cancel_requested',
+        id: 'job_1',
+        job: { cancel_requested: true },
+        at: 0,
+        gateway: 'g1',
+        session: 'wst_w1',
+      },
+    ]),
+  )
+  t.match(why(view), {
+    kind: 'cancel',
+    worker_instance_id: 'w1',
+    job_id: 'job_1',
+    step_key: 'mail',
+  })
+  commit(
+    queue([
+      {
+        type: 'job.cancelled',
+        id: 'job_1',
+        job: { status: 'cancelled', lease_expires_at: null },
+      },
+    ]),
+    moved('run_1', 'cancelled'),
+  )
+  t.equal(why(view), undefined)
+  t.end()
+})
 
-t.test('a run is located whoever asks', (t) => {
+t.test('a run is located from any project', (t) => {
   const view = shop()
   t.strictSame(view.ask('locate', '', { run_id: 'run_b' }), { project: 'prj_b' })
   t.strictSame(view.ask('locate', 'prj_a', { run_id: 'run_x' }), {})

@@ -50,7 +50,7 @@ function session(count: number, length: number): (question: object) => Transcrip
 const numbers = ({ messages }: TranscriptPage): (number | null)[] =>
   messages.map(({ record }) => record.sequence)
 
-t.test('pages are bounded by number and by bytes, and go on where they end', async (t) => {
+t.test('pages are limited by number and bytes, and continue where they end', async (t) => {
   const ask = session(12, 200_000)
   t.strictSame(numbers(ask({ limit: 20 })), [11, 12], 'the newest that fit')
   const first = ask({ after: 0, limit: 20 })
@@ -61,7 +61,7 @@ t.test('pages are bounded by number and by bytes, and go on where they end', asy
   t.strictSame(numbers(session(2, 900_000)({ after: 0, limit: 20 })), [1], 'one at least')
 })
 
-t.test('a number is a place too', async (t) => {
+t.test('a page can start after a message number', async (t) => {
   const ask = session(5, 10)
   t.match(
     [numbers(ask({ after_sequence: 3, limit: 20 })), ask({ after_sequence: 3, limit: 20 }).after],
