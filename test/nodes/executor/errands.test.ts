@@ -1,4 +1,7 @@
-/** The errand of taking somebody out of all channels: what it asks for, and what it does. */
+/**
+ * The errand that removes a principal from all channels: the commands that it sends, and their
+ * effects.
+ */
 import t from 'tap'
 import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { errands } from '../../../nodes/executor/errands/errands.ts'

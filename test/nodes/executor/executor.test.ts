@@ -1,4 +1,4 @@
-/** An executor over a scripted engine and a clock turned by hand. */
+/** An executor with a scripted engine and a manual clock. */
 import t from 'tap'
 import { outcomeOf } from '../../../nodes/executor/answer.ts'
 import { startExecutor } from '../../../nodes/executor/executor.ts'
@@ -28,7 +28,7 @@ const header = (n: number): JobHeader => ({
 })
 const turn = () => new Promise<void>((done) => setImmediate(done))
 
-/** An executor with its surroundings; jobs are done when the test says so. */
+/** An executor and its ports; the test decides when a job ends. */
 function stage({
   limit = 4,
   takes = () => ({}),

@@ -1,4 +1,7 @@
-/** The right to answer a request ends with the connection that received it: no permission is missing then. */
+/**
+ * The permission to answer a request ends with the connection that received it; a late answer is no
+ * missing permission.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +55,7 @@ t.test('an answer after a reconnection is not reported as a missing permission',
   const again = new Promise<void>((done) => shards.onReconnect(done))
   await shards.connection.reconnect()
   await again
-  /** Publish, and hear what the server says of it. */
+  /** Publishes, and receives the server's permission errors. */
   const publish = (subject: string) =>
     shards.permitted(
       (async () => {

@@ -1,4 +1,4 @@
-/** The setting that names models: what is read, what is refused, and that no key is ever part of what is told. */
+/** The setting that lists models: its parsing, its faults, and that no message contains a key. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** The scripted model by itself: the same conversation and attempt give the same play, and scripts mean what their page says. */
+/**
+ * The scripted model in isolation: a play depends only on the conversation and the attempt, and
+ * scripts work as documented.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { factsOf } from '../../../nodes/executor/scripted/conversation.ts'

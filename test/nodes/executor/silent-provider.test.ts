@@ -1,4 +1,4 @@
-/** A provider that goes silent is waited for no longer than the setting says, also when garbage is collected meanwhile. */
+/** The timeout for a silent provider, which also works if garbage is collected meanwhile. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'

@@ -1,4 +1,7 @@
-/** Copies of several journals agree when nothing in one of them follows from something that another lacks. */
+/**
+ * Copies of several journals are consistent if no entry in one follows from an entry that another
+ * copy lacks.
+ */
 import t from 'tap'
 import { crosses } from '../../../nodes/backup/crossing.ts'
 import { MemoryBlobs, MemoryJournal } from '../../support/memory.ts'

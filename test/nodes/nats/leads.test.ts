@@ -1,4 +1,4 @@
-/** Who may say where a replicated stream ends. */
+/** Which server may report the end of a replicated stream. */
 import t from 'tap'
 import { createSuccession, leads } from '../../../nodes/nats/leader.ts'
 

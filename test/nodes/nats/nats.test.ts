@@ -1,4 +1,7 @@
-/** The world over a real nats-server: what the host relies on holds, also after the server was killed. */
+/**
+ * The ports of the host over a real nats-server: their guarantees hold, also after the server was
+ * killed.
+ */
 import t from 'tap'
 import { StartFault } from '../../../nodes/process/fault.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
@@ -14,7 +17,7 @@ import { startStore } from '../support/store.ts'
 const bytes = (text: string) => new TextEncoder().encode(text)
 const words = (stored: { readonly data: Uint8Array } | undefined) =>
   stored && new TextDecoder().decode(stored.data)
-/** Wait for something that happens by itself. */
+/** Waits for a condition that other parts fulfil. */
 const until = async (what: string, holds: () => boolean, within = 10_000) => {
   for (
     const started = Date.now();
@@ -104,7 +107,8 @@ t.test(
       connections++
     })
     let read = 0
-    // The reader is busy with each of the first envelopes, so what is on its way piles up at the server.
+    // The reader is busy with each of the first envelopes, so further messages queue up at the
+    // server.
     for await (const { data } of createJournal(two).read(0, 1, before + 1)) {
       read += data.length
       if (read < 10 * large.length)
@@ -156,7 +160,7 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await blobs.get('none'), undefined)
   await blobs.put('some/value', large)
   t.same(Buffer.from((await createBlobs(two).get('some/value')) ?? []).equals(large), true)
-  // Erased while it is read: of its pieces none will come, and nobody waits for them.
+  // The value is deleted while it is read: its chunks are missing, and the read ends at once.
   await one.manager.streams.purge(`OBJ_${names.blobs}`, { filter: `$O.${names.blobs}.C.>` })
   const reading = createBlobs(two).get('some/value')
   await blobs.delete('some/value')

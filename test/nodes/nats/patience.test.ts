@@ -1,4 +1,7 @@
-/** Starting while the NATS servers elect: a node waits, says so, and in the end says what to check. */
+/**
+ * Starting during an election of the NATS servers: a node retries, logs it, and finally reports
+ * what to check.
+ */
 import t from 'tap'
 import { StartFault } from '../../../nodes/process/fault.ts'
 import { patiently } from '../../../nodes/nats/server/provision.ts'

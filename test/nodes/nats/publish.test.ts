@@ -1,4 +1,7 @@
-/** Storing messages over a real nats-server: every answer finds its question, and no question stays open. */
+/**
+ * Publishing over a real nats-server: every answer is matched to its request, and no request stays
+ * pending.
+ */
 import { JetStreamApiError } from '@nats-io/jetstream'
 import {
   ClosedConnectionError,
@@ -111,7 +114,8 @@ t.test('goes on after the server was away', async (t) => {
   await one.sent()
   const restart = await kill()
   t.ok((await unanswered) instanceof Disconnected, 'who waits is told at once')
-  // Sent to a socket that is closing, or not at all: nobody knows until its time is over, or until that is noticed.
+  // The message is written to a closing socket or not at all; the failure shows after its timeout
+  // or when the disconnect is noticed.
   t.ok(
     isUnanswered(await failure(one.publish('journal.0.1', bytes('lost or not'), undefined, 300))),
   )

@@ -1,4 +1,4 @@
-/** When the leader of a stream is asked to step down. */
+/** The conditions under which the leader of a stream is asked to step down. */
 import t from 'tap'
 import { createNamespace } from '../../../nodes/nats/server/namespace.ts'
 import { createLeaderStepDown } from '../../../nodes/nats/leader-stepdown.ts'

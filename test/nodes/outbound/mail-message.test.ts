@@ -1,4 +1,7 @@
-/** Messages as payloads: bounds, plain text of HTML, and messages made to exhaust a parser. */
+/**
+ * E-mail messages as event payloads: limits, plain text from HTML, and messages made to exhaust a
+ * parser.
+ */
 import t from 'tap'
 import { eventOf, messageIdOf, parseMessage, plainTextOf } from '../../../nodes/mail/message.ts'
 

@@ -1,4 +1,7 @@
-/** Whom the service calls for its users, and how: the guard against every spelling of what is not public, signatures, bounds. */
+/**
+ * Outbound requests for users: the guard against every spelling of a non-public address,
+ * signatures, limits.
+ */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
@@ -162,7 +165,7 @@ async function serving(t: Test, listener: RequestListener): Promise<number> {
 t.test('what was checked is what is connected to', async (t) => {
   let asked = 0
   const port = await serving(t, (req, res) => res.end(JSON.stringify({ host: req.headers.host })))
-  // A name that points here when it is checked, and elsewhere when anybody asks again.
+  // A name that resolves to this machine when it is checked, and to another address afterwards.
   const post = createPost(
     createGuard(['127.0.0.1'], async () => (asked++ === 0 ? ['127.0.0.1'] : ['127.0.0.9'])),
   )

@@ -1,4 +1,7 @@
-/** A view in a thread of its own answers as one in this thread does, and one whose thread died goes on where its file ends. */
+/**
+ * A view in a separate thread gives the same answers as one in this thread, and after a crash it
+ * continues from its file.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +16,7 @@ import { each, Journal, moved, started, type Answer } from '../../views/support/
 const folder = mkdtempSync(join(tmpdir(), 'apart-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 
-/** Messages as they come from the store: those of a packet share a buffer. */
+/** Messages as the store delivers them: those of one packet share a buffer. */
 function packet(messages: readonly Message[]): { messages: Message[]; shared: Uint8Array } {
   const texts = messages.map(({ data }) => Buffer.from(JSON.stringify(data)))
   const shared = Buffer.concat(texts)
@@ -27,7 +30,7 @@ function packet(messages: readonly Message[]): { messages: Message[]; shared: Ui
   }
 }
 
-/** Everything that a thread asks of its process, in the test's hands. */
+/** The ports of a view thread, under the control of the test. */
 function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
   const journal = new Journal()
   const timers: (() => void)[] = []

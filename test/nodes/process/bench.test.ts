@@ -1,4 +1,4 @@
-/** The list of benchmarks is read from their files as text; how those are formatted must not matter. */
+/** The list of benchmarks comes from the text of their files, and must not depend on formatting. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { benchmarks } from '../../../nodes/commands/bench.ts'

@@ -1,4 +1,4 @@
-/** The way in: what counts as installed, and how a test run is counted. */
+/** The entry point: which packages count as installed, and how the results of tests are counted. */
 import { join } from 'node:path'
 import t from 'tap'
 

@@ -1,4 +1,4 @@
-/** The modules that browsers get: all that are reached, nothing else, and nothing that a browser has not. */
+/** The modules for browsers: all reachable ones, no others, and none that needs Node.js. */
 import t from 'tap'
 import { CHAT } from '../../../gateway/pages/chat.ts'
 import { browserModules } from '../../../nodes/browser.ts'

@@ -1,4 +1,4 @@
-/** Settings: from flags, the environment and defaults; faults are told all at once. */
+/** Settings from flags, the environment and defaults; all faults are reported together. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'

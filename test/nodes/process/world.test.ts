@@ -1,4 +1,4 @@
-/** The edge's world over a bus that carries messages as NATS does: as JSON. */
+/** The gateway's ports over a bus that transports messages as JSON, like NATS. */
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
 import { ManualClock } from '../../support/memory.ts'

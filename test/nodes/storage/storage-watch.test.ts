@@ -1,4 +1,4 @@
-/** When the watch stops writes, warns, and lets them go on. */
+/** When the storage watch stops writes, warns, and allows writes again. */
 import t from 'tap'
 import { diskUse } from '../../../nodes/storage/disk.ts'
 import { watchStorage, type AccountUse } from '../../../nodes/storage/watch.ts'

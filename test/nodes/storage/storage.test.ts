@@ -1,4 +1,7 @@
-/** How the streams are stored: compressed, and without the limit that nats-server takes from the disk. */
+/**
+ * How streams are stored: compressed, and without the storage limit that nats-server derives from
+ * the disk.
+ */
 import { StorageType, StoreCompression } from '@nats-io/jetstream'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** The daily verification of journals: its pace on a virtual clock, and a block that was cut off under a real nats-server. */
+/**
+ * The daily verification of journals: its pace on a manual clock, and a truncated block under a
+ * real nats-server.
+ */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, statSync, truncateSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +20,7 @@ import { ManualClock, silent } from '../../support/memory.ts'
 
 const HOUR = 3_600_000
 
-/** A journal of `last` entries of which those in `bad` are not delivered. */
+/** A journal of `last` entries; those in `bad` are not delivered. */
 function setting(last: number, begin = 0) {
   const clock = new ManualClock()
   const bad = new Set<number>()

@@ -1,4 +1,6 @@
-/** Certificates for tests, made by the program openssl: node:crypto reads certificates and cannot write them. */
+/**
+ * Certificates for tests, created by the program openssl, because node:crypto cannot create them.
+ */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +11,13 @@ interface Certified {
   readonly key: string
 }
 export interface Authority {
-  /** The authority's own certificate. */
+  /** The certificate of the authority. */
   readonly ca: string
-  /** Issue a certificate for 127.0.0.1 and localhost that serves for both ends of a connection. */
+  /** Issues a certificate for 127.0.0.1 and localhost, valid for both ends of a connection. */
   issue(commonName: string): Certified
 }
 
-/** Why no certificates can be made here; undefined: they can. */
+/** Why no certificates can be created on this machine; undefined if they can. */
 export function whyNoCertificates(): string | undefined {
   const tried = spawnSync('openssl', ['version'], { encoding: 'utf8' })
   return tried.status === 0
@@ -23,7 +25,7 @@ export function whyNoCertificates(): string | undefined {
     : 'openssl is not installed: TLS to NATS is NOT TESTED on this machine'
 }
 
-/** A new authority with its files in a folder of its own. */
+/** A new authority with its own folder for files. */
 export function createAuthority(folder: string, name: string): Authority {
   mkdirSync(folder, { recursive: true })
   const at = (file: string) => join(folder, file)

@@ -1,4 +1,4 @@
-/** NATS servers in operator mode with one account, and users of it that may do what they are given and nothing else. */
+/** NATS servers in operator mode with one account, and users with exactly the given permissions. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,9 +16,9 @@ import { ANSWER_SECONDS, type Permissions } from '../../../nodes/nats/server/per
 import { startServer, type Server } from '../../../nodes/nats/server/server.ts'
 
 export interface OperatorAccount {
-  /** What the configuration of each server has in place of its users (`ServerOptions.authorization`). */
+  /** The configuration that replaces the users of a server (`ServerOptions.authorization`). */
   readonly authorization: string
-  /** Make a user. Gives the path of its credentials file. */
+  /** Creates a user. Returns the path of its credentials file. */
   user(name: string, permissions: Permissions): Promise<string>
 }
 export interface OperatorMode {
@@ -28,7 +28,10 @@ export interface OperatorMode {
   stop(): Promise<void>
 }
 
-/** Make an operator with an account that has JetStream without limits. @param folder of the credentials files. */
+/**
+ * Creates an operator with an account that has unlimited JetStream. @param folder The folder of the
+ * credentials files.
+ */
 export async function createOperatorAccount(folder: string): Promise<OperatorAccount> {
   const [operator, account, system] = [createOperator(), createAccount(), createAccount()]
   const unlimited = { streams: -1, consumer: -1, mem_storage: -1, disk_storage: -1 }
@@ -46,7 +49,7 @@ export async function createOperatorAccount(folder: string): Promise<OperatorAcc
     system: await encodeAccount('SYS', system, { limits: open }, { signer: operator }),
   }
   return {
-    // The permissions of a shard node make its JWT longer than the line that servers accept by default.
+    // The permissions of a shard node make its JWT longer than the default line limit of servers.
     authorization: `max_control_line: 32KB
 operator: ${jwts.operator}
 system_account: ${system.getPublicKey()}
@@ -66,7 +69,7 @@ resolver_preload: { ${account.getPublicKey()}: ${jwts.account}, ${system.getPubl
   }
 }
 
-/** Start one server. */
+/** Starts one server. */
 export async function startOperatorMode(): Promise<OperatorMode> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-operator-'))
   const { authorization, user } = await createOperatorAccount(folder)

@@ -1,6 +1,6 @@
 /**
- * A nats-server with a configuration that a test writes itself: for ways to connect that the server beside a process does not
- * offer. It listens on a free port of 127.0.0.1.
+ * A nats-server with the test's own configuration, for connections that the embedded server does
+ * not offer. It listens on a free port of 127.0.0.1.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,14 +14,15 @@ export interface PlainServer {
   readonly address: string
   stop(): Promise<void>
 }
-/** A JetStream block of a configuration. */
+/** The JetStream block of a configuration. */
 export const jetstreamBlock = (folder: string, domain?: string): string =>
   `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}${domain === undefined ? '' : `, domain: ${domain}`} }`
 
 /**
- * Start a server and wait until it says that it is ready.
- * @param folder of its configuration; made when absent. @param configuration what follows name, address and payload size.
- * @throws Error with its output when it ends before.
+ * Starts a server and waits until it reports that it is ready.
+ * @param folder The folder of its configuration; created if missing.
+ * @param configuration The text after name, address and payload size.
+ * @throws Error With the output of the server, if it ends before.
  */
 export async function startPlainServer(
   folder: string,

@@ -1,4 +1,4 @@
-/** A nats-server of a test's own, with two connections to it; everything is gone when the test is over. */
+/** A nats-server for one test file, with two connections to it; all of it is removed at the end. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,12 +13,12 @@ export interface Store {
   readonly one: Nats
   readonly two: Nats
   connect(name: string): Promise<Nats>
-  /** Start another server as this one was started. @param port of its own when 0. */
+  /** Starts another server on the same folder. @param port 0 for a free port. */
   start(port: number): Promise<Server>
-  /** Kill the server at once. @returns starts it again, on the same port and store. */
+  /** Kills the server. @returns A function that starts it again, on the same port and folder. */
   kill(): Promise<() => Promise<void>>
 }
-/** Start it. */
+/** Starts the server and the connections. */
 export async function startStore(sync: string): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
   const { path: binary } = await findServer(process.env)
