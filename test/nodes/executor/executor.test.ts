@@ -133,7 +133,7 @@ function stage({
   }
 }
 
-t.test('it takes what it has room for, and never gives all of it to one project', async (t) => {
+t.test('an executor fills its free slots, but never all from one project', async (t) => {
   const it = stage({ limit: 4, takes: () => ({ losses: 3 }) })
   const taking = await it.offer([1, 2, 3, 4])
   t.match(taking, {
@@ -156,7 +156,7 @@ t.test('it takes what it has room for, and never gives all of it to one project'
   )
 })
 
-t.test('what is for workers is left to them', async (t) => {
+t.test('jobs for workers are not taken', async (t) => {
   const it = stage({ takes: (_, { id }) => (id === jobId(2) ? {} : undefined) })
   t.equal(await it.offer([1, 3]), undefined)
   t.match(await it.offer([1, 2]), { takes: [{ job_id: jobId(2) }] })
@@ -164,7 +164,7 @@ t.test('what is for workers is left to them', async (t) => {
   t.equal(await unknown.offer([1]), undefined)
 })
 
-t.test('a result that is larger than that of a worker may be fails its job', async (t) => {
+t.test('a result above the limit for workers fails its job', async (t) => {
   const at = stage()
   await at.offer([1])
   await at.assign(1)
@@ -191,7 +191,7 @@ t.test('a report is repeated until it is decided', async (t) => {
 })
 
 t.test(
-  'leases are kept alive; a lost one ends the work without a report, a cancelled one with it',
+  'leases are renewed; a lost one ends the work without a report, a cancelled one with a report',
   async (t) => {
     const it = stage()
     await it.offer([1, 2])
@@ -210,61 +210,59 @@ t.test(
   },
 )
 
-t.test('a push of the engine cancels at once; what is not here is not taken', async (t) => {
-  const it = stage()
-  await it.offer([1])
-  await it.assign(1)
-  t.ok(await it.assign(1), 'the same lease again is known')
-  t.ok(
-    it.executor.receive({
-      type: 'cancel',
-      project: 'prj_1',
-      session: 'wst_1',
-      job_id: jobId(1),
-      at: 0,
-    }).ok,
-  )
-  t.ok(it.working.get(jobId(1))?.signal.aborted)
-  t.notOk(
-    it.executor.receive({
-      type: 'cancel',
-      project: 'prj_1',
-      session: 'wst_2',
-      job_id: jobId(1),
-      at: 0,
-    }).ok,
-  )
-  t.notOk(it.executor.receive({ type: 'drain', project: 'prj_1', session: 'wst_1' }).ok)
-  t.notOk(
-    await it.assign(1, 'prj_1', 'b'),
-    'a newer lease of what is still under way is given back',
-  )
-})
-
 t.test(
-  "what turns out to be somebody else's goes back, as does what a stop interrupts",
+  'a cancel from the engine acts at once; messages about other jobs are refused',
   async (t) => {
     const it = stage()
-    await it.offer([1, 2])
+    await it.offer([1])
     await it.assign(1)
-    await it.assign(2)
-    await it.finish(1, NOT_OURS)
-    t.match(it.reports(), [
-      { job_id: jobId(1), status: 'failed', error_type: 'WorkerOverCapacity' },
-    ])
-    const stopped = it.executor.stop()
-    t.notOk(it.listening())
-    t.notOk(await it.assign(3))
-    await it.pass(5000)
-    t.ok(it.working.get(jobId(2))?.signal.aborted)
-    await it.finish(2, { status: 'failed', error_type: 'stopped' })
-    await it.pass(3000)
-    await stopped
-    t.match(it.reports().at(-1), { job_id: jobId(2), error_type: 'WorkerOverCapacity' })
+    t.ok(await it.assign(1), 'the same lease again is known')
+    t.ok(
+      it.executor.receive({
+        type: 'cancel',
+        project: 'prj_1',
+        session: 'wst_1',
+        job_id: jobId(1),
+        at: 0,
+      }).ok,
+    )
+    t.ok(it.working.get(jobId(1))?.signal.aborted)
+    t.notOk(
+      it.executor.receive({
+        type: 'cancel',
+        project: 'prj_1',
+        session: 'wst_2',
+        job_id: jobId(1),
+        at: 0,
+      }).ok,
+    )
+    t.notOk(it.executor.receive({ type: 'drain', project: 'prj_1', session: 'wst_1' }).ok)
+    t.notOk(
+      await it.assign(1, 'prj_1', 'b'),
+      'a newer lease of what is still under way is given back',
+    )
   },
 )
 
-t.test('work that another executor can begin again is given back sooner', async (t) => {
+t.test('jobs for workers and jobs that a stop interrupts are returned', async (t) => {
+  const it = stage()
+  await it.offer([1, 2])
+  await it.assign(1)
+  await it.assign(2)
+  await it.finish(1, NOT_OURS)
+  t.match(it.reports(), [{ job_id: jobId(1), status: 'failed', error_type: 'WorkerOverCapacity' }])
+  const stopped = it.executor.stop()
+  t.notOk(it.listening())
+  t.notOk(await it.assign(3))
+  await it.pass(5000)
+  t.ok(it.working.get(jobId(2))?.signal.aborted)
+  await it.finish(2, { status: 'failed', error_type: 'stopped' })
+  await it.pass(3000)
+  await stopped
+  t.match(it.reports().at(-1), { job_id: jobId(2), error_type: 'WorkerOverCapacity' })
+})
+
+t.test('a stopping executor returns restartable work sooner', async (t) => {
   const it = stage({ patience: 1000 })
   await it.offer([1, 2])
   await it.assign(1)
@@ -281,7 +279,7 @@ t.test('work that another executor can begin again is given back sooner', async 
   await stopped
 })
 
-t.test('an answer is read as what it is', async (t) => {
+t.test('an HTTP answer determines the outcome of a job', async (t) => {
   const options = {
     envelope: 'application/vnd.service.action+json',
     delay: 100,

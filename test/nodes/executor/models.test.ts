@@ -22,7 +22,7 @@ const wrong = (value: unknown): string => {
   return 'wrong' in answer ? answer.wrong : 'fine'
 }
 
-t.test('without a setting there is the built-in model, named by the brand', async (t) => {
+t.test('without the setting, the built-in model is named after the brand', async (t) => {
   t.match(read(''), {
     models: {
       default_model: 'service/scripted',
@@ -66,7 +66,7 @@ t.test('providers, the default and the ceiling', async (t) => {
   writeFileSync(join(folder, 'models.json'), JSON.stringify({ providers: [acme] }))
   t.match(read(join(folder, 'models.json')), { models: { default_model: 'acme/small' } })
 })
-t.test('what is wrong is said', async (t) => {
+t.test('faults are reported', async (t) => {
   t.match(wrong('{'), /must be JSON/)
   t.match(wrong('/nowhere/at/all.json'), /must be JSON/)
   t.match(wrong({ providers: [{ ...acme, key: 'sk-secret' }] }), /\/providers\/0\/key/)

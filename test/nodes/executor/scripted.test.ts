@@ -47,7 +47,7 @@ const textIn = ({ message }: ReturnType<typeof play>) =>
   message.content.map((block) => block['text'] ?? block['name']).join('|')
 
 t.test(
-  'a script is all of the instructions or a fenced block in them, and else an echo',
+  'the whole instructions or a fenced block are the script; without one, the model echoes',
   async (t) => {
     const yaml = 'script:\n  - say: hi\n'
     t.strictSame(script(yaml), [{ say: 'hi' }])
@@ -116,7 +116,7 @@ script:
   t.match(textIn(says(talk, [person('what?')])), /No rule of the script fits: turn 1, step 1/)
 })
 
-t.test('what the service adds is no word of a person; a direction of one is', async (t) => {
+t.test('reminders of the service do not count as text of a person; directions do', async (t) => {
   const aside = '<reminder name="context" tier="contextual">\nit rains\n</reminder>'
   const direction = '<reminder name="user-direction" tier="contextual">\nstop\n</reminder>'
   t.match(factsOf([person(aside, 'go')]), { text: 'go', turn: 1, step: 1 })
@@ -131,7 +131,7 @@ t.test('what the service adds is no word of a person; a direction of one is', as
 })
 
 t.test(
-  'failures happen in the first attempts, and half of a broken connection is seen',
+  'failures apply to the first attempts; a broken connection shows the first half',
   async (t) => {
     const busy = 'script:\n  - fail: {as: 429, times: 2, retry_after: 3s}\n    say: now\n'
     t.match(says(busy, [person('x')], 2), {
@@ -153,7 +153,7 @@ t.test(
   },
 )
 
-t.test('thinking, several calls, pieces, stop reasons and usage', async (t) => {
+t.test('thinking, several calls, deltas, stop reasons and usage', async (t) => {
   const many = play(
     script(
       'script:\n  - think: "Hm, {{turn}}."\n    say: Both.\n    chunk: 3\n    pace: 5ms\n    delay: 1s\n    call: [{a: {n: 1}}, {a: {n: 2}}, {b: null}]\n    usage: {input_tokens: 7}\n',
@@ -181,42 +181,39 @@ t.test('thinking, several calls, pieces, stop reasons and usage', async (t) => {
   )
 })
 
-t.test(
-  'templates keep the type of a value that stands alone, and reach for nothing but what is there',
-  async (t) => {
-    const scope = scopeOf(
+t.test('templates keep the type of a single value, and only read members that exist', async (t) => {
+  const scope = scopeOf(
+    {
+      text: 'T',
+      turn: 3,
+      step: 1,
+      results: [
+        { tool: 'a', text: '{"n":[1,{"x":true}]}', error: false },
+        { tool: 'b', text: 'plain', error: false },
+      ],
+    },
+    ['one'],
+  )
+  t.strictSame(
+    fillAll(
       {
-        text: 'T',
-        turn: 3,
-        step: 1,
-        results: [
-          { tool: 'a', text: '{"n":[1,{"x":true}]}', error: false },
-          { tool: 'b', text: 'plain', error: false },
-        ],
+        a: '{{result.n.1.x}}',
+        b: 'n is {{result.n.0}}',
+        c: ['{{turn}}', '{{results.1}}'],
+        d: '{{result.constructor.name}}',
+        e: 7,
       },
-      ['one'],
-    )
-    t.strictSame(
-      fillAll(
-        {
-          a: '{{result.n.1.x}}',
-          b: 'n is {{result.n.0}}',
-          c: ['{{turn}}', '{{results.1}}'],
-          d: '{{result.constructor.name}}',
-          e: 7,
-        },
-        scope,
-      ),
-      { a: true, b: 'n is 1', c: [3, 'plain'], d: '', e: 7 },
-    )
-    t.equal(
-      fill('{{1}} {{2}} {{result}} {{ text }} {{nothing}} {{toString}}', scope),
-      'one  {"n":[1,{"x":true}]} T  ',
-    )
-  },
-)
+      scope,
+    ),
+    { a: true, b: 'n is 1', c: [3, 'plain'], d: '', e: 7 },
+  )
+  t.equal(
+    fill('{{1}} {{2}} {{result}} {{ text }} {{nothing}} {{toString}}', scope),
+    'one  {"n":[1,{"x":true}]} T  ',
+  )
+})
 
-t.test('stars find what stands between them', async (t) => {
+t.test('stars match the text between their neighbours', async (t) => {
   t.strictSame(starsIn('a * b *', ' A x b y '), ['x', 'y'])
   t.equal(starsIn('a*', 'b'), undefined)
   t.strictSame(starsIn('*', 'anything'), ['anything'])
@@ -234,7 +231,7 @@ t.test('stars find what stands between them', async (t) => {
   )
 })
 
-t.test('one conversation and attempt, one play', async () => {
+t.test('a play depends only on the conversation and the attempt', async () => {
   const block = fc.oneof(
     fc.record({ type: fc.constant('text'), text: fc.string() }),
     fc.record({ type: fc.constant('tool_result'), tool_use_id: fc.string(), content: fc.string() }),
@@ -268,7 +265,7 @@ t.test('one conversation and attempt, one play', async () => {
   )
 })
 
-t.test('the speaker takes its time, and stops when it is told to', async (t) => {
+t.test('the speaker waits as the script says, and stops when it is aborted', async (t) => {
   const shown: Delta[] = []
   const waits: { ms: number; run: () => void }[] = []
   const speaker = scriptedSpeaker((ms, run) => {

@@ -11,7 +11,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 t.test(
-  'a provider that goes silent ends the generation, and so does the caller, also when garbage is collected',
+  'a silent provider or the caller ends the generation, also during garbage collection',
   async (t) => {
     const open = new Set<object>()
     const server = createServer((_, answer) => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { crosses } from '../../../nodes/backup/crossing.ts'
 import { MemoryBlobs, MemoryJournal } from '../../support/memory.ts'
 
-t.test('an effect that crossed between two copies is seen', async (t) => {
+t.test('an effect whose cause is missing in another copy is detected', async (t) => {
   const append = async (journal: MemoryJournal, partition: number, id: string) => {
     const entry = {
       project: 'prj_1',

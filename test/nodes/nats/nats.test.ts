@@ -44,7 +44,7 @@ t.test('a folder has one server', async (t) => {
   await t.rejects(start(0), { name: 'StartFault', message: /already running/ })
 })
 
-t.test('appends of one shard exclude each other', async (t) => {
+t.test('of concurrent appends to one shard, one wins', async (t) => {
   const journal = createJournal(one)
   t.equal(await journal.last(0, 0), undefined, 'nothing yet')
   const a = await journal.append(0, 0, bytes('a'), 0, 'm1')
@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('damage is told, never read', async (t) => {
+t.test('damaged data is reported and never returned', async (t) => {
   const journal = createJournal(one)
   await one.streams.publish('journal.0.3', bytes('not from here'))
   await t.rejects(journal.last(0, 3), /damaged/)
@@ -167,7 +167,7 @@ t.test('snapshots may be small, large, replaced and deleted', async (t) => {
   t.equal(await reading, undefined)
 })
 
-t.test('the registry replaces exactly the revision that was seen', async (t) => {
+t.test('the registry replaces only the expected revision', async (t) => {
   const [mine, theirs] = [
     createRegistry(one, 'CLUSTER', () => ensureCluster(one, 1)),
     createRegistry(two, 'CLUSTER'),
@@ -196,7 +196,7 @@ t.test('the registry replaces exactly the revision that was seen', async (t) => 
   t.ok(await theirs.put('shard/0.1', 'again', 0), 'a deleted key can be created')
 })
 
-t.test('the bus asks here first, then elsewhere', async (t) => {
+t.test('a request goes to local subscribers first, then to remote ones', async (t) => {
   const [mine, theirs] = [createBus(one), createBus(two)]
   t.equal(await mine.request('ask.a', {}, 500), 'no_responders')
   const stop = theirs.subscribe('ask.*', (message, subject) => ({ from: 'two', message, subject }))
@@ -229,7 +229,7 @@ t.test('the bus asks here first, then elsewhere', async (t) => {
   stopSlow()
 })
 
-t.test('every listener hears a message once, and one of each group', async (t) => {
+t.test('each subscriber receives a message once, and one member of each group', async (t) => {
   const [mine, theirs] = [createBus(one), createBus(two)]
   const heard: string[] = []
   const hear = (name: string) => (message: unknown) => void heard.push(`${name}${String(message)}`)
@@ -252,21 +252,18 @@ t.test('every listener hears a message once, and one of each group', async (t) =
   for (const end of ends) end()
 })
 
-t.test(
-  'a request to a group reaches a member that wants it, and hears at once when none does',
-  async (t) => {
-    const [mine, theirs] = [createBus(one), createBus(two)]
-    const ends = [
-      theirs.subscribe('offer.p.*', () => undefined, 'g'),
-      theirs.subscribe('offer.p.q', (message) => (message === 'good' ? 'taken' : undefined), 'g'),
-    ]
-    await theirs.flush()
-    for (let i = 0; i < 6; i++)
-      t.same(await mine.request('offer.p.q', 'good', 1000), { answer: 'taken' })
-    t.equal(await mine.request('offer.p.q', 'bad', 60_000), 'no_responders')
-    for (const end of ends) end()
-  },
-)
+t.test('a request to a group reaches a willing member, or fails at once without one', async (t) => {
+  const [mine, theirs] = [createBus(one), createBus(two)]
+  const ends = [
+    theirs.subscribe('offer.p.*', () => undefined, 'g'),
+    theirs.subscribe('offer.p.q', (message) => (message === 'good' ? 'taken' : undefined), 'g'),
+  ]
+  await theirs.flush()
+  for (let i = 0; i < 6; i++)
+    t.same(await mine.request('offer.p.q', 'good', 1000), { answer: 'taken' })
+  t.equal(await mine.request('offer.p.q', 'bad', 60_000), 'no_responders')
+  for (const end of ends) end()
+})
 
 t.test('followers and appends survive a killed server', async (t) => {
   const journal = createJournal(two, { timeout: 500 })

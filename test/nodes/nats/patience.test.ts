@@ -9,7 +9,7 @@ import { silent } from '../../support/memory.ts'
 
 const nats = { log: silent }
 
-t.test('what fails for a while is done again', async (t) => {
+t.test('a temporary failure is retried', async (t) => {
   let tries = 0
   const result = await patiently(nats, 'a thing', async () => {
     if (++tries < 3) throw new Error('JetStream system temporarily unavailable')
@@ -19,7 +19,7 @@ t.test('what fails for a while is done again', async (t) => {
   t.equal(tries, 3)
 })
 
-t.test('what waiting cannot mend is told at once', async (t) => {
+t.test('a permanent failure is reported at once', async (t) => {
   let tries = 0
   await t.rejects(
     patiently(nats, 'a thing', () => {
@@ -31,7 +31,7 @@ t.test('what waiting cannot mend is told at once', async (t) => {
   t.equal(tries, 1)
 })
 
-t.test('in the end it says what to check', async (t) => {
+t.test('after the time limit, the error says what to check', async (t) => {
   await t.rejects(
     patiently(nats, 'a thing', () => Promise.reject(new Error('no leader')), 50),
     {

@@ -33,7 +33,7 @@ const failure = (stored: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   )
 
-t.test('many at once get their own sequences, in the order they were sent', async (t) => {
+t.test('concurrent messages get their own sequences, in the order they were sent', async (t) => {
   const stored = await Promise.all(
     Array.from({ length: 500 }, (_, i) => one.publish(JOURNAL, bytes(`${i}`), undefined, 4000)),
   )
@@ -45,7 +45,7 @@ t.test('many at once get their own sequences, in the order they were sent', asyn
   t.equal(message?.string(), '320')
 })
 
-t.test('what a stream refuses is told with the reason', async (t) => {
+t.test('a message that a stream refuses fails with the reason', async (t) => {
   const wrong = await failure(one.publish(JOURNAL, bytes('x'), after(3), 4000))
   t.ok(wrong instanceof JetStreamApiError)
   t.ok(isWrongSequence(wrong))
@@ -65,7 +65,7 @@ t.test('what a stream refuses is told with the reason', async (t) => {
 })
 
 t.test(
-  'what nobody acknowledges fails in time, and what is no acknowledgement at once',
+  'a message without an acknowledgement times out, an invalid one fails at once',
   async (t) => {
     const deaf = two.connection.subscribe('deaf', { callback: () => {} })
     const odd = two.connection.subscribe('odd', {
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('snapshots compare many revisions at a time', async (t) => {
+t.test('snapshots compare many revisions concurrently', async (t) => {
   const snapshots = createSnapshots(one)
   const keys = Array.from({ length: 200 }, (_, i) => `run/prj_1/run_${i}`)
   const made = await Promise.all(keys.map((key) => snapshots.put(0, key, bytes(key), 0)))
@@ -107,7 +107,7 @@ t.test('snapshots compare many revisions at a time', async (t) => {
   )
 })
 
-t.test('goes on after the server was away', async (t) => {
+t.test('publishing continues after an outage of the server', async (t) => {
   two.connection.subscribe('silent', { callback: () => {} })
   await two.connection.flush()
   const unanswered = failure(one.ask('silent', bytes('x'), undefined, 60_000))
@@ -141,7 +141,7 @@ t.test('goes on after the server was away', async (t) => {
   while (!two.connected()) await new Promise((look) => setTimeout(look, 5))
 })
 
-t.test('a connection that closes leaves no question open', async (t) => {
+t.test('closing a connection fails all pending requests', async (t) => {
   const three = await connect('three')
   two.connection.subscribe('deaf', { callback: () => {} })
   await two.connection.flush()

@@ -24,7 +24,7 @@ function given() {
 }
 
 t.test(
-  'a leader that refuses one subject again and again for seconds is asked to step down, and then given time',
+  'a leader that refuses one subject for seconds is asked to step down, then left alone for a while',
   async (t) => {
     const { asked, refuse } = given()
     refuse('JOURNAL_0', 'journal.0.1', 5, 400)
@@ -38,7 +38,7 @@ t.test(
   },
 )
 
-t.test('refusals of different subjects, seldom ones and many at once are no reason', async (t) => {
+t.test('refusals that are scattered, rare or simultaneous cause no step-down', async (t) => {
   const { asked, refuse } = given()
   for (let i = 0; i < 20; i++) refuse('KV_STATE_0', `key-${i}`, 1, 200)
   refuse('KV_STATE_0', 'seldom', 10, 6000)

@@ -15,7 +15,7 @@ const parse = async (raw: string) => {
   return eventOf(mail, messageIdOf(mail) ?? 'made', received)
 }
 
-t.test('HTML without a plain part becomes its words', async (t) => {
+t.test('HTML without a plain part is converted to text', async (t) => {
   t.equal(
     plainTextOf('<style>p{}</style><p>Fish &amp; chips</p><script>x("</p>")</script><br>2 &lt; 3'),
     'Fish & chips\n2 < 3',
@@ -26,7 +26,7 @@ t.test('HTML without a plain part becomes its words', async (t) => {
   })
 })
 
-t.test('long members are cut, and the event says so', async (t) => {
+t.test('long members are cut, and the event is marked as truncated', async (t) => {
   const event = await parse(`Subject: ${'s'.repeat(5000)}\r\n\r\n${'x'.repeat(200_000)}`)
   t.equal(String(event['text']).length, 100_000)
   t.equal(String(event['subject']).length, 998)
@@ -34,7 +34,7 @@ t.test('long members are cut, and the event says so', async (t) => {
   t.ok(JSON.stringify(event).length < 262_144)
 })
 
-t.test('messages made to exhaust a parser are read in bounded work', async (t) => {
+t.test('messages made to exhaust a parser cost bounded work', async (t) => {
   const deep = Array.from(
     { length: 20_000 },
     (_, i) => `Content-Type: multipart/mixed; boundary="b${i}"\r\n\r\n--b${i}\r\n`,

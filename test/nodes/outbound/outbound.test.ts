@@ -22,7 +22,7 @@ const nobody: Resolve = async () => {
   throw new Error('nobody is asked for a literal address')
 }
 
-t.test('no spelling of an address that is not public is accepted', async (t) => {
+t.test('every spelling of a non-public address is refused', async (t) => {
   const guard = createGuard([], nobody)
   const inside = [
     '127.0.0.1',
@@ -109,7 +109,7 @@ t.test('any spelling of any private IPv4 address is refused', async (t) => {
   t.pass()
 })
 
-t.test('a name counts as all of its addresses', async (t) => {
+t.test('a name is checked with all of its addresses', async (t) => {
   const names: Record<string, string[]> = {
     good: ['8.8.8.8', '2606:4700::1111'],
     mixed: ['8.8.8.8', '127.0.0.1'],
@@ -126,7 +126,7 @@ t.test('a name counts as all of its addresses', async (t) => {
     await t.rejects(guard.check(name), AddressRefused, name)
 })
 
-t.test('the operator allows networks of their own', async (t) => {
+t.test('the operator can allow networks', async (t) => {
   const guard = createGuard(['10.0.0.0/8', '::1', '127.0.0.1'], nobody)
   for (const host of ['10.9.8.7', '[::1]', '127.0.0.1', '[::ffff:10.0.0.1]'])
     await t.resolves(guard.check(hostOf(`http://${host}/`)), host)
@@ -162,7 +162,7 @@ async function serving(t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-t.test('what was checked is what is connected to', async (t) => {
+t.test('a request connects to the address that was checked', async (t) => {
   let asked = 0
   const port = await serving(t, (req, res) => res.end(JSON.stringify({ host: req.headers.host })))
   // A name that resolves to this machine when it is checked, and to another address afterwards.
@@ -185,7 +185,7 @@ t.test('what was checked is what is connected to', async (t) => {
 })
 
 t.test(
-  'an exchange is bounded in time and size, follows nothing, and can be stopped',
+  'an exchange is limited in time and size, follows no redirects, and can be aborted',
   async (t) => {
     const post = createPost(createGuard(['127.0.0.1']))
     let followed = 0
@@ -229,41 +229,38 @@ t.test(
   },
 )
 
-t.test(
-  'plain HTTP for addresses that the operator allows, and long answers cut off, where that is wished',
-  async (t) => {
-    const port = await serving(t, (_, res) => res.end('x'.repeat(5000)))
-    const names: Record<string, string[]> = {
-      inside: ['127.0.0.1'],
-      outside: ['8.8.8.8'],
-      both: ['127.0.0.1', '8.8.8.8'],
-    }
-    const guard = createGuard(
-      ['127.0.0.1'],
-      async (name) => names[name] ?? Promise.reject(new Error('unknown')),
-    )
-    const post = createPost(guard)
-    const to = (host: string) =>
-      post(sending(`http://${host}:${port}/`, { schemes: ['https:'], plain: true, cut: true }))
-    const answer = await to('inside')
-    t.match(answer, { status: 200 })
-    t.equal('body' in answer && answer.body.length, 1000)
-    for (const host of ['outside', 'both'])
-      t.match(await to(host), { failed: 'refused', message: /https/ }, host)
-    const vet = createVet(guard)
-    t.strictSame(
-      await Promise.all(
-        ['https://outside/', 'https://inside/', 'http://inside/', 'https://unknown/'].map(vet),
-      ),
-      [undefined, undefined, undefined, undefined],
-    )
-    for (const url of ['http://outside/', 'http://both/', 'http://unknown/'])
-      t.match(await vet(url), /must begin with https/, url)
-    t.match(await vet('https://10.0.0.1/'), /may not be called/)
-  },
-)
+t.test('options allow plain HTTP to permitted addresses, and truncated answers', async (t) => {
+  const port = await serving(t, (_, res) => res.end('x'.repeat(5000)))
+  const names: Record<string, string[]> = {
+    inside: ['127.0.0.1'],
+    outside: ['8.8.8.8'],
+    both: ['127.0.0.1', '8.8.8.8'],
+  }
+  const guard = createGuard(
+    ['127.0.0.1'],
+    async (name) => names[name] ?? Promise.reject(new Error('unknown')),
+  )
+  const post = createPost(guard)
+  const to = (host: string) =>
+    post(sending(`http://${host}:${port}/`, { schemes: ['https:'], plain: true, cut: true }))
+  const answer = await to('inside')
+  t.match(answer, { status: 200 })
+  t.equal('body' in answer && answer.body.length, 1000)
+  for (const host of ['outside', 'both'])
+    t.match(await to(host), { failed: 'refused', message: /https/ }, host)
+  const vet = createVet(guard)
+  t.strictSame(
+    await Promise.all(
+      ['https://outside/', 'https://inside/', 'http://inside/', 'https://unknown/'].map(vet),
+    ),
+    [undefined, undefined, undefined, undefined],
+  )
+  for (const url of ['http://outside/', 'http://both/', 'http://unknown/'])
+    t.match(await vet(url), /must begin with https/, url)
+  t.match(await vet('https://10.0.0.1/'), /may not be called/)
+})
 
-t.test('the signature is the published one', async (t) => {
+t.test('the signature matches the published example', async (t) => {
   const key = Uint8Array.from({ length: 32 }, (_, i) => i)
   const body = '{"type":"ping","data":{"webhook_id":"wbh_0a1b2c3d4e5f6g7h"}}'
   const headers = signed({
@@ -287,7 +284,7 @@ t.test('the signature is the published one', async (t) => {
   })
 })
 
-t.test('what is locked opens here, whole, and for its context only', async (t) => {
+t.test('a sealed secret opens only here, unchanged, and for its own context', async (t) => {
   let count = 0
   const random = { bytes: (length: number) => new Uint8Array(length).fill(++count) }
   const locks = createSecretBox(Buffer.alloc(32, 1), random)

@@ -90,7 +90,7 @@ function world(name: string, blobs: Readonly<Record<string, string>> = {}) {
 const runs = { name: 'run.list', project: 'prj_a', input: {} }
 
 t.test(
-  'it answers what a view in this thread answers, and takes no bytes that others share',
+  'a view thread answers like a view in this thread, and does not transfer shared buffers',
   async (t) => {
     const { journal, state, deliver, begin, file } = world('same')
     mkdirSync(join(file, '..'))
@@ -128,7 +128,7 @@ t.test(
 )
 
 t.test(
-  'a thread that dies is started again; whoever asks meanwhile is told that the view is behind',
+  'a dead thread is restarted; queries meanwhile are refused because the view is behind',
   async (t) => {
     const { journal, timers, alarms, begin, file, alarm } = world('dies')
     journal.commit(0, started('run_1', 1))
@@ -152,7 +152,7 @@ t.test(
 )
 
 t.test(
-  'values of the object store are fetched by the process, and a journal of a newer release is known as such',
+  'values of the object store come from the process, and a journal of a newer release is detected',
   async (t) => {
     const draft = started('run_1', 1)
     const { journal, alarms, begin, file, deliver, alarm } = world('blobs', {
@@ -174,7 +174,7 @@ t.test(
 )
 
 t.test(
-  'calls are answered once: with a value, with what was thrown, or that the other side has ended',
+  'a call is answered once: with a value, with an error, or with the end of the other side',
   async (t) => {
     const { port1, port2 } = new MessageChannel()
     const near = createThreadRpc(port1, {})

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { benchmarks } from '../../../nodes/commands/bench.ts'
 
-t.test('every file that exports what it is about is listed', async (t) => {
+t.test('every file that exports a description is listed', async (t) => {
   const folder = new URL('../../../bench/', import.meta.url)
   const files = readdirSync(folder)
     .filter((name) => name.endsWith('.ts'))

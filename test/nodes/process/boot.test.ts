@@ -16,7 +16,7 @@ const { testsOf } = (await import('../../../nodes/boot/test-files.mjs' as string
 }
 const { createReader } = (await import('../../../nodes/boot/tap.mjs' as string)) as Tap
 
-t.test('packages count as installed when npm recorded what the lock names', async (t) => {
+t.test('packages count as installed if npm recorded the locked versions', async (t) => {
   const locked = {
     '': { version: '0' },
     'node_modules/a': { version: '1' },
@@ -80,7 +80,7 @@ ok 2 - test/b.test.ts # time=1ms
   t.notMatch(shown, /at: here/)
 })
 
-t.test('a file that failed without a failed assertion counts', async (t) => {
+t.test('a file that failed without a failed assertion counts as failed', async (t) => {
   const { result, shown } = read(
     '# Subtest: test/a.test.ts\n    ok 1 - fine\n    1..1\nnot ok 1 - test/a.test.ts # time=1ms\n  ---\n  exitCode: 3\n  ...\n1..1',
   )
@@ -88,7 +88,7 @@ t.test('a file that failed without a failed assertion counts', async (t) => {
   t.match(shown, /exitCode: 3/)
 })
 
-t.test('a folder stands for the test files below it, each once', async (t) => {
+t.test('a folder expands to the test files below it, each once', async (t) => {
   const root = join(import.meta.dirname, '../../..')
   const found = testsOf(root, ['test/chaos', 'test/chaos/check.test.ts', 'test/missing.test.ts'])
   t.ok(found.includes('test/chaos/check.test.ts'))

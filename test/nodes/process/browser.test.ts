@@ -3,7 +3,7 @@ import t from 'tap'
 import { CHAT } from '../../../gateway/pages/chat.ts'
 import { browserModules } from '../../../nodes/browser.ts'
 
-t.test('the chat page reaches what it needs, and only that', async (t) => {
+t.test('the chat page reaches only the modules that it needs', async (t) => {
   const modules = browserModules(CHAT)
   const addresses = [...modules.keys()]
   t.equal(addresses[0], '/modules/client/chat/main.ts', 'the one that begins comes first')
@@ -42,6 +42,6 @@ t.test('the chat page reaches what it needs, and only that', async (t) => {
   }
 })
 
-t.test('what is not there is said', async (t) => {
+t.test('a missing module is reported', async (t) => {
   t.throws(() => browserModules('client/chat/nowhere.ts'), { code: 'ENOENT' })
 })

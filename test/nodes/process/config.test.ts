@@ -18,7 +18,7 @@ const faults = (env: Record<string, string> = {}, ...argv: string[]) => {
   return 'faults' in read ? read.faults : []
 }
 
-t.test('without settings, a node does everything on this machine only', async (t) => {
+t.test('without settings, a node has all roles and serves only this machine', async (t) => {
   t.match(config(), {
     host: '127.0.0.1',
     port: 8080,
@@ -41,7 +41,7 @@ t.test('without settings, a node does everything on this machine only', async (t
   t.notOk('root_key' in config() || 'anonymous_worker' in config())
 })
 
-t.test('a flag wins over the environment, and the environment over the default', async (t) => {
+t.test('a flag overrides the environment, and the environment overrides the default', async (t) => {
   t.equal(config({ BATON_PORT: '1' }).port, 1)
   t.equal(config({ BATON_PORT: '1' }, '--port', '2').port, 2)
   t.equal(config({}, '--port=3').port, 3)
@@ -51,7 +51,7 @@ t.test('a flag wins over the environment, and the environment over the default',
   t.equal(config({ BATON_ANONYMOUS_WORKER: 'off' }).anonymous_worker, undefined)
 })
 
-t.test('lists, durations and choices are read', async (t) => {
+t.test('lists, durations and choices are parsed', async (t) => {
   const read = config({
     BATON_NATS: 'nats://a:4222, b:4223',
     BATON_REPLICAS: '3',
@@ -72,7 +72,7 @@ t.test('lists, durations and choices are read', async (t) => {
   })
 })
 
-t.test('all faults are told together, with what to do', async (t) => {
+t.test('all faults are reported together, with instructions', async (t) => {
   const told = faults(
     { BATON_PORT: 'x', BATON_ROLES: 'gateway,cook', BATON_KEY_PREFIX: 'a_b' },
     '--colour',
@@ -95,7 +95,7 @@ t.test('settings that contradict each other are refused', async (t) => {
   ])
 })
 
-t.test('letters need a mail server and a sender', async (t) => {
+t.test('e-mail notifications need a mail server and a sender', async (t) => {
   const url = 'smtps://me:pass@mail.example.org:465/?requireTLS=true'
   for (const from of ['baton@example.org', 'Baton <baton@example.org>'])
     t.strictSame(config({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: from }).letters, { url, from })
@@ -109,14 +109,14 @@ t.test('letters need a mail server and a sender', async (t) => {
   )
 })
 
-t.test('a faulty secret is not shown', async (t) => {
+t.test('an invalid secret is not shown', async (t) => {
   t.notMatch(faults({ BATON_NOTIFY_SMTP: 'http://me:pass@mail' }).join(), /me:pass/)
   t.match(faults({ BATON_ROOT_KEY: 'short!' }), [/^BATON_ROOT_KEY must be/])
   t.notMatch(faults({ BATON_ROOT_KEY: 'short!' })[0], /short!/)
 })
 
 t.test(
-  'every setting has a flag, a meaning and one line in the guide, and its default is accepted',
+  'every setting has a flag, a description, a line in the guide and a valid default',
   async (t) => {
     const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
     for (const { name, flag, standard, meaning } of settingsTable()) {
@@ -128,7 +128,7 @@ t.test(
   },
 )
 
-t.test('package sources of a Debian machine are understood in both forms', async (t) => {
+t.test('package sources of Debian are parsed in both formats', async (t) => {
   const list =
     '# deb http://no main\ndeb [arch=amd64 signed-by=/k.gpg] http://a/debian stable main contrib\ndeb http://a/debian-security stable-security main\ndeb-src http://a/debian stable main\n'
   t.same(mirrorsOfList(list), [{ uri: 'http://a/debian', keyring: '/k.gpg' }])
@@ -153,7 +153,7 @@ t.test('subject patterns match as in NATS', async (t) => {
   )
 })
 
-t.test('the log hides secrets', async (t) => {
+t.test('the log masks secrets', async (t) => {
   const lines: string[] = []
   const log = createLog({
     level: 'info',
@@ -176,7 +176,7 @@ t.test('the log hides secrets', async (t) => {
   t.match(JSON.parse(lines[1] ?? ''), { error: { message: 'because' } })
 })
 
-t.test('every node counts for itself', async (t) => {
+t.test('every node has separate metrics', async (t) => {
   const [a, b] = [createMetrics('1'), createMetrics('1')]
   a.request('run.get', 200, 0.01)
   a.open('sse', 1)
@@ -199,7 +199,7 @@ t.test('every node counts for itself', async (t) => {
   t.notMatch(await b.text(), /accepted/)
 })
 
-t.test('e-mail is taken only for a domain, and a certificate has its key', async (t) => {
+t.test('receiving e-mail needs a domain, and a certificate needs its key', async (t) => {
   const faultsOf = (env: Record<string, string>) => {
     const read = readConfig(env, [])
     return 'faults' in read ? read.faults.join(' ') : ''

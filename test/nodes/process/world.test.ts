@@ -26,7 +26,7 @@ function answering(given: ShardAnswer) {
   return createWorld(parts as unknown as WorldParts)
 }
 
-t.test('a question to another process is answered as one to this process would be', async (t) => {
+t.test('a query to another process has the same answer as a local one', async (t) => {
   t.equal(
     await answering({ reply: undefined }).ask(to, 'definition', { id: 'none' }),
     undefined,
@@ -44,7 +44,7 @@ t.test('a question to another process is answered as one to this process would b
   )
 })
 
-t.test('who was asked first may answer last, and whoever owns nothing is left soon', async (t) => {
+t.test('the first answer to any attempt counts; a refusal is retried soon', async (t) => {
   const clock = new ManualClock()
   const asked: ((answer: unknown) => void)[] = []
   const bus = { request: () => new Promise((answer) => asked.push(answer)) }
@@ -83,7 +83,7 @@ t.test('who was asked first may answer last, and whoever owns nothing is left so
 })
 
 t.test(
-  'of many who wait for a shard that nobody serves one at a time asks, and all do as soon as somebody answers',
+  'while a shard is unserved, only one of many waiting requests is retried at a time',
   async (t) => {
     const clock = new ManualClock()
     let asked = 0

@@ -22,7 +22,7 @@ t.test('the limit of a disk', async (t) => {
   t.ok(beside.used >= beside.limit, 'others can leave less than what was set')
 })
 
-t.test('writes stop at the limit and go on below it', async (t) => {
+t.test('writes stop at the limit and resume below it', async (t) => {
   const clock = new ManualClock()
   const disk = { used: 50, limit: 100, free: 1000 }
   let frozen = false

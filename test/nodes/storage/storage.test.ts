@@ -16,7 +16,7 @@ import { silent } from '../../support/memory.ts'
 import { accessTo, natsServers } from '../../scenarios/support/clusters.ts'
 import { startStore } from '../support/store.ts'
 
-t.test('streams on disk are compressed, also those that an earlier release made', async (t) => {
+t.test('streams on disk are compressed, also those of an earlier release', async (t) => {
   const { one } = await startStore('2m')
   const journal = names.journal(0)
   await one.manager.streams.add({ name: journal, subjects: [subjects.journals(0)] })
@@ -31,7 +31,7 @@ t.test('streams on disk are compressed, also those that an earlier release made'
     )
 })
 
-t.test('replicated streams on disk are not compressed, also those that once were', async (t) => {
+t.test('replicated streams on disk are not compressed, even if they were before', async (t) => {
   const data = mkdtempSync(join(tmpdir(), 'baton-replicated-'))
   const servers = await natsServers(data, 3)
   t.teardown(async () => {
@@ -58,7 +58,7 @@ t.test('replicated streams on disk are not compressed, also those that once were
     )
 })
 
-t.test('a journal that is gone is not created again', async (t) => {
+t.test('a deleted journal is not created again', async (t) => {
   const { one } = await startStore('2m')
   const layout = { partitions: 1, shards: 1, replicas: 1 }
   await provision(one, layout)
@@ -70,24 +70,21 @@ t.test('a journal that is gone is not created again', async (t) => {
   await t.rejects(provision(one, layout, 1000), { message: /do not have JOURNAL_0/ })
 })
 
-t.test(
-  'an append for which the servers have no space is refused, and stores nothing',
-  async (t) => {
-    const { one } = await startStore('2m')
-    await provision(one, { partitions: 1, shards: 1, replicas: 1 })
-    const { config } = await one.manager.streams.info(names.journal(0))
-    await one.manager.streams.update(names.journal(0), { ...config, max_bytes: 4096 })
-    const reasons: string[] = []
-    const journal = createJournal(one, { refused: (reason) => void reasons.push(reason) })
-    t.same(await journal.append(0, 0, new Uint8Array(100), 0, 'small'), { sequence: 1 })
-    t.equal(await journal.append(0, 0, new Uint8Array(8000), 1, 'large'), 'refused')
-    t.match(reasons, [/maximum bytes exceeded/])
-    t.match(await journal.last(0, 0), { sequence: 1, message_id: 'small' })
-  },
-)
+t.test('an append without storage space is refused and stores nothing', async (t) => {
+  const { one } = await startStore('2m')
+  await provision(one, { partitions: 1, shards: 1, replicas: 1 })
+  const { config } = await one.manager.streams.info(names.journal(0))
+  await one.manager.streams.update(names.journal(0), { ...config, max_bytes: 4096 })
+  const reasons: string[] = []
+  const journal = createJournal(one, { refused: (reason) => void reasons.push(reason) })
+  t.same(await journal.append(0, 0, new Uint8Array(100), 0, 'small'), { sequence: 1 })
+  t.equal(await journal.append(0, 0, new Uint8Array(8000), 1, 'large'), 'refused')
+  t.match(reasons, [/maximum bytes exceeded/])
+  t.match(await journal.last(0, 0), { sequence: 1, message_id: 'small' })
+})
 
 t.test(
-  'sequences that lie between the first and the last are missed, cut-off ones are not',
+  'sequences missing between the first and the last are counted, trimmed ones are not',
   async (t) => {
     const { one } = await startStore('2m')
     await provision(one, { partitions: 1, shards: 1, replicas: 1 })

@@ -46,7 +46,7 @@ function setting(last: number, begin = 0) {
   return { clock, bad, position, reads, gauge, verification, disown: () => (owned = false) }
 }
 
-t.test('every entry is read once per day, in bounded steps, from anywhere', async (t) => {
+t.test('every entry is read once a day, in bounded steps, from any start', async (t) => {
   for (const [last, begin, most] of [
     [1000, 0, 64],
     [1000, 0.7, 64],
@@ -67,7 +67,7 @@ t.test('every entry is read once per day, in bounded steps, from anywhere', asyn
   }
 })
 
-t.test('what is not delivered is a finding until it is, or is cut off', async (t) => {
+t.test('an undelivered entry is reported until it is delivered or trimmed', async (t) => {
   const { clock, bad, position, gauge, verification } = setting(1000)
   for (let entry = 300; entry < 420; entry++) bad.add(entry)
   await clock.advance(60_000)
@@ -89,7 +89,7 @@ t.test('what is not delivered is a finding until it is, or is cut off', async (t
   t.same(verification.warnings(), [])
 })
 
-t.test('a pause of the servers is no finding', async (t) => {
+t.test('a pause of the servers is not reported as damage', async (t) => {
   const { clock, bad, gauge, verification } = setting(1000)
   bad.add(1)
   await clock.advance(20_000)
@@ -99,7 +99,7 @@ t.test('a pause of the servers is no finding', async (t) => {
   t.notOk(gauge.includes(true))
 })
 
-t.test('a node that gives the partition up forgets what it found', async (t) => {
+t.test('a node that gives up the partition discards its findings', async (t) => {
   const { clock, bad, gauge, verification, disown } = setting(100)
   bad.add(50)
   await clock.advance(HOUR)
@@ -110,7 +110,7 @@ t.test('a node that gives the partition up forgets what it found', async (t) => 
   t.equal(gauge.at(-1), false)
 })
 
-t.test('a block that was cut off in the middle of a journal is found', async (t) => {
+t.test('a truncated block in the middle of a journal is detected', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'baton-verify-'))
   const { path: binary } = await findServer(process.env)
   const identity = createIdentity()
