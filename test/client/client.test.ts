@@ -1,4 +1,4 @@
-/** How calls become requests, and which of them are sent again. */
+/** How calls become requests, and which requests are repeated. */
 import t from 'tap'
 import { client, type Client } from '../../client/client.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'
@@ -13,7 +13,7 @@ type Answer =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
   | 'broken'
 
-/** A client whose requests are answered one after the other. */
+/** A client whose requests get these answers, in order. */
 function answered(
   answers: readonly Answer[],
   options: Partial<ClientOptions> = {},

@@ -60,7 +60,10 @@ t.test('skips nothing when the first connection breaks before the first event', 
   const { id } = await sender.channel.create({ name: 'broken-early' })
   for (const content of ['one', 'two']) await sender.channel.send({ id, content })
   let connections = 0
-  /** Breaks the first stream once it has said where it begins; before the next one opens there is a message. */
+  /**
+   * Breaks the first stream after its starting position; a message is sent before the next stream
+   * opens.
+   */
   const breaking: typeof fetch = async (input, init) => {
     if (connections > 0) await sender.channel.send({ id, content: 'three' })
     const answer = await fetch(input, init)

@@ -1,4 +1,4 @@
-/** Following a timeline: over a real stream that breaks, is repeated, falls silent, and ends. */
+/** Following a timeline over a real stream that breaks, repeats events, falls silent, and ends. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -24,7 +24,10 @@ const story = [
   record(2001, 'run.completed'),
 ]
 
-/** A service with one run. `stream` answers the n-th stream request with what follows its cursor. */
+/**
+ * A service with one run. `stream` answers the n-th stream request with the events after its
+ * cursor.
+ */
 async function service(
   t: Test,
   stream: (answer: ServerResponse, after: number, n: number) => void,

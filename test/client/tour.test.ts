@@ -1,4 +1,4 @@
-/** The parts of the tour that need no server: listing, splitting, measuring, and proving. */
+/** The parts of the tour that need no server: listing, splitting, measuring, and verifying. */
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'

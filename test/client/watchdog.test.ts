@@ -1,4 +1,6 @@
-/** The bound of a request: silence, the caller, and what is awaited under it. */
+/**
+ * The limits of a request: silence, the caller's signal, and promises that are awaited under them.
+ */
 import t from 'tap'
 import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/watchdog.ts'
 

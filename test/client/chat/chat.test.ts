@@ -1,4 +1,6 @@
-/** What the chat page shows of a transcript, and in which order; what it announces; how it writes times. */
+/**
+ * Entries of the chat page: their content and order, the announcements, and the format of times.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { announcer } from '../../../client/chat/announcements.ts'

@@ -1,10 +1,13 @@
-/** Markdown of messages as a tree: what is an element, what stays text, where links lead, and how much work any text costs. */
+/**
+ * Markdown of messages as a tree: which markup becomes elements, which stays text, which links are
+ * allowed, and limits on the work for any text.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { limits, linkTarget, markdownTree, parseMarkdown } from '../../../client/chat/markdown.ts'
 import type { MarkdownElement, MarkdownNode } from '../../../client/chat/markdown-tree.ts'
 
-/** A tree as text: tags in brackets, the attributes of interest behind `@`. */
+/** A tree as text: tags in angle brackets, a link's address after `@`. */
 const shown = (node: MarkdownNode): string =>
   typeof node === 'string'
     ? node
@@ -115,14 +118,15 @@ t.test('links lead to web pages and mailboxes alone', async (t) => {
       children: ['a'],
     },
   ])
-  // The override characters turn the text around inside the link, whose box is isolated; the address has them encoded.
+  // Override characters affect only the text inside the link, whose box is isolated; in the address
+  // they are encoded.
   t.equal(
     read('[\u202emoc.elpmaxe\u202c](https://x.example/\u202e)'),
     '<p <a@https://x.example/%E2%80%AE \u202emoc.elpmaxe\u202c>>',
   )
 })
 
-/** Texts that lexers of Markdown are known to take long for. @param size characters. */
+/** Texts that are slow in known Markdown lexers. @param size Characters. */
 function corpus(size: number): readonly (readonly [name: string, text: string])[] {
   const fill = (text: string): string => text.repeat(Math.ceil(size / text.length)).slice(0, size)
   const lines = (line: (index: number) => string): string => {
@@ -182,7 +186,7 @@ t.test('what is beyond a bound is plain text, and all of it is there', async (t)
   t.ok(depthOf(deep) <= limits.depth)
   t.match(textsOf(deep), /end/)
 
-  // Without a bound, each of these takes the lexer seconds.
+  // Without a limit, the lexer needs seconds for each of these texts.
   for (const [name, text] of [
     ['spaces', `a${' '.repeat(50_000)}b`],
     ['blank lines', `a${' \n'.repeat(25_000)}b`],

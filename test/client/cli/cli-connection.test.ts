@@ -1,4 +1,7 @@
-/** Which server and key a command uses: flags, environment, profiles, data folder; and to whom no key is ever sent. */
+/**
+ * The server and key of a command: flags, environment, profiles, data folder. Invariant: a key is
+ * sent only to its own servers.
+ */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,6 @@
-/** How answers are shown, how misspelt words are corrected, what names find, what shells complete. */
+/**
+ * Output formats, suggestions for misspelled words, names in place of ids, and shell completion.
+ */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

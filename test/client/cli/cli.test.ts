@@ -1,4 +1,7 @@
-/** The command line: what is derived from the table, how texts become values, and what is said when something goes wrong. */
+/**
+ * The command line: commands derived from the table, conversion of texts to values, and error
+ * messages.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'

@@ -1,4 +1,4 @@
-/** `baton login` and `baton logout`, against a server that the test plays. */
+/** `baton login` and `baton logout`, against a scripted server. */
 import { join } from 'node:path'
 import { Command } from 'commander'
 import t, { type Test } from 'tap'
@@ -6,7 +6,7 @@ import { addLogin } from '../../../client/cli/connection/login.ts'
 import { readProfiles, saveProfile } from '../../../client/cli/connection/profiles.ts'
 
 type Reply = readonly [status: number, body?: object]
-/** The command line with a server that gives these answers, one after the other. */
+/** The command line with a server that gives these answers, in order. */
 function scene(t: Test, ...answers: readonly (Reply | Error)[]) {
   const env = { BATON_CONFIG: join(t.testdir({}), 'profiles.json') }
   const left = [...answers]

@@ -1,4 +1,4 @@
-/** What a worker does when its connection fails, when it is refused, and when it leaves. */
+/** The behaviour of a worker when its connection fails, when it is refused, and when it stops. */
 import t from 'tap'
 import { WorkerError } from '../../../client/worker/options.ts'
 import { deferred, jobOf, settled, stand } from './stand.ts'

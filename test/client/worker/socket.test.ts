@@ -1,4 +1,4 @@
-/** Real sockets, against a real server: that they say what a worker must know. */
+/** Real sockets against a real server: the events that a worker depends on. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -31,7 +31,7 @@ async function server(
   })
   return `ws://127.0.0.1:${(http.address() as AddressInfo).port}/`
 }
-/** Everything that happens to a socket, and a promise of the first happening of each kind. */
+/** A log of all events of a socket, and a promise for the first event of each kind. */
 function heard() {
   const log: unknown[][] = []
   const waiting = new Map<string, () => void>()

@@ -1,4 +1,4 @@
-/** A worker without a world: a clock that is moved by hand and sockets whose other end is the test. */
+/** A worker with a manual clock and with sockets whose other end is the test. */
 import { Worker } from '../../../client/worker.ts'
 import type { JobEvent, WorkerOptions, WorkerState } from '../../../client/worker/options.ts'
 import type { Clock, Dial, SocketEvents } from '../../../client/worker/ports.ts'
@@ -17,7 +17,7 @@ class ManualClock implements Clock {
     this.#timers.set(id, { at: this.#now + ms, run })
     return () => this.#timers.delete(id)
   }
-  /** In the middle: pauses are neither stretched nor shortened. */
+  /** The middle value, so that pauses are neither stretched nor shortened. */
   random(): number {
     return 0.5
   }
@@ -27,7 +27,7 @@ class ManualClock implements Clock {
   get timers(): number {
     return this.#timers.size
   }
-  /** Let time pass, firing what is due in order. */
+  /** Advances the time and fires due timers in order. */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms
     for (;;) {
@@ -45,7 +45,7 @@ class ManualClock implements Clock {
     await settled()
   }
 }
-/** Everything that promises had to do is done. */
+/** Lets all promise callbacks run. */
 export const settled = (): Promise<void> => new Promise((done) => setImmediate(done))
 
 /** The server's end of one socket. */
@@ -56,14 +56,14 @@ class Peer {
   readonly sent: Up[] = []
   pings = 0
   closedWith: number | 'dropped' | undefined
-  /** As a server does, at once. */
+  /** Whether the server acknowledges draining at once, as real servers do. */
   answersDraining = true
   constructor(url: string, headers: Readonly<Record<string, string>>, events: SocketEvents) {
     this.url = url
     this.headers = headers
     this.events = events
   }
-  /** Frames of one type, in the order they came. */
+  /** Received frames of one type, in order. */
   all<T extends Up['type']>(type: T): Extract<Up, { type: T }>[] {
     return this.sent.filter((frame): frame is Extract<Up, { type: T }> => frame.type === type)
   }
@@ -75,7 +75,7 @@ class Peer {
   say(frame: Down): void {
     this.events.frame(JSON.stringify(frame))
   }
-  /** Open, and answer the registration. */
+  /** Opens the connection and answers the registration. */
   accept(token = 'wst_1', cadence = 20): void {
     this.events.opened()
     const { message_id } = this.last('worker.register')
@@ -86,13 +86,13 @@ class Peer {
       lease: { lease_duration_seconds: cadence * 3, heartbeat_cadence_seconds: cadence },
     })
   }
-  /** Answer the latest claim with these jobs. */
+  /** Answers the latest claim with these jobs. */
   async give(...jobs: ClaimedJob[]): Promise<void> {
     const { message_id } = this.last('jobs.claim')
     this.say({ type: 'jobs.claimed', ...(message_id !== undefined && { message_id }), jobs })
     await settled()
   }
-  /** Acknowledge every report so far. */
+  /** Acknowledges all reports so far. */
   acknowledge(): void {
     for (const { job_id, message_id } of this.all('job.report'))
       this.say({ type: 'job.report.ack', job_id, ...(message_id !== undefined && { message_id }) })
@@ -109,7 +109,7 @@ export interface Stand {
   /** The newest socket. */
   peer(): Peer
 }
-/** A worker on its stand. */
+/** A worker with its manual clock and its sockets. */
 export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'actions'>): Stand {
   const clock = new ManualClock()
   const peers: Peer[] = []
@@ -161,7 +161,7 @@ export function stand(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'act
 }
 
 let made = 0
-/** A job that a claim hands out. */
+/** A job as an answer to a claim contains it. */
 export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): ClaimedJob => ({
   id: `job_${++made}`,
   kind: 'action_execution',
@@ -176,7 +176,7 @@ export const jobOf = (action_name: string, more: Partial<ClaimedJob> = {}): Clai
   heartbeat_cadence_seconds: 20,
   ...more,
 })
-/** Something that the test finishes. */
+/** A promise that the test resolves. */
 export function deferred<T>(): {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void

@@ -1,4 +1,4 @@
-/** What a worker does with jobs: claiming, running, renewing, stopping, reporting. */
+/** The behaviour of a worker with jobs: claiming, running, renewing, cancelling, reporting. */
 import t from 'tap'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 
