@@ -54,7 +54,7 @@ const refused = (status: number, code: string, details?: Record<string, unknown>
   headers: { 'x-request-id': 'req_1' },
 })
 
-t.test('slots fill the path, queries the query, the rest is the body', async (t) => {
+t.test('slots fill the path, queries the query string, the rest is the body', async (t) => {
   const { client, sent } = answered(
     [{ status: 200, body: { items: [] } }, { status: 200, body: {} }, { status: 204 }],
     { project: 'pay/ments' },
@@ -88,7 +88,7 @@ t.test('slots fill the path, queries the query, the rest is the body', async (t)
 })
 
 t.test(
-  'a request is sent again under the same key, at the next address when this one does not answer',
+  'a failed request is repeated with the same key, at the next address if needed',
   async (t) => {
     const { client, sent } = answered([
       'broken',
@@ -107,7 +107,7 @@ t.test(
   },
 )
 
-t.test('waits longer each time, and as long as the service asks for', async (t) => {
+t.test('pauses grow, and are at least as long as the service requests', async (t) => {
   const { client, waits } = answered([
     { status: 503 },
     { status: 503, headers: { 'retry-after': '30' } },
@@ -119,7 +119,7 @@ t.test('waits longer each time, and as long as the service asks for', async (t) 
   t.ok((waits[1] ?? 0) >= 22_000)
 })
 
-t.test('a request is repeated under one header key, and its body is sent as it is', async (t) => {
+t.test('a request is repeated under one header key, and its body is unchanged', async (t) => {
   const input = { content: [{ type: 'text', text: 'pay' }] }
   const { client, sent } = answered([
     'broken',
@@ -140,7 +140,7 @@ t.test('a request is repeated under one header key, and its body is sent as it i
   t.not(keys[0], keys[2])
 })
 
-t.test('a run that has ended under the key of a start is read', async (t) => {
+t.test('if the run of a start key has already ended, the client reads it', async (t) => {
   const { client, sent } = answered([
     'broken',
     refused(409, 'idempotency_key_conflict', { run_id: 'run_1', status: 'completed' }),
@@ -163,7 +163,7 @@ t.test('a run that has ended under the key of a start is read', async (t) => {
   t.strictSame(other.sent[1]?.body, { event_type: 'order.paid' }, 'the header repeats it')
 })
 
-t.test('what cannot be repeated or mended is not', async (t) => {
+t.test('a request that cannot be repeated or succeed is not repeated', async (t) => {
   const { client, sent } = answered([
     { status: 503 },
     refused(404, 'not_found'),
@@ -178,7 +178,7 @@ t.test('what cannot be repeated or mended is not', async (t) => {
   t.equal(sent.length, 4, 'a deletion that finds nothing the second time has happened')
 })
 
-t.test('says which address does not answer and why', async (t) => {
+t.test('an unreachable address is reported with the reason', async (t) => {
   const { client } = answered([], { url: 'http://a.test', tries: 2 })
   await t.rejects(client.run.get({ id: 'run_1' }), {
     code: 'unreachable',

@@ -10,7 +10,7 @@ const s = await service()
 t.teardown(() => s.stop())
 
 t.test(
-  'gives what happens after a cursor, once, over reconnections, until the channel is deleted',
+  'yields each event after a cursor once, across reconnections, until the channel is deleted',
   async (t) => {
     const baton = client({ url: s.url, key: s.key })
     const channel = await baton.channel.create({ name: 'followed' })

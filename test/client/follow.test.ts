@@ -78,7 +78,7 @@ async function follow(
   return seen
 }
 
-t.test('gives every event once, in order, and ends with the run', async (t) => {
+t.test('yields every event once, in order, and ends with the run', async (t) => {
   const { url, cursors, end } = await service(t, (answer) => {
     open(answer)
     for (const event of story) answer.write(frame(event))
@@ -89,7 +89,7 @@ t.test('gives every event once, in order, and ends with the run', async (t) => {
   t.strictSame(cursors, [undefined])
 })
 
-t.test('continues after the last event it has seen when the connection breaks', async (t) => {
+t.test('continues after the last received event when the connection breaks', async (t) => {
   const { url, cursors, end } = await service(t, (answer, after, n) => {
     open(answer)
     const [next] = story.filter(({ sequence }) => sequence > after)
@@ -108,7 +108,7 @@ t.test('continues after the last event it has seen when the connection breaks', 
   t.equal(reasons.length, 3)
 })
 
-t.test('starts after a cursor, and leaves out and tells what comes again', async (t) => {
+t.test('starts after a cursor; repeated events are omitted and reported', async (t) => {
   const { url, cursors, end } = await service(t, (answer) => {
     open(answer)
     for (const event of story) answer.write(frame(event))
@@ -122,7 +122,7 @@ t.test('starts after a cursor, and leaves out and tells what comes again', async
 })
 
 t.test(
-  'a stream that only ends is opened again; one that ends with nothing left to come is the end',
+  'a stream that ends early is reopened; one that ends with nothing left ends the iteration',
   async (t) => {
     const { url, cursors, end } = await service(t, (answer, _, n) => {
       open(answer)
@@ -155,7 +155,7 @@ t.test('a failed run that was retried is followed beyond its failure', async (t)
   t.strictSame(await follow(url), [1000, 2000, 3000])
 })
 
-t.test('turns to the next address when one does not answer or is unwell', async (t) => {
+t.test('tries the next address if one does not answer or is unavailable', async (t) => {
   const well = await service(t, (answer) => {
     open(answer)
     end()
@@ -167,7 +167,7 @@ t.test('turns to the next address when one does not answer or is unwell', async 
   t.equal(unwell.cursors.length, 1)
 })
 
-t.test('a refusal is an error, and says what the service said', async (t) => {
+t.test('a refusal is an error with the message of the service', async (t) => {
   const { url } = await service(t, (answer) =>
     answer
       .writeHead(404)
@@ -176,7 +176,7 @@ t.test('a refusal is an error, and says what the service said', async (t) => {
   await t.rejects(follow(url), new BatonError(404, 'not_found', 'There is no such record.'))
 })
 
-t.test('a stream without a sign of life is opened again', async (t) => {
+t.test('a silent stream is reopened', async (t) => {
   const { url, cursors, end } = await service(t, (answer, _, n) => {
     open(answer)
     if (n === 1) return void answer.write(frame(story[0] as RunEventRecord))
@@ -192,7 +192,7 @@ t.test('a stream without a sign of life is opened again', async (t) => {
   t.match(reasons, [/nothing came/])
 })
 
-t.test('stops when it is told to', async (t) => {
+t.test('stops when it is aborted', async (t) => {
   const { url } = await service(t, (answer) => {
     open(answer)
     answer.write(frame(story[0] as RunEventRecord))
@@ -206,7 +206,7 @@ t.test('stops when it is told to', async (t) => {
   t.strictSame(seen, [1000])
 })
 
-t.test('the timeline is read page by page', async (t) => {
+t.test('the timeline is read in pages', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => record(1000 + index, 'step.retried'))
   const { url } = await service(t, () => {}, many)
   t.strictSame(

@@ -33,7 +33,7 @@ const tree = {
   '.baton': { 'root.key': 'no' },
 }
 
-t.test('lists regular files, sorted, without what tools keep', async (t) => {
+t.test('lists regular files, sorted, without the files of tools', async (t) => {
   const folder = t.testdir(tree)
   symlinkSync('nowhere', join(folder, 'dangling'))
   t.strictSame(
@@ -42,7 +42,7 @@ t.test('lists regular files, sorted, without what tools keep', async (t) => {
   )
 })
 
-t.test('a split has every file once, and no part is empty', async (t) => {
+t.test('a split contains every file once, and no part is empty', async (t) => {
   const files = fc.uniqueArray(
     fc.record({ path: fc.string({ minLength: 1 }), size: fc.nat(10_000) }),
     { selector: ({ path }) => path, minLength: 1, maxLength: 40 },
@@ -73,7 +73,7 @@ t.test('a split has every file once, and no part is empty', async (t) => {
   )
 })
 
-t.test('measures what wc and sha256sum measure, in parts and as a whole', async (t) => {
+t.test('measures the same as wc and sha256sum, in parts and in total', async (t) => {
   const folder = t.testdir(tree)
   const files = await listFiles(folder)
   const parts = await Promise.all(split(files, 3).map((paths) => measure(folder, paths, never)))
@@ -91,7 +91,7 @@ t.test('measures what wc and sha256sum measure, in parts and as a whole', async 
   t.strictSame(differences(whole.sums, tools.sums.replace(/^[0-9a-f]/, 'x')), ['a.txt'])
 })
 
-t.test('a worker of the tour looks only into its own folder', async (t) => {
+t.test('a worker of the tour reads only files in its own folder', async (t) => {
   const folder = t.testdir(tree)
   const run = (name: string, parameters: Record<string, unknown>) =>
     Promise.resolve(
@@ -111,7 +111,7 @@ t.test('a worker of the tour looks only into its own folder', async (t) => {
   await t.rejects(run('tour.measure', { folder, files: '["../x"]' }), /is not in/)
 })
 
-t.test('tells what was missed, repeated or out of order', async (t) => {
+t.test('reports events that are missed, repeated or out of order', async (t) => {
   t.equal(unequal('r', [1, 2, 5], [1, 2, 5]), undefined)
   t.match(unequal('r', [1, 5], [1, 2, 5]), { missed: [2], repeated: [], disordered: false })
   t.match(unequal('r', [1, 2, 2, 5], [1, 2, 5]), { missed: [], repeated: [2] })
@@ -123,7 +123,7 @@ t.test('tells what was missed, repeated or out of order', async (t) => {
   )
 })
 
-t.test('its workflows are valid, and made, kept or changed as needed', async (t) => {
+t.test('its workflows are valid, and are created, kept or changed as needed', async (t) => {
   t.strictSame([...checkSpec(tourSpec, 'spec'), ...checkSpec(partSpec, 'spec')], [])
   t.match(queueOf('/a'), /^tour-[0-9a-f]{8}$/)
   const sent: string[] = []
@@ -158,7 +158,7 @@ t.test('its workflows are valid, and made, kept or changed as needed', async (t)
   ])
 })
 
-t.test('without a terminal it writes plain lines and no bar', async (t) => {
+t.test('without a terminal it writes plain lines and no progress bar', async (t) => {
   let written = ''
   const shown = show({ write: (text) => (written += text) })
   shown.parts(1, 2)
@@ -167,61 +167,56 @@ t.test('without a terminal it writes plain lines and no bar', async (t) => {
   t.equal(written, 'a line\n')
 })
 
-t.test(
-  'the hook of the repository tells a trigger of each commit, signed, until it is answered',
-  async (t) => {
-    const got: { path: string; headers: Record<string, unknown>; body: string }[] = []
-    const server = createServer((request, answer) => {
-      let body = ''
-      request
-        .on('data', (bytes) => (body += bytes))
-        .on('end', () => {
-          got.push({ path: request.url ?? '', headers: request.headers, body })
-          answer.writeHead(got.length === 1 ? 503 : 202).end('{}')
-        })
-    })
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-    t.teardown(() => server.close())
-    const key = Buffer.alloc(32, 'very secret')
-    const made = await repository({
-      url: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
-      handle: 'trig_1',
-      secret: key.toString('base64'),
-      header: 'X-Service-Signature',
-    })
-    const { id, said } = await made.commit('Add "two" lines', { 'a.txt': 'one\ntwo\n' })
-    t.equal(said, '')
-    t.equal(got.length, 2, 'sent again after a 503')
-    const [, last] = got
-    t.match(last, {
-      path: '/v1/triggers/http/trig_1',
-      headers: {
-        'x-idempotency-key': id,
-        'x-service-signature': `sha256=${createHmac('sha256', key)
-          .update(last?.body ?? '')
-          .digest('hex')}`,
-      },
-    })
-    t.strictSame(JSON.parse(last?.body ?? ''), {
-      commit: id,
-      author: 'Baton tour',
-      subject: 'Add "two" lines',
-    })
-    const actions = loopActions('x', made.folder)
-    const run = (name: string, parameters: Record<string, unknown>) =>
-      Promise.resolve(
-        actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }),
-      )
-    t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
-    t.strictSame(await run('tour.total.x', {}), { commits: 1 })
-    await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
-    t.strictSame((await git(made.folder, 'ls-files')).out, 'a.txt')
-    await made.remove()
-    t.notOk(existsSync(made.folder))
-  },
-)
+t.test('the git hook sends each commit to a trigger, signed, until it is answered', async (t) => {
+  const got: { path: string; headers: Record<string, unknown>; body: string }[] = []
+  const server = createServer((request, answer) => {
+    let body = ''
+    request
+      .on('data', (bytes) => (body += bytes))
+      .on('end', () => {
+        got.push({ path: request.url ?? '', headers: request.headers, body })
+        answer.writeHead(got.length === 1 ? 503 : 202).end('{}')
+      })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.teardown(() => server.close())
+  const key = Buffer.alloc(32, 'very secret')
+  const made = await repository({
+    url: [`http://127.0.0.1:${(server.address() as AddressInfo).port}`],
+    handle: 'trig_1',
+    secret: key.toString('base64'),
+    header: 'X-Service-Signature',
+  })
+  const { id, said } = await made.commit('Add "two" lines', { 'a.txt': 'one\ntwo\n' })
+  t.equal(said, '')
+  t.equal(got.length, 2, 'sent again after a 503')
+  const [, last] = got
+  t.match(last, {
+    path: '/v1/triggers/http/trig_1',
+    headers: {
+      'x-idempotency-key': id,
+      'x-service-signature': `sha256=${createHmac('sha256', key)
+        .update(last?.body ?? '')
+        .digest('hex')}`,
+    },
+  })
+  t.strictSame(JSON.parse(last?.body ?? ''), {
+    commit: id,
+    author: 'Baton tour',
+    subject: 'Add "two" lines',
+  })
+  const actions = loopActions('x', made.folder)
+  const run = (name: string, parameters: Record<string, unknown>) =>
+    Promise.resolve(actions[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  t.strictSame(await run('tour.count.x', { commit: id }), { files: 1, lines: 2 })
+  t.strictSame(await run('tour.total.x', {}), { commits: 1 })
+  await t.rejects(run('tour.count.x', { commit: '--help' }), /is not the id of a commit/)
+  t.strictSame((await git(made.folder, 'ls-files')).out, 'a.txt')
+  await made.remove()
+  t.notOk(existsSync(made.folder))
+})
 
-t.test('the loop of the tour is valid, and without git the tour says what to do', async (t) => {
+t.test('the loop of the tour is valid, and without git the tour prints instructions', async (t) => {
   const { steps = [], output = {} } = loopOf('x', 'very secret')
   t.strictSame(checkSpec({ steps, output }, 'spec'), [])
   t.ok(await hasGit())
@@ -243,30 +238,27 @@ t.test('the loop of the tour is valid, and without git the tour says what to do'
   t.match(said, /needs git, which is not on the PATH.*--no-loop/)
 })
 
-t.test(
-  'the worker of the agent looks for files, counts lines, and writes answers down',
-  async (t) => {
-    const folder = t.testdir({ ...tree, notes: {} })
-    const files = await listFiles(folder)
-    t.equal(commonEnding(files), '.txt')
-    t.equal(commonEnding([]), '')
-    t.equal(largestOf(files, '.bin')?.path, 'sub/Z.bin')
-    t.equal(largestOf(files, '.none'), undefined)
-    const used: string[] = []
-    const { find, lines, note } = toolsOf('x')
-    const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
-    const run = (name: string, parameters: Record<string, unknown>) =>
-      Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
-    t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
-    t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
-    await t.rejects(run(lines, { path: '../x' }), /is not in/)
-    await run(note, { text: 'b.txt has 2' })
-    t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
-    t.strictSame(used, [find, lines, lines, note])
-  },
-)
+t.test('the worker of the agent finds files, counts lines, and writes answers down', async (t) => {
+  const folder = t.testdir({ ...tree, notes: {} })
+  const files = await listFiles(folder)
+  t.equal(commonEnding(files), '.txt')
+  t.equal(commonEnding([]), '')
+  t.equal(largestOf(files, '.bin')?.path, 'sub/Z.bin')
+  t.equal(largestOf(files, '.none'), undefined)
+  const used: string[] = []
+  const { find, lines, note } = toolsOf('x')
+  const does = agentActions('x', folder, join(folder, 'notes'), (name) => used.push(name))
+  const run = (name: string, parameters: Record<string, unknown>) =>
+    Promise.resolve(does[name]?.(parameters, { signal: never, job: jobOf(name), log: () => {} }))
+  t.match(await run(find, { ending: '.txt' }), { files: 3, largest: String })
+  t.match(await run(lines, { path: 'b.txt' }), { path: 'b.txt', lines: 2 })
+  await t.rejects(run(lines, { path: '../x' }), /is not in/)
+  await run(note, { text: 'b.txt has 2' })
+  t.equal(readFileSync(join(folder, 'notes', 'answer.txt'), 'utf8'), 'b.txt has 2\n')
+  t.strictSame(used, [find, lines, lines, note])
+})
 
-t.test('what happens in a session is told once, and text when it is whole', async (t) => {
+t.test('each event of a session is printed once, and text when it is complete', async (t) => {
   const told: string[] = []
   const lines = new Lines((line) => told.push(line.replaceAll(/ +/g, ' ')))
   const transcript = new Transcript()

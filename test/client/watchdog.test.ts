@@ -6,21 +6,18 @@ import { endedBySignal, linkedAbort, orAborted, watchdog } from '../../client/wa
 
 const never = new Promise<never>(() => {})
 
-t.test(
-  'a linked signal aborts with its source, for its reason, until it is released',
-  async (t) => {
-    const [first, second] = [new AbortController(), new AbortController()]
-    const linked = linkedAbort(first.signal, undefined, second.signal)
-    const released = linkedAbort(second.signal)
-    released.release()
-    second.abort('the second')
-    t.equal(linked.signal.reason, 'the second')
-    t.notOk(released.signal.aborted)
-    t.ok(linkedAbort(second.signal).signal.aborted, 'a source that had aborted before')
-  },
-)
+t.test('a linked signal aborts with its source and its reason, until it is released', async (t) => {
+  const [first, second] = [new AbortController(), new AbortController()]
+  const linked = linkedAbort(first.signal, undefined, second.signal)
+  const released = linkedAbort(second.signal)
+  released.release()
+  second.abort('the second')
+  t.equal(linked.signal.reason, 'the second')
+  t.notOk(released.signal.aborted)
+  t.ok(linkedAbort(second.signal).signal.aborted, 'a source that had aborted before')
+})
 
-t.test('a request ends when nothing comes, when the caller stops it, and not before', async (t) => {
+t.test('a request ends after silence or when the caller aborts it, and not before', async (t) => {
   const silent = watchdog(20)
   await t.rejects(orAborted(never, silent.signal))
   t.ok(silent.silent())
@@ -44,7 +41,7 @@ t.test('a request ends when nothing comes, when the caller stops it, and not bef
 })
 
 t.test(
-  'a request and the body of its answer end with the signal, whatever fetch makes of it',
+  'a request and the body of its answer end with the signal, even if fetch ignores it',
   async (t) => {
     const cancelled: string[] = []
     const bodyOf = (name: string) =>

@@ -122,7 +122,7 @@ t.test('messages, their questions, and the ends of turns', async (t) => {
   )
 })
 
-t.test('rows never change places, whatever comes', async () => {
+t.test('rows never change their order, after any frames', async () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -188,7 +188,7 @@ t.test('rows never change places, whatever comes', async () => {
   )
 })
 
-t.test('what is new is announced once', async (t) => {
+t.test('a new entry is announced once', async (t) => {
   const transcript = new Transcript()
   const announcements = announcer(() => 'Deployer')
   const announced = (...frames: readonly TranscriptFrame[]): readonly string[] => {
@@ -233,7 +233,7 @@ t.test('what is new is announced once', async (t) => {
   ])
 })
 
-t.test('times are local; the date is there unless it is today', async (t) => {
+t.test('times are local, with the date unless it is today', async (t) => {
   const now = Date.parse('2026-01-02T20:00:00Z')
   const berlin = { locale: 'en-GB', timeZone: 'Europe/Berlin' }
   const tokyo = { locale: 'en-GB', timeZone: 'Asia/Tokyo' }
@@ -243,7 +243,7 @@ t.test('times are local; the date is there unless it is today', async (t) => {
   t.match(exactTime('2026-01-02T03:04:05.006Z', berlin), /2 January 2026.*04:04:05/)
 })
 
-t.test('files are described by what their block says', async (t) => {
+t.test('files are described by the members of their block', async (t) => {
   const block = { media_type: 'image/png', title: 'plan.png', size_bytes: 1_250_000 }
   const artifact = { type: 'artifact', artifact_id: 'art_1' }
   t.strictSame(describeFile({ type: 'image', ...block, source: artifact }, 'en'), {

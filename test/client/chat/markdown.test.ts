@@ -22,7 +22,7 @@ const depthOf = (nodes: readonly MarkdownNode[]): number =>
 const sizeOf = (nodes: readonly MarkdownNode[]): number =>
   nodes.reduce((sum, node) => sum + 1 + (typeof node === 'string' ? 0 : sizeOf(node.children)), 0)
 
-t.test('what people and models write', async (t) => {
+t.test('common Markdown of people and models', async (t) => {
   for (const [text, tree] of [
     ['plain', '<p plain>'],
     ['# Hi *you*\nline\nnext', '<h3 Hi <em you>><p line<br >next>'],
@@ -48,7 +48,7 @@ t.test('what people and models write', async (t) => {
     t.equal(read(text), tree, JSON.stringify(text))
 })
 
-t.test('markup, images and definitions are shown as they were written', async (t) => {
+t.test('HTML, images and definitions are shown as source text', async (t) => {
   for (const [text, tree] of [
     ['<script>alert(1)</script>', '<p@plain <script>alert(1)</script>>'],
     ['a <b onclick="x">b</b>', '<p a <b onclick="x">b</b>>'],
@@ -63,7 +63,7 @@ t.test('markup, images and definitions are shown as they were written', async (t
     t.equal(read(text), tree, JSON.stringify(text))
 })
 
-t.test('links lead to web pages and mailboxes alone', async (t) => {
+t.test('links lead only to web pages and mailboxes', async (t) => {
   for (const written of [
     'javascript:alert(1)',
     'JaVaScRiPt:alert(1)',
@@ -158,7 +158,7 @@ function corpus(size: number): readonly (readonly [name: string, text: string])[
   ]
 }
 
-t.test('no text costs more than the bounds', async (t) => {
+t.test('the work for any text is limited', async (t) => {
   for (const size of [1_000, 20_000, 150_000])
     for (const [name, text] of corpus(size)) {
       const { tree, work } = parseMarkdown(text)
@@ -169,7 +169,7 @@ t.test('no text costs more than the bounds', async (t) => {
     }
 })
 
-t.test('what is beyond a bound is plain text, and all of it is there', async (t) => {
+t.test('the part beyond a limit is plain text and complete', async (t) => {
   const long = `**a**\n\n${'word '.repeat(25_000)}\n\n**b**`
   const tree = markdownTree(long)
   t.equal(shown(tree[0] ?? ''), '<p <strong a>>')
@@ -207,7 +207,7 @@ t.test('what is beyond a bound is plain text, and all of it is there', async (t)
   t.equal(shown(costly[2] ?? ''), '<p <em last>>', 'and what follows is formatted')
 })
 
-t.test('any text: only known links, and every letter is shown', async (t) => {
+t.test('any text: only allowed links, and every character is shown', async (t) => {
   const piece = fc.constantFrom(
     ...[
       '*',

@@ -10,13 +10,13 @@ import { profileFile, readProfiles, saveProfile } from '../../../client/cli/conn
 
 const files = { 'root.key': 'bat_root\n' }
 
-t.test('BATON_PORT names a server of this machine', async (t) => {
+t.test('BATON_PORT names a server on this machine', async (t) => {
   const env = { BATON_PORT: '9000', BATON_DATA: t.testdir(files) }
   t.strictSame(connectionOf({}, env).url, ['http://127.0.0.1:9000'])
   t.equal(connectionOf({}, env).key, 'bat_root')
 })
 
-t.test('the owner key of a data folder is sent to this machine only', async (t) => {
+t.test('the owner key of a data folder is sent only to this machine', async (t) => {
   const env = { BATON_DATA: t.testdir(files), BATON_CONFIG: join(t.testdirName, 'none.json') }
   for (const server of ['http://localhost:8080', 'https://[::1]:8443', 'http://127.0.0.2'])
     t.equal(connectionOf({ server }, env).key, 'bat_root', server)
@@ -29,7 +29,7 @@ t.test('the owner key of a data folder is sent to this machine only', async (t) 
     t.throws(() => connectionOf({ server }, env), { name: 'Mistake' }, server)
 })
 
-t.test('a profile keeps its key for its own servers', async (t) => {
+t.test('a profile sends its key only to its own servers', async (t) => {
   const folder = t.testdir(files)
   const env = { BATON_DATA: folder, BATON_CONFIG: join(folder, 'config', 'profiles.json') }
   saveProfile(env, 'work', { server: 'https://a.test,https://b.test', key: 'bat_w', project: 'p' })

@@ -30,7 +30,7 @@ const runs = {
   has_more: false,
 }
 
-t.test('a list is a table of what fits', async (t) => {
+t.test('a list is a table with the columns that fit', async (t) => {
   const lines = shown(runs, 'table', 60, 'UTC').split('\n')
   t.match(lines[0], /^ID +STATUS +CREATED AT/)
   t.match(lines[1], /^run_01 +failed +2031-02-03 04:05:06/)
@@ -42,19 +42,19 @@ t.test('a list is a table of what fits', async (t) => {
   t.notMatch(wide, /INPUT/, 'what is not plain is for json and yaml')
 })
 
-t.test('text of others cannot move the cursor of the terminal', async (t) => {
+t.test('text from others cannot move the cursor of the terminal', async (t) => {
   const text = shown({ items: [{ id: 'a', name: '\u001b[2Jgone\nnext' }] }, 'table', 80)
   t.notMatch(text, /\u001b/)
   t.equal(text.split('\n').length, 2)
 })
 
-t.test('json and yaml keep everything', async (t) => {
+t.test('json and yaml contain everything', async (t) => {
   t.strictSame(JSON.parse(shown(runs, 'json', 20)), runs)
   t.match(shown(runs, 'yaml', 20), /^items:\n {2}- definition_version: 1\n/)
   t.equal(itemsOf({ id: 'run_01' }), undefined)
 })
 
-t.test('one field is plain text, a line for each record', async (t) => {
+t.test('one field is plain text, one line per record', async (t) => {
   t.equal(shown(runs, 'field=id', 20), 'run_01\nrun_02')
   t.equal(shown(runs.items[0], 'field=input.a', 20), '1')
   t.equal(shown(runs.items[0], 'field=tags', 20), '["a","b"]')
@@ -67,13 +67,13 @@ t.test('one field is plain text, a line for each record', async (t) => {
   t.strictSame(['table', 'field=id', 'field=', 'text'].map(isFormat), [true, true, false, false])
 })
 
-t.test('the nearest word is meant when it is near', async (t) => {
+t.test('the closest word is suggested if it is close enough', async (t) => {
   t.equal(closest('supprot', ['support', 'sales']), 'support')
   t.equal(closest('Support', ['support']), 'support')
   t.equal(closest('billing', ['support', 'sales']), undefined)
 })
 
-t.test('names stand for ids', async (t) => {
+t.test('names are resolved to ids', async (t) => {
   const agents = [
     { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059D', name: 'support' },
     { id: 'agt_01M8066DA0XZ9JH6CC5Q8B059E', name: 'twin' },
@@ -137,7 +137,7 @@ t.test('bash completes commands and flags', async (t) => {
   t.notOk(complete('baton', 'run', '').includes('project-steps'), 'older forms are hidden')
 })
 
-t.test('a mistake is one line with the nearest word and where to look', async (t) => {
+t.test('a mistake is one line with the closest word and where to look', async (t) => {
   const errors: string[] = []
   const program = new Command('baton').exitOverride().configureOutput({
     writeErr: (text) => errors.push(text),

@@ -74,7 +74,7 @@ t.test('every command and query of the table is a command, in both forms', async
   }
 })
 
-t.test('every command helps with an example', async (t) => {
+t.test('the help of every command has an example', async (t) => {
   for (const command of allOf(program().root)) {
     if (command.commands.length > 0 && !['worker', 'call'].includes(command.name())) continue
     let help = ''
@@ -89,7 +89,7 @@ t.test('every command helps with an example', async (t) => {
   }
 })
 
-t.test('options come from the schema', async (t) => {
+t.test('options are derived from the schema', async (t) => {
   t.match(field(api['run.list'], 'status'), {
     form: 'list',
     choices: ['queued', 'running', 'suspended', 'completed', 'failed', 'cancelled'],
@@ -108,7 +108,7 @@ t.test('options come from the schema', async (t) => {
   )
 })
 
-t.test('texts become values, and what is none is said in a sentence', async (t) => {
+t.test('texts are converted to values, and an invalid one is reported in a sentence', async (t) => {
   const value = (row: Row, name: string, text: string, read: (file: string) => string = noFile) =>
     readValue(field(row, name), text, read)
   t.strictSame(value(api['channel.update'], 'topic', 'Lunch'), { value: 'Lunch' })
@@ -134,7 +134,7 @@ t.test('texts become values, and what is none is said in a sentence', async (t) 
   t.match(value(api['workflow.versions'], 'include_spec', 'yes'), { fault: /true or false/ })
 })
 
-t.test('--set and --body make one input', async (t) => {
+t.test('--set and --body form one input', async (t) => {
   const make = (sets: string[], body?: unknown) =>
     inputOf(fieldsOf(api['run.signal']), ['id'], sets, body, noFile)
   t.strictSame(
@@ -195,7 +195,7 @@ t.test('short forms and calls send the same request', async (t) => {
 })
 
 t.test(
-  'a file that cannot be read is told as a fault of its option, and one that can goes along in base64',
+  'an unreadable file is a fault of its option; a readable one is sent in base64',
   async (t) => {
     const folder = t.testdir({ 'note.md': 'a note' })
     await t.rejects(program().run('session', 'attach', 'ses_1', '--file', join(folder, 'none')), {
@@ -217,7 +217,7 @@ t.test(
   },
 )
 
-t.test('`call` alone lists the operations, its help shows the fields of one', async (t) => {
+t.test('`call` lists the operations, and the help of each lists its fields', async (t) => {
   const { run, printed } = program()
   await run('call')
   t.equal(printed[0], catalog())
@@ -229,7 +229,7 @@ t.test('`call` alone lists the operations, its help shows the fields of one', as
 })
 
 t.test(
-  'the key comes from the flag, the environment, or the file of a server started here',
+  'the key comes from the flag, the environment, or the data folder of a local server',
   async (t) => {
     const data = t.testdir({ 'root.key': 'bat_root\n' })
     t.strictSame(connectionOf({}, { BATON_DATA: data }), {
@@ -263,7 +263,7 @@ t.test(
   },
 )
 
-t.test('errors say what to do next', async (t) => {
+t.test('errors suggest the next step', async (t) => {
   const told = (error: unknown) => explain(error, {})
   t.match(
     told(new BatonError(0, 'unreachable', 'http://a does not answer: ECONNREFUSED')),
@@ -293,13 +293,13 @@ t.test('errors say what to do next', async (t) => {
   t.equal(told(new Error('a bug')), undefined, 'what nobody expected keeps its stack')
 })
 
-t.test('`worker` takes stock actions by name', async (t) => {
+t.test('`worker` selects stock actions by name', async (t) => {
   t.strictSame(Object.keys(actionsOf(undefined)), ['print', 'fail', 'json', 'time', 'random'])
   t.strictSame(Object.keys(actionsOf('time, print')), ['print', 'time'])
   t.throws(() => actionsOf('print,sing'), /sing.*there are print/)
 })
 
-t.test('an event of a timeline is a line', async (t) => {
+t.test('an event of a timeline is printed as one line', async (t) => {
   const line = lineOf({
     id: 'run_1:evt:2',
     run_id: 'run_1',
@@ -322,7 +322,7 @@ t.test('an event of a timeline is a line', async (t) => {
   )
 })
 
-t.test('the address and the fields of an operation do not share a name', async (t) => {
+t.test('the server address and the fields of an operation have distinct options', async (t) => {
   const sent: string[] = []
   const real = globalThis.fetch
   t.teardown(() => {

@@ -61,7 +61,7 @@ const token: Reply = [
   { access_token: 'batc_1', token_type: 'Bearer', credential_id: 'tok_1', project_handle: 'shop' },
 ]
 
-t.test('a login shows the code, asks as often as it may, and keeps the token', async (t) => {
+t.test('a login shows the code, polls as often as allowed, and stores the token', async (t) => {
   const it = scene(
     t,
     code,

@@ -12,7 +12,7 @@ const context = (lines: string[] = []) => ({
   log: (line: string) => void lines.push(line),
 })
 
-t.test('print writes a line, printf style, and gives it back', async (t) => {
+t.test('print writes a line in printf style, and returns it', async (t) => {
   const lines: string[] = []
   t.equal(
     stockActions['print']?.({ message: '%s has %d', args: ['basket', 3] }, context(lines)),
@@ -28,7 +28,7 @@ t.test('fail always fails', async (t) => {
   })
   t.throws(() => stockActions['fail']?.({}, context()))
 })
-t.test('time is RFC 3339, in UTC unless told otherwise', async (t) => {
+t.test('time is RFC 3339, in UTC unless another zone is given', async (t) => {
   const at = new Date('2031-02-03T04:05:06.789Z')
   t.equal(time({}, at), '2031-02-03T04:05:06.789Z')
   t.match(time({ utc: false }, at), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.789[+-]\d\d:\d\d$/)

@@ -4,7 +4,7 @@ import { WorkerError } from '../../../client/worker/options.ts'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 
 t.test(
-  'running jobs survive the connection: it registers with its token at the next address, renews and reports there',
+  'jobs survive a lost connection: the worker registers again with its token, renews and reports',
   async (t) => {
     const work = deferred<string>()
     const { clock, worker, peers, peer, states } = stand({
@@ -44,7 +44,7 @@ t.test(
 )
 
 t.test(
-  'a report is sent again after every registration and every 10 s, until it is acknowledged',
+  'a report is repeated after every registration and every 10 s, until it is acknowledged',
   async (t) => {
     const { clock, worker, peers, peer } = stand({ actions: { work: () => 1 } })
     void worker.start()
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('a job that ends while there is no connection is reported on the next one', async (t) => {
+t.test('a job that ends without a connection is reported on the next one', async (t) => {
   const work = deferred<string>()
   const { clock, worker, peer } = stand({ actions: { work: () => work.promise } })
   void worker.start()
@@ -90,7 +90,7 @@ t.test('a job that ends while there is no connection is reported on the next one
   )
 })
 
-t.test('a report that the service will never accept is not repeated', async (t) => {
+t.test('a report that the service cannot accept is not repeated', async (t) => {
   const { clock, worker, peer } = stand({ actions: { work: () => 1 } })
   void worker.start()
   peer().accept()
@@ -106,7 +106,7 @@ t.test('a report that the service will never accept is not repeated', async (t) 
 })
 
 t.test(
-  'a claim whose answer was lost with its connection is repeated under its id, so that the same jobs come',
+  'a claim whose answer was lost is repeated under its id, so that the same jobs arrive',
   async (t) => {
     const { clock, worker, peers, peer } = stand({ actions: { work: () => 1 } })
     void worker.start()
@@ -127,7 +127,7 @@ t.test(
 )
 
 t.test(
-  'pauses double from 100 ms to 10 s, and begin again after a registration that lasted',
+  'pauses double from 100 ms to 10 s, and restart after a registration that lasted',
   async (t) => {
     const { clock, worker, peers, peer } = stand({ actions: {} })
     void worker.start()
@@ -150,7 +150,7 @@ t.test(
 )
 
 t.test(
-  'an upgrade that is refused for good ends the worker; an overloaded service is tried again',
+  'a permanent refusal of the upgrade ends the worker; an overloaded service is retried',
   async (t) => {
     for (const status of [401, 403, 404]) {
       const { clock, worker, peers, peer } = stand({ actions: {} })
@@ -172,7 +172,7 @@ t.test(
   },
 )
 
-t.test('an instance conflict and a revoked key end the worker with what to do', async (t) => {
+t.test('an instance conflict and a revoked key end the worker with instructions', async (t) => {
   for (const code of ['worker_instance_conflict', 'invalid_actor'] as const) {
     const { clock, worker, peers, peer, states } = stand({
       actions: { work: () => new Promise(() => {}) },
@@ -193,7 +193,7 @@ t.test('an instance conflict and a revoked key end the worker with what to do', 
   }
 })
 
-t.test('any other failure to register is tried again on a new connection', async (t) => {
+t.test('any other failure to register is retried on a new connection', async (t) => {
   const { clock, worker, peers, peer } = stand({ actions: {} })
   const started = worker.start()
   peer().events.opened()
@@ -211,7 +211,7 @@ t.test('any other failure to register is tried again on a new connection', async
   await started
 })
 
-t.test('a silent connection is dropped after 65 s; pings keep a quiet one', async (t) => {
+t.test('a silent connection is dropped after 65 s; pings keep an idle one', async (t) => {
   const { clock, worker, peers, peer } = stand({ actions: { work: () => new Promise(() => {}) } })
   void worker.start()
   peer().accept()
@@ -226,7 +226,7 @@ t.test('a silent connection is dropped after 65 s; pings keep a quiet one', asyn
   t.equal(peers.length, 2)
 })
 
-t.test('draining finishes and reports what runs, then closes with 1000', async (t) => {
+t.test('draining completes and reports running jobs, then closes with 1000', async (t) => {
   const work = deferred<string>()
   const { clock, worker, peer, states } = stand({
     concurrency: 2,
@@ -256,35 +256,32 @@ t.test('draining finishes and reports what runs, then closes with 1000', async (
   t.equal(clock.timers, 0)
 })
 
-t.test(
-  'a job that is on its way when an idle worker drains is given back, not dropped',
-  async (t) => {
-    const { clock, worker, peer } = stand({ actions: { work: () => 1 } })
-    void worker.start()
-    peer().accept()
-    peer().answersDraining = false
-    const done = worker.drain()
-    await settled()
-    t.equal(peer().closedWith, undefined, 'it waits until none can come any more')
-    await peer().give(jobOf('work', { id: 'job_late' }))
-    t.match(peer().last('job.report'), { job_id: 'job_late', status: 'cancelled' })
-    peer().say({ type: 'worker.draining.ack' })
-    t.equal(peer().closedWith, undefined)
-    peer().acknowledge()
-    t.strictSame(await done, { reason: 'drained' })
-    t.equal(clock.timers, 0)
+t.test('a job that arrives while an idle worker drains is returned, not dropped', async (t) => {
+  const { clock, worker, peer } = stand({ actions: { work: () => 1 } })
+  void worker.start()
+  peer().accept()
+  peer().answersDraining = false
+  const done = worker.drain()
+  await settled()
+  t.equal(peer().closedWith, undefined, 'it waits until none can come any more')
+  await peer().give(jobOf('work', { id: 'job_late' }))
+  t.match(peer().last('job.report'), { job_id: 'job_late', status: 'cancelled' })
+  peer().say({ type: 'worker.draining.ack' })
+  t.equal(peer().closedWith, undefined)
+  peer().acknowledge()
+  t.strictSame(await done, { reason: 'drained' })
+  t.equal(clock.timers, 0)
 
-    const silent = stand({ actions: {} })
-    void silent.worker.start()
-    silent.peer().accept()
-    silent.peer().answersDraining = false
-    void silent.worker.drain()
-    await silent.clock.pass(3100)
-    t.strictSame(await silent.worker.ended, { reason: 'drained' }, 'and not for ever')
-  },
-)
+  const silent = stand({ actions: {} })
+  void silent.worker.start()
+  silent.peer().accept()
+  silent.peer().answersDraining = false
+  void silent.worker.drain()
+  await silent.clock.pass(3100)
+  t.strictSame(await silent.worker.ended, { reason: 'drained' }, 'and not for ever')
+})
 
-t.test('an operator can have it drain', async (t) => {
+t.test('an operator can drain the worker', async (t) => {
   const { worker, peer } = stand({ actions: {} })
   void worker.start()
   peer().accept()
@@ -292,34 +289,31 @@ t.test('an operator can have it drain', async (t) => {
   t.strictSame(await worker.ended, { reason: 'drained' })
 })
 
-t.test(
-  'stopping cancels what runs, gives it back, and does not wait longer than 5 s',
-  async (t) => {
-    const { clock, worker, peer } = stand({
-      concurrency: 2,
-      actions: {
-        kind: (_, { signal }) =>
-          new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
-        deaf: () => new Promise(() => {}),
-      },
-    })
-    void worker.start()
-    peer().accept()
-    await peer().give(jobOf('kind', { id: 'job_kind' }), jobOf('deaf', { id: 'job_deaf' }))
-    const done = worker.stop()
-    await settled()
-    t.match(peer().all('job.report'), [
-      { job_id: 'job_kind', status: 'cancelled', error_type: 'Cancelled' },
-    ])
-    await clock.pass(4000)
-    t.match(peer().last('job.report'), { job_id: 'job_deaf', status: 'cancelled' })
-    await clock.pass(1000)
-    t.strictSame(await done, { reason: 'stopped' })
-    t.equal(clock.timers, 0)
-  },
-)
+t.test('stopping cancels running jobs, returns them, and takes at most 5 s', async (t) => {
+  const { clock, worker, peer } = stand({
+    concurrency: 2,
+    actions: {
+      kind: (_, { signal }) =>
+        new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
+      deaf: () => new Promise(() => {}),
+    },
+  })
+  void worker.start()
+  peer().accept()
+  await peer().give(jobOf('kind', { id: 'job_kind' }), jobOf('deaf', { id: 'job_deaf' }))
+  const done = worker.stop()
+  await settled()
+  t.match(peer().all('job.report'), [
+    { job_id: 'job_kind', status: 'cancelled', error_type: 'Cancelled' },
+  ])
+  await clock.pass(4000)
+  t.match(peer().last('job.report'), { job_id: 'job_deaf', status: 'cancelled' })
+  await clock.pass(1000)
+  t.strictSame(await done, { reason: 'stopped' })
+  t.equal(clock.timers, 0)
+})
 
-t.test('a worker that never got through can be stopped', async (t) => {
+t.test('a worker that never connected can be stopped', async (t) => {
   const { clock, worker, peer } = stand({ actions: {} })
   const started = worker.start()
   peer().events.refused(0, 'ECONNREFUSED')
@@ -328,7 +322,7 @@ t.test('a worker that never got through can be stopped', async (t) => {
   t.equal(clock.timers, 0)
 })
 
-t.test('what it cannot read is logged, and a keepalive starts no conversation', async (t) => {
+t.test('unreadable frames are logged, and a keepalive is not answered', async (t) => {
   const { worker, peer, lines } = stand({ actions: {} })
   void worker.start()
   peer().accept()

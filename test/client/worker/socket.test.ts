@@ -54,7 +54,7 @@ function heard() {
   return { log, events, until }
 }
 
-t.test('carries frames both ways, with the key, until the server closes', async (t) => {
+t.test('carries frames in both directions, with the key, until the server closes', async (t) => {
   const url = await server(t, 101, (socket, key) => {
     socket.send(JSON.stringify({ key }))
     socket.on('message', (data) => {
@@ -77,7 +77,7 @@ t.test('carries frames both ways, with the key, until the server closes', async 
   socket.drop()
 })
 
-t.test('a ping is answered by a living server', async (t) => {
+t.test('a live server answers a ping', async (t) => {
   const { events, until } = heard()
   const socket = dial(await server(t, 101), {}, events)
   await until('opened')
@@ -87,7 +87,7 @@ t.test('a ping is answered by a living server', async (t) => {
   await until('closed')
 })
 
-t.test('says with which status an upgrade was refused, once', async (t) => {
+t.test('a refused upgrade reports its status once', async (t) => {
   for (const status of [401, 403, 404, 429, 503]) {
     const { log, events, until } = heard()
     dial(await server(t, status), {}, events)
@@ -97,7 +97,7 @@ t.test('says with which status an upgrade was refused, once', async (t) => {
   }
 })
 
-t.test('a server that is not there is refused without a status', async (t) => {
+t.test('an unreachable server is reported as refused without a status', async (t) => {
   const { log, events, until } = heard()
   const socket = dial('ws://127.0.0.1:9/', {}, events)
   await until('refused')
@@ -105,7 +105,7 @@ t.test('a server that is not there is refused without a status', async (t) => {
   socket.drop()
 })
 
-t.test('a dropped socket is heard of no more', async (t) => {
+t.test('a dropped socket emits no further events', async (t) => {
   const { log, events } = heard()
   const socket = dial(await server(t, 101), {}, events)
   socket.drop()

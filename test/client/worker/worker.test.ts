@@ -2,45 +2,42 @@
 import t from 'tap'
 import { deferred, jobOf, settled, stand } from './stand.ts'
 
-t.test(
-  'registers first, with what it offers, and claims as soon as it is registered',
-  async (t) => {
-    const { worker, peer, states } = stand({
-      url: 'https://a.test/',
-      project: 'pay ments',
-      concurrency: 3,
-      queues: ['mail'],
+t.test('registers first, with its filters, and claims as soon as it is registered', async (t) => {
+  const { worker, peer, states } = stand({
+    url: 'https://a.test/',
+    project: 'pay ments',
+    concurrency: 3,
+    queues: ['mail'],
+    name: 'mailer',
+    version: '2',
+    actions: { send: () => ({}), print: () => '' },
+  })
+  const started = worker.start()
+  t.equal(peer().url, 'wss://a.test/v1/projects/pay%20ments/workers/socket')
+  t.strictSame(peer().headers, { authorization: 'Bearer bat_k' })
+  peer().accept()
+  await started
+  t.match(peer().sent, [
+    {
+      type: 'worker.register',
+      worker_instance_id: 'box-1',
+      concurrency_limit: 3,
+      available_slots: 3,
       name: 'mailer',
       version: '2',
-      actions: { send: () => ({}), print: () => '' },
-    })
-    const started = worker.start()
-    t.equal(peer().url, 'wss://a.test/v1/projects/pay%20ments/workers/socket')
-    t.strictSame(peer().headers, { authorization: 'Bearer bat_k' })
-    peer().accept()
-    await started
-    t.match(peer().sent, [
-      {
-        type: 'worker.register',
-        worker_instance_id: 'box-1',
-        concurrency_limit: 3,
-        available_slots: 3,
-        name: 'mailer',
-        version: '2',
-        queues: ['mail'],
-        action_names: ['send', 'print'],
-      },
-      { type: 'jobs.claim', available_slots: 3 },
-    ])
-    t.notOk(
-      'worker_session_token' in (peer().sent[0] ?? {}),
-      'a first registration names no earlier session',
-    )
-    t.strictSame(states, ['connecting', 'registered'])
-  },
-)
+      queues: ['mail'],
+      action_names: ['send', 'print'],
+    },
+    { type: 'jobs.claim', available_slots: 3 },
+  ])
+  t.notOk(
+    'worker_session_token' in (peer().sent[0] ?? {}),
+    'a first registration names no earlier session',
+  )
+  t.strictSame(states, ['connecting', 'registered'])
+})
 
-t.test('runs a job and reports its result; what is no object is wrapped', async (t) => {
+t.test('runs a job and reports its result; a result that is no object is wrapped', async (t) => {
   const { worker, peer, events } = stand({
     actions: {
       send: ({ to }, { job }) => ({ to, attempt: job.claim_attempt }),
@@ -109,7 +106,7 @@ t.test('a thrown error fails the job with its name and message', async (t) => {
 })
 
 t.test(
-  'keeps one claim out: claims again after jobs, when a slot is freed, on a hint, and every 10 s',
+  'keeps one claim open: claims again after jobs, for a free slot, on a hint, and every 10 s',
   async (t) => {
     const work = deferred<void>()
     const { clock, worker, peer } = stand({ concurrency: 2, actions: { work: () => work.promise } })
@@ -156,7 +153,7 @@ t.test(
   },
 )
 
-t.test('a claim without an answer gives the connection up', async (t) => {
+t.test('a claim without an answer drops the connection', async (t) => {
   const { clock, worker, peers, peer } = stand({ actions: { work: () => 1 } })
   void worker.start()
   peer().accept('wst_1', 20)
@@ -170,7 +167,7 @@ t.test('a claim without an answer gives the connection up', async (t) => {
   t.equal(peers.length, 2)
 })
 
-t.test('renews every lease at the cadence of its job', async (t) => {
+t.test("renews every lease at its job's heartbeat interval", async (t) => {
   const work = deferred<string>()
   const { clock, worker, peer, peers } = stand({
     concurrency: 2,
@@ -254,7 +251,7 @@ t.test(
   },
 )
 
-t.test('a lost lease stops the handler and nothing is reported', async (t) => {
+t.test('a lost lease aborts the handler, and nothing is reported', async (t) => {
   let reason = ''
   const { clock, worker, peer, events } = stand({
     actions: {
@@ -287,7 +284,7 @@ t.test('a lost lease stops the handler and nothing is reported', async (t) => {
   t.ok(peer().all('jobs.claim').length > 1, 'the slot is used again')
 })
 
-t.test('a job that comes again under a new lease replaces the old one', async (t) => {
+t.test('a job that arrives again under a new lease replaces the old one', async (t) => {
   const first = deferred<string>()
   const second = deferred<string>()
   const { worker, peer } = stand({
@@ -308,7 +305,7 @@ t.test('a job that comes again under a new lease replaces the old one', async (t
   t.equal(peer().all('job.report').length, 1)
 })
 
-t.test('jobs beyond its capacity or its actions are given back at once', async (t) => {
+t.test('jobs beyond its capacity or its actions are returned at once', async (t) => {
   const { worker, peer } = stand({ actions: { work: () => new Promise(() => {}) } })
   void worker.start()
   peer().accept()
