@@ -1,4 +1,4 @@
-/** Which blocks of a document are commands, and what their marks say. */
+/** The command blocks of a document, and the marks of blocks. */
 import t from 'tap'
 import { blocksOf } from './blocks.ts'
 import { faultOf, inlineCode } from './inline.ts'

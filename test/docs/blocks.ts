@@ -1,16 +1,17 @@
 /**
- * The commands of a document: its blocks that are fenced ```sh, each with the mark that stands in a comment directly above it.
- * A block without a mark is run as it is written. `<!-- not run: reason -->` leaves a block out, and
- * `<!-- runs until stopped -->` is for a command that a reader leaves running in a terminal of its own.
+ * The commands of a document: its blocks that are fenced as ```sh, each with the mark in a comment
+ * directly above it. A block without a mark is run as it is. `<!-- not run: reason -->` excludes a
+ * block, and `<!-- runs until stopped -->` marks a command that a reader keeps running in a
+ * separate terminal.
  */
 
 /** A block of commands. */
 export interface Block {
-  /** Line of the document at which its first command stands, from 1. */
+  /** Line of the document with its first command, from 1. */
   readonly line: number
   readonly text: string
   readonly mark: 'run' | 'background' | 'skip'
-  /** Why it is left out. */
+  /** Why it is not run. */
   readonly reason?: string
 }
 
@@ -18,7 +19,7 @@ const FENCE = /^```(\w*)\s*$/
 const SKIP = /^<!-- not run: (.+) -->$/
 const BACKGROUND = '<!-- runs until stopped -->'
 
-/** The blocks of a Markdown text. @throws Error when a mark is above something else than a block, or is no known mark. */
+/** The blocks of a Markdown text. @throws Error If a mark is not above a block, or is unknown. */
 export function blocksOf(markdown: string): Block[] {
   const lines = markdown.split('\n')
   const blocks: Block[] = []

@@ -1,15 +1,16 @@
 /**
- * The command line as a server of a test: commands of shell scripts are run in this one process, because loading takes most of
- * the time of each. It listens on a port of the loopback interface, which it writes to its standard output. A request is
- * the number of words and the words, each ended by a NUL; the answer is the exit code, a line feed and the standard output.
- * Remarks go to the standard error of this process.
+ * Runs the command line as a server for a test: all commands of shell scripts run in this one
+ * process, because loading takes most of their time. It listens on a port of the loopback interface
+ * and writes the port to its standard output. A request is the number of arguments and the
+ * arguments, each ended by a NUL. The answer is the exit code, a line feed and the standard output.
+ * Notes go to the standard error of this process.
  */
 import { createServer, type Socket } from 'node:net'
 import { Command, CommanderError } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 import { explain } from '../../client/cli/explain.ts'
 
-/** Run one command line. @returns its exit code. */
+/** Runs one command line. @returns Its exit code. */
 async function run(words: readonly string[], print: (text: string) => void): Promise<number> {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
   let code = 0
@@ -33,7 +34,7 @@ async function run(words: readonly string[], print: (text: string) => void): Pro
     command.exitOverride().configureOutput({ writeOut: print, writeErr: note })
   try {
     await program.parseAsync([...words], { from: 'user' })
-    // `follow` tells the end of a run that failed by the exit code of its process.
+    // `follow` reports a failed run through the exit code of its process.
     if (process.exitCode) code = Number(process.exitCode)
     process.exitCode = 0
   } catch (error) {

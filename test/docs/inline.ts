@@ -1,8 +1,11 @@
-/** Commands that documents mention in their text, outside of blocks: that each of them exists, with its flags. */
+/**
+ * Commands in the text of documents, outside of blocks. Invariant: each of them exists, with its
+ * flags.
+ */
 import { Command } from 'commander'
 import { addClientCommands } from '../../client/cli/commands.ts'
 
-/** Code in the text of a document, such as `run list`, with the line it stands in, from 1. */
+/** Code in the text of a document, such as `run list`, with its line, from 1. */
 export function inlineCode(markdown: string): { readonly line: number; readonly code: string }[] {
   let fenced = false
   return markdown.split('\n').flatMap((text, index) => {
@@ -21,7 +24,10 @@ addClientCommands(
 const childOf = (command: Command, name: string): Command | undefined =>
   command.commands.find((child) => child.name() === name)
 
-/** The words after `baton`; undefined when the code is no command line of the client. `run list` is one, without the name. */
+/**
+ * The arguments after `baton`; undefined if the code is no command line of the client. `run list`
+ * is one, without the name.
+ */
 function wordsOf(code: string): string[] | undefined {
   const named = /^(?:npm run (?:--silent )?baton --|baton) (.+)$/.exec(code)?.[1]
   const words = (named ?? code).split(/\s+/)
@@ -32,7 +38,10 @@ function wordsOf(code: string): string[] | undefined {
   return named !== undefined || isCommand ? words : undefined
 }
 
-/** What is wrong with a command line that a document mentions; undefined when nothing is, or when it is none of the client. */
+/**
+ * The fault of a command line in a document; undefined if it has none, or if the code is no command
+ * line of the client.
+ */
 export function faultOf(code: string): string | undefined {
   const words = wordsOf(code)
   if (!words) return undefined

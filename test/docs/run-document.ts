@@ -1,11 +1,17 @@
-/** Runs the commands of a document as its reader would: in one shell, one block after the other, in a folder of its own. */
+/**
+ * Runs the commands of a document like its reader: in one shell, one block after the other, in a
+ * separate folder.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Block } from './blocks.ts'
 
-/** The command `npm` of the scripts: it knows `npm run [--silent] baton -- …`, and hands the words to the host. */
+/**
+ * A substitute for `npm` in the scripts: it accepts `npm run [--silent] baton -- …`, and sends the
+ * arguments to the host.
+ */
 const NPM = `#!/bin/bash
 [ "$1" = run ] || { echo "npm $1 is not run by a test" >&2; exit 90; }
 shift
@@ -20,11 +26,11 @@ exit "$code"
 `
 
 interface Outcome {
-  /** Lines, from 1, of the blocks that were run to their end. */
+  /** Lines, from 1, of the blocks that were completed. */
   readonly done: readonly number[]
-  /** What the commands wrote to standard output. */
+  /** The standard output of the commands. */
   readonly output: string
-  /** Exit code of the shell, with what was written to standard error. */
+  /** The exit code of the shell, with its standard error. */
   readonly code: number | null
   readonly errors: string
 }
@@ -34,8 +40,9 @@ export interface Runner {
 }
 
 /**
- * Start the host of the command line in a folder. @param env environment of the commands
- * @param replace what stands in the documents for something that a test has elsewhere, such as the address of the service
+ * Starts the host of the command line in a folder. @param env The environment of the commands.
+ * @param replace Texts of the documents with the values of the test, such as the address of the
+ * service.
  */
 export async function documentRunner(
   root: string,
@@ -108,11 +115,11 @@ const scriptOf = ({ line, mark }: Block, text: string): string =>
     ? `{ ${text}\n} &\necho; echo "@done ${line}"`
     : `${text}\necho; echo "@done ${line}"`
 
-/** End a shell and what it left running: they are a process group. */
+/** Ends a shell and its background commands, which are a process group. */
 function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nothing of it runs.
+    // The process group has already ended.
   }
 }

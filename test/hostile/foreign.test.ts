@@ -1,6 +1,6 @@
 /**
- * The key of one project with the ids of another, wherever an id can stand: in the path, in the query, in the body, in a frame.
- * Nothing is found, nothing is told, nothing is changed.
+ * The key of one project with ids of another project in the path, the query, the body and worker
+ * frames. Invariant: nothing of the other project is found, revealed or changed.
  */
 import t from 'tap'
 import { routeOf, type Row } from '../../protocol/contract.ts'
@@ -29,7 +29,7 @@ t.teardown(async () => {
   await s.stop()
 })
 t.setTimeout(120_000)
-/** A word in every record of the project that must not be seen. */
+/** A text in every record of the project that must stay hidden. */
 const MARK = 'Xylophone'
 const [mine, theirs] = [await furnish(s, 'mine'), await furnish(s, MARK)]
 const principal = await s.ok('principal.create', {
@@ -46,7 +46,11 @@ const key = String(
     })
   )['key'],
 )
-/** Every kind of record of the other project, with its handle, its id, and what only its own workers know; not what belongs to the organization, whose skills every project sees with who made them. */
+/**
+ * Ids of every kind of record of the other project, its handle, and the tokens of its workers.
+ * Records of the organization are not included, because every project sees its skills and their
+ * authors.
+ */
 const foreign = [...new Set(idsOf(theirs))].filter(
   (id) =>
     ![theirs.organization_key, theirs.organization_action, theirs.shared, theirs.owner].includes(
@@ -68,7 +72,7 @@ const ask = (row: Row, path: string, body?: object): Promise<Answered> =>
     },
     ...(body && { body: JSON.stringify(body) }),
   })
-/** What an answer tells of the other project besides what was asked. */
+/** Text of the other project that an answer contains and the request did not. */
 function leak({ text }: Answered, asked: string): string | undefined {
   const told = [MARK, ...foreign].find(
     (word) =>
@@ -90,10 +94,13 @@ const statesOf = async (
   workflow: await s.ok('workflow.get', { project: place.handle, id: place.workflow }),
 })
 const before = await statesOf(theirs)
-/** These end the stranger's own project, so they are asked of the other one only. */
+/** These rows end the caller's own project, so they are sent only for the other one. */
 const ending = (name: string): boolean => name === 'project.delete' || name === 'project.update'
 
-/** One row with an id in one slot, in every place; what is wrong with it, or nothing. */
+/**
+ * Sends one request of a row. Fails if the answer is undocumented or reveals the other project.
+ * `hidden`: the status must be 403 or 404.
+ */
 async function tried(
   name: RowName,
   row: Row,
@@ -128,9 +135,10 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
         )
     if (ending(name)) continue
     for (const slot of slots) {
-      // The key of a memory entry is a name of the caller's choice.
+      // The key of a memory entry is a name that the caller chooses.
       if (slot === 'project' || slot === 'memory_key' || slot === 'secret_name') continue
-      // A worker instance is a name of the caller's choice: the same name is another worker in another project.
+      // A worker instance is a name that the caller chooses: the same name is another worker in
+      // another project.
       for (const id of foreign)
         await tried(
           name,
@@ -144,7 +152,7 @@ t.test('in the path: every kind of id in every slot of every row', async (t) => 
   t.pass(`${rows.length} rows, ${foreign.length} ids`)
 })
 
-/** Paths of the fields of a schema that hold ids, as their last name says. */
+/** Paths of the fields of a schema that hold ids, judged by their last name. */
 function idFields(schema: unknown, at: readonly string[] = []): string[][] {
   const { properties, items, anyOf } = (schema ?? {}) as {
     properties?: Record<string, unknown>
@@ -299,7 +307,7 @@ t.test('frames of a worker with the jobs and leases of another project', async (
 })
 
 t.test('and the other project is as it was', async (t) => {
-  // One run ended, by its own worker.
+  // One run ended, through its own worker.
   const without = ({
     working: _,
     'run.list': { [theirs.working]: __, ...runs } = {},

@@ -1,4 +1,7 @@
-/** Every frame of the worker socket in every wrong form and order: answered or closed as documented, and no job lost. */
+/**
+ * Every frame of the worker socket in malformed shapes and wrong order. Invariants: each is
+ * answered or closed as documented, and no job is lost.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { closeCodes, up } from '../../protocol/workers/socket.ts'
@@ -15,14 +18,14 @@ t.teardown(() => s.stop())
 t.setTimeout(tries(120_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const base = await settled(s)
-/** Floods are sent by this very process: what they hold up is over when the service says so. */
+/** Floods come from this process, so the node is ready again when the service reports it. */
 const ready = () =>
   until(
     () => s.raw('GET', '/readyz'),
     ({ status }) => status === 200,
     'readiness',
   )
-/** Error codes of frames, and codes a server may close with; 1009: more than the largest frame. */
+/** Error codes of frames, and close codes of a server. 1009: larger than the largest frame. */
 const faults = new Set([
   'invalid_actor',
   'worker_instance_conflict',
@@ -50,7 +53,7 @@ const down = new Set([
   'error',
 ])
 
-/** What is wrong with what a worker was sent, or nothing. */
+/** A fault in the frames that a worker received, or undefined. */
 function fault(worker: TestWorker, closed: number | undefined): string | undefined {
   for (const frame of worker.frames) {
     if (!down.has(String(frame['type']))) return `the frame ${JSON.stringify(frame).slice(0, 200)}`
@@ -62,7 +65,10 @@ function fault(worker: TestWorker, closed: number | undefined): string | undefin
   }
   return closed === undefined || codes.has(closed) ? undefined : `closed with ${closed}`
 }
-/** Send texts or bytes on a new connection, then look whether it, or else a good request, is still answered. */
+/**
+ * Sends texts or bytes on a new connection, then checks that it, or else a valid request, is still
+ * answered.
+ */
 async function play(messages: readonly (string | Uint8Array)[]): Promise<void> {
   const worker = await s.worker({ type: null })
   let closed: number | undefined
@@ -306,7 +312,8 @@ t.test(
       if (n % 2 === 0) worker.send({ type: 'worker.draining' })
       worker.socket.terminate()
     }
-    // What was never written to a connection that is gone is given back at once; what was written is lost with its lease, after 3 s here.
+    // Jobs that were never written to a closed connection are returned at once; written ones are
+    // lost with their leases, after 3 s here.
     await ready()
     const good = await s.worker({ action_names: ['act'], concurrency_limit: 10 })
     for (const _ of wanted) await good.report(await good.job())

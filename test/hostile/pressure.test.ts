@@ -1,4 +1,7 @@
-/** Thousands of bad requests, aborted streams and lost sockets: no memory, no connection and no follower stays behind, and good requests are answered meanwhile. */
+/**
+ * Thousands of bad requests, aborted streams and lost sockets. Invariants: memory, connections and
+ * followers do not leak; valid requests are answered meanwhile.
+ */
 import t from 'tap'
 import { sleeping } from '../scenarios/support/given.ts'
 import { until } from '../scenarios/support/sockets.ts'
@@ -19,9 +22,12 @@ const authorization = `Bearer ${s.key}`
 const run = String((await s.ok('run.start', { spec: sleeping() }))['id'])
 let turn = 0
 
-/** One round of trouble; each request differs from all before it, so that whatever is remembered of it would add up. */
+/**
+ * One round of bad requests. Each differs from all others, so that anything remembered about it
+ * would accumulate.
+ */
 async function round(): Promise<void> {
-  // Connections of its own: those that are kept would count as left behind.
+  // Separate connections, because keep-alive connections would count as leaked.
   const client = openClient(s.url)
   const unique = () => `odd-${turn++}-${'x'.repeat(200)}`
   const json = { authorization, 'content-type': 'application/json' }
@@ -122,7 +128,8 @@ t.test('memory does not grow with what was refused', async (t) => {
   const grown = (await memory()) - before
   t.match(after, { sse: base.sse, sockets: base.sockets, followers: base.followers, failed: 0 })
   t.ok(after.files <= base.files + 8, `open files: ${base.files}, then ${after.files}`)
-  // Each round sends about 200 KB that differ from all before; 1 MB a round would be as if all of it were kept.
+  // Each round sends about 200 KB of distinct data; growth of 1 MB per round would mean that all of
+  // it is stored.
   t.ok(
     grown < 4_000_000 + rounds * 200_000,
     `${Math.round(grown / 1024)} KiB more after ${rounds} rounds`,
@@ -179,7 +186,8 @@ t.test('what is far too much is refused in little time', async (t) => {
   ]
   for (const [what, body] of bodies)
     for (const path of ['/v1/projects', '/v1/projects/default/runs']) {
-      // Client and service share a process: on a busy machine, making the bodies may cost the node its lease for a moment.
+      // Client and service share a process; on a busy machine, creating the bodies may cost the
+      // node its lease for a moment.
       await until(
         () => s.raw('GET', '/readyz'),
         ({ status }) => status === 200,

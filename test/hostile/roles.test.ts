@@ -1,4 +1,4 @@
-/** Every role against every row: allowed exactly when the role has the row's permission, else told which one is missing; and roles of exactly one permission. */
+/** Every role against every row. Invariant: only the row's permission decides. */
 import t from 'tap'
 import {
   brandedPermission,
@@ -37,7 +37,7 @@ interface Held {
   readonly key: string
   readonly may: ReadonlySet<string>
 }
-/** A key of each role: of the organization, and of a principal of the project, whole and capped. */
+/** A key of each role: of the organization, and of a project principal, whole and capped. */
 async function keysFor({ handle }: Place): Promise<Held[]> {
   const held: Held[] = []
   for (const role of systemRoleNames) {
@@ -96,24 +96,24 @@ const ask = (
 }
 const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
-/** Rows that end what others need come last; one that ends the project is the very last. */
+/** Rows that end records that others need come last, the row that ends the project at the end. */
 const order = [...rows].sort(([a], [b]) => rank(a) - rank(b))
-/** The permissions of a row; members leave with the row's own, but take another one for others, whom these requests are about. */
+/** The permissions of a row; these requests remove other members, which needs a second one. */
 const demands = (
   name: string,
   { shape: { permission } }: Row,
 ): readonly Row['shape']['permission'][] =>
   name === 'channel.remove_member' ? [permission, 'channel.write'] : [permission]
-/** What a refusal says is missing: to call an action, the permission for that one. */
+/** The permission that a refusal names; for an action call, that of the action. */
 const named = (name: (typeof rows)[number][0], permission: string, place: Place): string =>
   permission === 'actions.execute.*'
     ? `actions.execute.${placedPath(name, place).split('/').at(-2)}`
     : brandedPermission(permission, 'service')
-/** Only its targets answer an interaction, and only its reviewers review it; a key that is capped to less does neither. */
+/** Only targets answer an interaction and only reviewers review it, within the cap of their key. */
 const notAsked = (name: string, code: string, what = ''): boolean =>
   (code === 'forbidden' || (code === 'permission_denied' && what.endsWith(' capped'))) &&
   (name === 'interaction.respond' || name === 'interaction.review')
-/** What an allowed caller may still be refused: the records it acts on are used up by the callers before it, and nobody hands out a role above their own. */
+/** Refusals of allowed callers: earlier callers used up the records, or their role is higher. */
 const spent = new Set([
   'not_found',
   'conflict',
@@ -122,13 +122,13 @@ const spent = new Set([
   'run_not_failed',
   'session_turn_active',
 ])
-/** In channels the membership decides further: most callers are no members of the channel, and none but its owner administers it. */
+/** In channels the membership decides as well, and only the owner administers the channel. */
 const unjoined = new Set(['forbidden', 'not_channel_member', 'already_member'])
 
 t.test(
   'the owner of everything is accepted on every row, so that every example is one',
   async (t) => {
-    // Rows of one resource get in each other's way, those of different ones do not: the nth of each share a project.
+    // Rows of one resource interfere; the n-th rows of all resources share a project.
     const places: Promise<Place>[] = []
     const seen = new Map<string, number>()
     for (const [name, row] of order) {
@@ -153,7 +153,7 @@ t.test(
 t.test('each role may do what it says, and nothing else', async (t) => {
   const place = await furnish(s)
   for (const { what, key, may } of await keysFor(place)) {
-    // A project key acts in its project; one of the organization gets a project that it may use up.
+    // A project key acts in its project, a key of the organization in a separate one.
     const at = what.startsWith('organization') ? await furnish(s) : place
     const lacking = (name: string, row: Row) =>
       demands(name, row).find(
@@ -179,7 +179,7 @@ t.test('each role may do what it says, and nothing else', async (t) => {
     }
     t.strictSame(await shownIn(s, at), before, `${what} changed nothing with what it may not`)
     for (const [name, row] of allowed) {
-      // These end what the other callers of this project need.
+      // These rows end records that the other callers of this project need.
       if (row.shape.stream === 'socket' || (at === place && rank(name) > 0)) continue
       const answer = await ask(name, at, key)
       const fault = bad(name, row, answer)
@@ -206,7 +206,7 @@ t.test(
   async (t) => {
     const place = await furnish(s)
     const { handle } = place
-    /** Whom a key may be made for by somebody who has nothing else to give. */
+    /** A principal for which a caller without other permissions can create a key. */
     const humble = await s.ok('principal.create', { project: handle, name: 'humble' })
     const target = await s.ok('principal.create', { project: handle, name: 'target' })
     const given = new Set<string>()
@@ -244,7 +244,7 @@ t.test(
       for (const [what, key] of Object.entries(keys))
         for (const [name, row] of order) {
           const { shape } = row
-          // Only the person, who comes last, ends what the row is about.
+          // Only the last caller, the person, ends the record of the row.
           const spared = shape.permission === permission && rank(name) > 0 && what === 'key'
           if (shape.stream === 'socket' || shape.permission === 'authenticated' || spared) continue
           const body =

@@ -1,4 +1,7 @@
-/** Every row of the table, asked with everything that it should not be asked with: only documented answers, and no half-done effect. */
+/**
+ * Every row of the table with invalid requests. Invariants: all answers are documented, and no
+ * request has a partial effect.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Code } from '../../protocol/errors.ts'
@@ -30,7 +33,7 @@ t.teardown(async () => {
 })
 const authorization = `Bearer ${s.key}`
 const json = 'application/json'
-/** Refusals of a path or a method, which come before any row. */
+/** Refusals of a path or a method, which precede any row. */
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 t.comment(`HOSTILE_SEED=${seed}`)
 t.setTimeout(tries(400_000))
@@ -76,7 +79,7 @@ const oddTexts = [
 ]
 const shortcut = (place: Place): string[] => [...idsOf(place), 'role_owner', 'default', ...oddTexts]
 
-/** Query strings: what the row knows, what it does not, repeated, broken. */
+/** Query strings: known and unknown parameters, repeated, malformed. */
 function queries(row: Row, place: Place): fc.Arbitrary<string> {
   const known = Object.keys(
     (row.shape.query as { properties?: object } | undefined)?.properties ?? {},
@@ -190,7 +193,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
     .map((value) => ({ authorization: value })),
 )
 
-/** Requests of a row, each bad in one way or another. */
+/** Requests of a row, each invalid in some way. */
 function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   const { method } = routeOf(row)
   const path = placedPath(name, place)
@@ -231,7 +234,7 @@ function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
 const told = ({ method, path, headers: given, body }: Asked): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
-/** The fault of an answer, whatever the request was. */
+/** The fault of an answer, for any request. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {
   const { method } = routeOf(row)
   const elsewhere = asked.method !== method || asked.path.split('?')[0] !== undefined
@@ -258,10 +261,13 @@ function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): strin
   return fault !== undefined && other ? bad(other[0], other[1], answer, 0, nowhere) : fault
 }
 
-/** Rows that give roles besides what they answer. */
+/** Rows that grant roles in addition to their main effect. */
 const givesRoles = /^(principal|user)\.(create|update)$|^key\.create$/
 
-/** Rows that only add what no other row stands on: their place may serve the next row too, a few times, so that its lists stay within a page. */
+/**
+ * Rows that only add records on which no other row depends. Their project may serve the next rows
+ * too, a few times, so that its lists stay within a page.
+ */
 const ADDS = /\.(create(_organization)?|publish|publish_many|import(_organization)?|send|put|ping)$/
 const REUSES = 6
 let kept: { readonly place: Place; readonly uses: number } | undefined

@@ -1,10 +1,10 @@
 /**
- * Secrets never in the clear. A scenario with secrets that can be recognised, at the most talkative level of the log; then a
- * search through everything that was said and everything that was kept.
+ * Secrets never appear in clear text: a scenario with recognizable secrets at the most verbose log
+ * level, then a search through all output and all stored data.
  *
- * Stored by design: hashes of keys and of session tokens; tokens of leases, in journal and snapshots only, because a lease must
- * outlive its owner and is worth something only for one attempt of one job; the secret that seals cursors, in the bucket of the
- * installation. Nothing else.
+ * Stored by design: hashes of keys and of session tokens; lease tokens, in journal and snapshots
+ * only, because a lease must outlive its owner and is valid for one attempt of one job only; the
+ * secret that seals cursors, in the bucket of the installation. Nothing else.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { dial, listen, spoken } from './support/wire.ts'
 
 const ROOT = 'bat_root-MARKER-Zq81xTfLmW0'
 const UNKNOWN = 'bat_unknown-MARKER-77hYwQ2'
-/** A value that is kept in the clear, to know that the search finds what is there. */
+/** A value that is stored in clear text, to prove that the search finds stored data. */
 const PUBLIC = 'public-MARKER-everybody-may-read'
 
 const lines: string[] = []
@@ -141,7 +141,10 @@ const other = await s.worker({
 await s.ok('run.start', { spec: sleeping() })
 said.push(...other.frames.map((frame) => JSON.stringify(frame)))
 
-/** Secrets in every place where a client may put them by mistake: each is refused, and none is repeated. */
+/**
+ * Secrets in every location where a client may put them by mistake: each is refused, and none is
+ * repeated in an answer.
+ */
 for (const [name] of rows) {
   const path = placedPath(name, place)
   for (const key of [UNKNOWN, `${String(keys[0])}x`]) await note(s.raw('GET', path, { key }))
@@ -189,14 +192,15 @@ for (const part of ['run.get', 'run.jobs', 'run.steps', 'run.events', 'run.actio
   said.push(JSON.stringify((await s.call(part, { id: run['id'] })).body))
 for (const path of ['/metrics', '/readyz', '/v1/openapi.json'])
   said.push((await s.raw('GET', path)).text)
-// Snapshots are written every two seconds; stopping writes what is left, and view files and journal are then at rest.
+// Snapshots are written every two seconds. Stopping writes the rest, and then view files and
+// journal no longer change.
 await s.restart()
 said.push(JSON.stringify((await s.call('audit.list', { limit: 200 })).body))
 const frames = [...worker.frames, ...other.frames]
 worker.close()
 other.close()
 
-/** The bytes of every file below a folder, by its path. */
+/** The content of every file below a folder, with its path. */
 function* filesBelow(folder: string): Generator<[string, Buffer]> {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
     if (statSync(join(folder, name)).isFile()) yield [name, readFileSync(join(folder, name))]
@@ -265,7 +269,8 @@ t.test('no answer repeats a credential, and records do not show tokens of leases
 })
 
 t.test('nothing is stored of a credential but its hash', async (t) => {
-  // The root key was given by a setting; a generated one is kept in a file of its own, readable by its owner only.
+  // The root key comes from a setting; a generated one would be stored in a separate file that only
+  // its owner can read.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
   for (const { signing_secret } of signing)
     t.strictSame(

@@ -1,4 +1,7 @@
-/** HTTP below the table: requests that are no requests, clients that stop in the middle, and connections that must not be left behind. */
+/**
+ * HTTP below the table: malformed requests, clients that stop halfway, and connections that must
+ * not leak.
+ */
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { errors, type Code } from '../../protocol/errors.ts'
@@ -27,7 +30,7 @@ const good = async (): Promise<number> => {
 }
 const base = await settled(s)
 const run = (await s.ok('run.start', { spec: sleeping() }))['id']
-/** Connections that nobody speaks on any more: they are looked at again at the end of this file. */
+/** Connections that stay silent; the end of this file checks them again. */
 const silent = new Map<
   string,
   { readonly socket: Socket; readonly said: ReturnType<typeof listen> }
@@ -38,7 +41,8 @@ async function leave(what: string, bytes: string): Promise<void> {
   silent.set(what, { socket, said: listen(socket, () => false, 40_000) })
 }
 
-// What the parser of uWebSockets.js cannot read it neither answers nor passes on: it waits, and gives the connection up after its idle time.
+// uWebSockets.js neither answers nor forwards a head that it cannot parse: it waits, and closes the
+// connection after its idle timeout.
 await leave('a header that is folded', spoken('GET', RUNS, [auth, 'X-A: b\r\n c']))
 await leave('a NUL in a header', spoken('GET', RUNS, [auth, 'X-A: b\0c']))
 await leave(
@@ -58,7 +62,7 @@ await leave('half a body', post(['Content-Length: 500'], '{"name":"half'))
 await leave('half a chunk', post(['Transfer-Encoding: chunked'], 'ff\r\n{"name":"half'))
 await leave('a body that never comes', post(['Content-Length: 9999999999'], ''))
 await leave('nothing', '')
-/** One byte at a time: a head, and a body. */
+/** Sends one byte at a time: a head, or a body. */
 const drip = async (what: string, bytes: string) => {
   const socket = await dial(s.url)
   let at = 0
@@ -196,7 +200,7 @@ t.test('odd requests that are requests are answered in the one form of refusals'
       text,
     } = await say(s.url, bytes)
     t.equal(answer?.status, status, `${what}: ${text.slice(0, 200)}`)
-    // The socket's path answers before any row, so it has no request id.
+    // The path of the socket answers before any row, so it has no request id.
     if (answer)
       t.equal(
         badRefusal(

@@ -1,15 +1,15 @@
-/** Answers as examples: what differs from one recording to the next is replaced by values that stand for it. */
+/** Answers as examples: values that differ between recordings are replaced by fixed ones. */
 
 import { createHash } from 'node:crypto'
 import { makeId } from '../../protocol/ids.ts'
 
 const TIME = '2026-01-05T09:00:00.000Z'
-/** 32 bytes in base64, like every signing secret; and what stands for other secrets. */
+/** 32 bytes in base64, like every signing secret; and the value that replaces other secrets. */
 const SECRET = Buffer.from('example signing secret, 32 bytes').toString('base64')
 const DIGEST = '0123456789abcdef'.repeat(4)
-/** Members that hold cursors of the journal or measured times: integers that no two recordings share. */
+/** Members with journal cursors or measured times: integers that differ in every recording. */
 const MOVING = /^(sequence|seq|after|next_sequence|last_seq|through_seq|duration_ms|latency_ms)$/
-/** Members whose values say nothing, and what stands there. */
+/** Members whose values carry no meaning, with their replacements. */
 const STANDING: Readonly<Record<string, string>> = {
   next_cursor: 'example-cursor',
   resume_cursor: 'example-cursor',
@@ -19,15 +19,15 @@ const STANDING: Readonly<Record<string, string>> = {
   device_code: 'example-device-code',
   verification_uri_complete: 'http://localhost:8080/device?user_code=BCDF-GHJK',
 }
-/** Names that a recording counts. */
+/** Names that a recording numbers. */
 const NUMBERED =
   /^(agent|bot|file|Flow|key|Loop|made|Made|made shared|made\.shared|person|Question|role|token|word)[ -]\d+$/g
-/** Longest arrays of an example. */
+/** The maximal length of arrays in an example. */
 const ITEMS = 2
 
 type Open = Readonly<Record<string, unknown>>
 
-/** Replaces what moves in the values of one example; equal ids stay equal. */
+/** Replaces the changing values of one example; equal ids stay equal. */
 export function normalizer(): <T>(value: T) => T {
   const ids = new Map<string, string>()
   const counts = new Map<string, number>()
@@ -37,7 +37,7 @@ export function normalizer(): <T>(value: T) => T {
     const count = (counts.get(prefix) ?? 0) + 1
     counts.set(prefix, count)
     const bytes = createHash('sha256').update(`${prefix} ${count}`).digest()
-    // The prefix does not count: the letters are those of any id of this time.
+    // The prefix does not matter: the rest is that of any id of this time.
     const made = `${prefix}_${makeId('run', Date.parse(TIME) + count, bytes).slice(4)}`
     ids.set(id, made)
     return made

@@ -9,7 +9,7 @@ import { instant } from '../scenarios/support/given.ts'
 import type { Service } from '../support/service.ts'
 import { normalizer } from './normal.ts'
 
-/** What is read of a stream: its first frame with data, or what came within this many milliseconds. */
+/** Milliseconds after which a stream is cut off if no frame with data has arrived. */
 const STREAM_MS = 1500
 const rank = (name: string): number =>
   name === 'project.delete' ? 2 : /delete|revoke/.test(name) ? 1 : 0
@@ -20,13 +20,13 @@ interface Request {
   readonly query: string
   readonly body: object | undefined
   readonly key: string | undefined
-  /** The body goes as a form. */
+  /** The body is sent as a form. */
   readonly form?: Readonly<Record<string, string>>
-  /** Headers besides. */
+  /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Send a request and keep what was sent and answered. @throws when it is refused. */
+/** Sends a request and records it with its answer. @throws Error If it is refused. */
 async function exampleOf(s: Service, request: Request): Promise<Example> {
   const { method, path } = routeOf(request)
   const filledPath = path.replaceAll(/:(\w+)/g, (_, slot: string) =>
@@ -80,7 +80,10 @@ async function firstFrames(answer: Response, abort: AbortController): Promise<st
   return `${text.split('\n\n').slice(0, 2).join('\n\n').trimEnd()}\n\n`
 }
 
-/** One example of every operation, in the order of the table. Rows that end what others need have a project of their own. */
+/**
+ * One example of every operation, in the order of the table. Rows that end records that others need
+ * use a separate project.
+ */
 export async function recordExamples(s: Service): Promise<Examples> {
   const places: Place[] = []
   const seen = new Map<string, number>()
@@ -116,7 +119,7 @@ export async function recordExamples(s: Service): Promise<Examples> {
   )
 }
 
-/** A device asks for a code, a person allows it, and the device fetches its token. */
+/** A device requests a code, a person allows it, and the device fetches its token. */
 async function signedIn(s: Service): Promise<Record<string, Example>> {
   const { handle: project, user } = await furnish(s, 'orders')
   const { key } = await s.ok('token.create', { project, id: user, name: 'first' })

@@ -1,6 +1,7 @@
 /**
- * Hostile texts at every place where a client supplies text: each is answered as its row documents, none fails inside, and the
- * memory of the process stays bounded. `HOSTILE_RUNS=20` tries every text of a kind at every place of that kind.
+ * Hostile texts at every location where a client supplies text. Invariants: each is answered as its
+ * row documents; no request fails with an internal error; memory stays bounded. `HOSTILE_RUNS=20`
+ * tries every text of a kind at every location of that kind.
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
@@ -16,11 +17,16 @@ import { classified, kindOf, textPlaces, type TextPlace } from './places.ts'
 import { furnish, placedPath, queryFor, rows, type Place } from '../support/rows.ts'
 import { usage } from '../support/usage.ts'
 
-/** Bytes that the process may have grown by at the end: generous, since texts that are accepted are kept. */
+/**
+ * Bytes by which the process may grow until the end; generous, because accepted texts are stored.
+ */
 const MAX_GROWTH = 1024 ** 3
-/** Texts that are tried at a place in a plain run; a kind with few places tries more, so that no text is left out. */
+/**
+ * Texts that are tried at each location in a normal run. A kind with few locations tries more, so
+ * that every text is used.
+ */
 const PER_PLACE = 2
-/** Requests under way at a time. */
+/** Concurrent requests. */
 const PARALLEL = 8
 const nowhere: readonly Code[] = ['not_found', 'method_not_allowed']
 
@@ -50,7 +56,10 @@ t.test('what each place is read as is known', async (t) => {
   t.equal(kindOf(['spec', 'a_new_member']), undefined)
 })
 
-/** Pairs of this run: every text of a kind somewhere, every place with some texts. */
+/**
+ * The requests of this run: every text of a kind at some location, and some texts at every
+ * location.
+ */
 function* pairs(): Generator<[TextPlace, string]> {
   for (const [kind, texts] of Object.entries(corpus)) {
     const sites = places.filter((place) => place.kind === kind)
@@ -68,9 +77,9 @@ function* pairs(): Generator<[TextPlace, string]> {
 
 const HOLE = '\u0001hole\u0001'
 const authorization = `Bearer ${s.key}`
-/** A URL cannot have a surrogate that stands alone. */
+/** A URL cannot contain a lone surrogate. */
 const wellFormed = (text: string): string => Buffer.from(text).toString()
-/** The request that has a JSON text at a place. */
+/** The request with a JSON text at a location. */
 function requestOf({ row, in: where, holding }: TextPlace, text: string, place: Place): Asked {
   const { method } = routeOf(api[row])
   const path = placedPath(row, place)
@@ -89,7 +98,10 @@ function requestOf({ row, in: where, holding }: TextPlace, text: string, place: 
 }
 
 const resourceOf = (name: string): string => name.split('.')[0] ?? name
-/** Whether the row got as far as the place: it was accepted, or the refusal is about this member or the text as JSON. */
+/**
+ * Whether the row read the location: it accepted the request, or the refusal names this member or
+ * invalid JSON.
+ */
 const isReached = ({ path }: TextPlace, { status, text }: Answered): boolean =>
   status < 300 ||
   status === 413 ||

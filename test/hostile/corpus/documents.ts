@@ -1,6 +1,9 @@
-/** Hostile documents and files: YAML, skills, Markdown, files by their first bytes, forms that carry them. */
+/**
+ * Hostile documents and files: YAML, skills, Markdown, files by their first bytes, and forms that
+ * contain them.
+ */
 
-/** YAML documents: aliases that multiply, nesting, tags, merges, and documents that are none. */
+/** YAML documents: multiplying aliases, nesting, tags, merges, and invalid documents. */
 export const yamls: readonly string[] = [
   `a: &a [${'x,'.repeat(9)}x]\n${Array.from({ length: 9 }, (_, n) => `b${n}: &b${n} [${`*${n === 0 ? 'a' : `b${n - 1}`},`.repeat(9)}*${n === 0 ? 'a' : `b${n - 1}`}]`).join('\n')}`,
   'a: &a [*a]',
@@ -48,7 +51,7 @@ export const skills: readonly string[] = [
   `${'---\n'.repeat(10_000)}`,
 ]
 
-/** Markdown and HTML that a page could run, or that a renderer could take long for. */
+/** Markdown and HTML that a page could execute, or that a renderer could be slow with. */
 export const markdowns: readonly string[] = [
   '<img src=x onerror="globalThis.pwned=1">',
   '<script>globalThis.pwned=1</script>',
@@ -84,7 +87,7 @@ export const markdowns: readonly string[] = [
   '<img name=getElementById>',
 ]
 
-/** Beginnings of files, by which their types are told; most are cut off or lie about their size. */
+/** File headers, from which types are detected; most files are truncated or state a wrong size. */
 export const files: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'),
@@ -106,7 +109,7 @@ export const files: readonly Buffer[] = [
   Buffer.alloc(100_000, 0xff),
   Buffer.from(`${'<a>'.repeat(20_000)}`),
 ]
-/** The `filename` of a part of a form, as it is sent. */
+/** The `filename` of a part of a form, as sent. */
 export const fileNames: readonly string[] = [
   '"../../etc/passwd"',
   '"a\\"b"',
@@ -121,7 +124,7 @@ export const fileNames: readonly string[] = [
   '"a"; filename*=UTF-8\'\'%ED%A0%80',
   '"a\r\n b"',
 ]
-/** Bodies that call themselves forms with the boundary `x`. */
+/** Bodies that claim to be forms with the boundary `x`. */
 export const forms: readonly string[] = [
   '',
   '--x',
@@ -141,7 +144,7 @@ export const forms: readonly string[] = [
   '--x\r\nContent-Disposition: form-data; name="file"\r\nContent-Transfer-Encoding: base64\r\n\r\n!!\r\n--x--',
   '\u0000'.repeat(1000),
 ]
-/** Files as base64, and what is none. */
+/** Files in base64, and texts that are not base64. */
 export const fileTexts: readonly string[] = [
   ...files.map((file) => file.toString('base64')),
   '=',

@@ -1,6 +1,7 @@
 /**
- * Every place of the endpoint table where a client supplies text or free JSON, found by a walk over the schemas of bodies and
- * queries. What such a text is read as follows from the name of its member; a name that is not classified here is an error.
+ * Every location of the endpoint table where a client supplies text or free JSON, found in the
+ * schemas of bodies and queries. The name of a member determines how its text is parsed; a name
+ * that is not classified here is an error.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import { instant } from '../../scenarios/support/given.ts'
@@ -8,14 +9,14 @@ import { exampleOf } from '../support/generate.ts'
 import { bodyFor, rows, type Place } from '../support/rows.ts'
 import type { TextKind } from './texts.ts'
 
-/** A place, and how to put a value there. */
+/** A location, and how to put a value there. */
 export interface TextPlace {
   readonly row: RowName
   readonly kind: TextKind
-  /** Names of the members that lead to it; of a query parameter only its name. */
+  /** Names of the members that lead to it; for a query parameter only its name. */
   readonly path: readonly string[]
   readonly in: 'body' | 'query'
-  /** The members of the body, or of the query, that have this value at the place. */
+  /** The members of the body or query, with this value at the location. */
   readonly holding: (value: unknown, place: Place) => object
 }
 
@@ -29,7 +30,10 @@ interface Schema {
   readonly const?: unknown
 }
 
-/** Names of members by what their values are read as. A member of any name counts under the name of what holds it. */
+/**
+ * Names of members by the kind of their values. A member with an arbitrary name has the kind of its
+ * parent.
+ */
 const names: Readonly<Record<TextKind, string>> = {
   expression: 'condition expr if items match output payload_mapping',
   template: `description_template template prompt title targets instructions parameters context event config
@@ -62,23 +66,26 @@ const kindsByName: ReadonlyMap<string, TextKind> = new Map(
     list.split(/\s+/).map((name): [string, TextKind] => [name, kind as TextKind]),
   ),
 )
-/** The names that are classified, for the test that none is left over. */
+/** The classified names, for the test that all of them are used. */
 export const classified: readonly string[] = [...kindsByName.keys()]
-/** What the value of a member is read as, or undefined when its name is not classified. */
+/** The kind of a member's value; undefined if its name is not classified. */
 export const kindOf = (path: readonly string[]): TextKind | undefined =>
   kindsByName.get(path.findLast((name) => name !== '*') ?? '')
 
 type JsonObject = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Puts a value at the place. @param base that a row accepts; what it has beside the place is kept. */
+/**
+ * Puts a value at the location. @param base A body that the row accepts; its other members are
+ * preserved.
+ */
 type Holding = (value: unknown, base: unknown, place: Place) => unknown
 interface Leaf {
   readonly path: readonly string[]
   readonly holding: Holding
 }
 
-/** Members that a check of the row wants beside the place, though the schema does not demand them. */
+/** Members that a check of the row requires next to the location, although the schema does not. */
 const companions = ({ agent, workflow }: Place): JsonObject => ({
   event_type: 'order.paid',
   prompt: 'judge',
@@ -94,7 +101,10 @@ const companions = ({ agent, workflow }: Place): JsonObject => ({
 })
 /** Members that exclude another one. */
 const rivals: Readonly<Record<string, string>> = { loop_id: 'workflow_id', user_id: 'agent_id' }
-/** What stands beside a place in an object: what is needed, and what the base has there when it is of the same kind. */
+/**
+ * The other members of the object at a location: required ones, and those of the base if it is of
+ * the same kind.
+ */
 function besides(schema: Schema, key: string, base: JsonObject, place: Place): JsonObject {
   const members = Object.entries(schema.properties ?? {})
   const known = companions(place)
@@ -109,7 +119,7 @@ function besides(schema: Schema, key: string, base: JsonObject, place: Place): J
   )
   return { ...(exampleOf(schema) as JsonObject), ...Object.fromEntries(wanted), ...base }
 }
-/** The base, unless it is of another kind than the schema, as steps are. */
+/** The base, unless its constants differ from the schema, as with steps. */
 const ofKind = (schema: Schema, base: unknown): JsonObject =>
   isObject(base) &&
   Object.entries(schema.properties ?? {}).every(
@@ -118,7 +128,10 @@ const ofKind = (schema: Schema, base: unknown): JsonObject =>
     ? base
     : {}
 
-/** The leaves of a schema that take text or free JSON. Numbers, truth values, choices and constants are none. */
+/**
+ * The leaves of a schema that accept text or free JSON, not numbers, booleans, choices or
+ * constants.
+ */
 function leavesOf(schema: Schema, path: readonly string[]): Leaf[] {
   if (schema.anyOf) return schema.anyOf.flatMap((branch) => leavesOf(branch, path))
   if (schema.enum || 'const' in schema) return []
@@ -170,7 +183,9 @@ const baseOf = (row: RowName, place: Place): object => ({
   ...bodyFor(row, place),
 })
 
-/** Every place of the table; `unknown` has the rows and paths whose names are not classified. */
+/**
+ * Every location of the table; `unknown` lists the rows and paths whose names are not classified.
+ */
 export function textPlaces(): { readonly places: TextPlace[]; readonly unknown: string[] } {
   const places = new Map<string, TextPlace>()
   const unknown: string[] = []

@@ -1,6 +1,6 @@
 /**
- * The readers of supplied texts by themselves: each ends with a value or with a fault for the author, whatever the text, and
- * does no more work than it counts. No time is measured.
+ * The parsers of supplied texts in isolation. Invariants for any text: each ends with a value or
+ * with a fault for the author, and does no more work than it counts. No time is measured.
  */
 import t from 'tap'
 import { partsOf } from '../../../gateway/files/multipart.ts'
@@ -16,9 +16,9 @@ import { latestFire, nextFire, scheduleFault } from '../../../protocol/rules/sch
 import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 import { forms, yamls } from './documents.ts'
 
-/** Where a text stands in a message about it. */
+/** The start of a text, for messages. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 80))
-/** What a reader gives, or the fault that it tells; anything else that is thrown fails the test. */
+/** The value of a reader, or the fault that it throws; any other error fails the test. */
 function outcome<T>(read: () => T): T | ExpressionError {
   try {
     return read()
@@ -29,7 +29,7 @@ function outcome<T>(read: () => T): T | ExpressionError {
 }
 const deep = (levels: number): unknown =>
   Array.from({ length: levels }).reduce<unknown>((inner) => ({ any: [inner] }), 'end')
-/** Values that schemas are asked about and expressions read. */
+/** Values that are checked against schemas and read by expressions. */
 const values: readonly unknown[] = [
   null,
   `${'a'.repeat(50_000)}!`,
@@ -83,7 +83,7 @@ t.test('patterns have bounded programs and pay for every step', async (t) => {
 t.test('schemas are refused or applied within their steps', async (t) => {
   const STEPS = 100_000
   for (const text of schemas) {
-    // The edge lets no document in that is nested deeper than 64 levels.
+    // The gateway refuses documents that are nested deeper than 64 levels.
     if (text.startsWith('{"not":{"not"')) continue
     const schema: unknown = JSON.parse(text)
     t.ok(Array.isArray(schemaFaults(schema, 'input_schema')), shown(text))

@@ -1,11 +1,11 @@
 /**
- * Hostile texts for everything that the service reads: each kind of supplied text has the ones that its readers could choke on.
- * All are JSON texts, because some are no value that JSON.stringify could give (repeated keys, numbers out of range).
+ * Hostile texts for every parser of the service, by kind. All are JSON texts, because some are
+ * values that JSON.stringify cannot produce (repeated keys, numbers out of range).
  */
 
 import { fileTexts, markdowns, skills } from './documents.ts'
 
-/** What a supplied text is read as. */
+/** The kind of a supplied text, by the parser that reads it. */
 export type TextKind =
   | 'expression'
   | 'template'
@@ -22,7 +22,7 @@ export type TextKind =
   | 'json'
   | 'word'
 
-/** Regular expressions that make backtracking engines work for ever, or do not compile. */
+/** Regular expressions that take exponential time in backtracking engines, or do not compile. */
 export const patterns: readonly string[] = [
   '(a+)+$',
   '^(a|a)*$',
@@ -54,9 +54,12 @@ export const patterns: readonly string[] = [
   '\u0000',
 ]
 
-/** Compares two documents, again and again: within the length of an expression, beyond its work. */
+/**
+ * Compares two documents repeatedly: within the length limit of an expression, beyond its work
+ * limit.
+ */
 export const REPEATED_COMPARISON = `true${' && input == event'.repeat(100)}`
-/** Expressions that nest, multiply, or reach for what is not theirs. */
+/** Expressions with deep nesting, with much work, or with forbidden names. */
 export const expressions: readonly string[] = [
   '('.repeat(2000),
   `${'('.repeat(2000)}1${')'.repeat(2000)}`,
@@ -101,7 +104,7 @@ export const expressions: readonly string[] = [
   '"'.repeat(4001),
 ]
 
-/** Templates: unclosed, nested, many, and ones that grow. */
+/** Templates: unclosed, nested, numerous, and growing. */
 const templates: readonly string[] = [
   '${{',
   '${{ }}',
@@ -123,7 +126,10 @@ const templates: readonly string[] = [
   ...expressions.slice(0, 14).map((text) => `\${{ ${text} }}`),
 ]
 
-/** JSON Schemas as values: references in circles, keywords of wrong types, patterns, and much in little space. */
+/**
+ * JSON Schemas as values: circular references, keywords of wrong types, patterns, and much work in
+ * little text.
+ */
 export const schemas: readonly string[] = [
   '{"$ref":"#"}',
   '{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}',
@@ -300,7 +306,7 @@ const searches: readonly string[] = [
   Buffer.from('{"__proto__":1}').toString('base64url'),
 ]
 
-/** JSON texts as such: nesting, size, numbers, keys that repeat, surrogates that stand alone. */
+/** Plain JSON texts: nesting, size, numbers, repeated keys, lone surrogates. */
 const jsons: readonly string[] = [
   `${'['.repeat(64)}${']'.repeat(64)}`,
   `${'['.repeat(1000)}${']'.repeat(1000)}`,
@@ -354,7 +360,7 @@ const words: readonly string[] = [
 ]
 
 const quoted = (texts: readonly string[]): string[] => texts.map((text) => JSON.stringify(text))
-/** JSON texts by kind, the ones of every place last. */
+/** JSON texts by kind; texts for all locations come last. */
 export const corpus: Readonly<Record<TextKind, readonly string[]>> = {
   expression: [...quoted(expressions), ...jsons.slice(0, 6)],
   template: [...quoted(templates), ...jsons.slice(0, 6)],

@@ -1,4 +1,7 @@
-/** Requests as a hostile client sends them: any method, path, header and body that HTTP allows, over connections that are kept. */
+/**
+ * Requests of a hostile client: any method, path, header and body that HTTP allows, over keep-alive
+ * connections.
+ */
 import { Agent, request } from 'node:http'
 
 export interface Asked {
@@ -10,14 +13,17 @@ export interface Asked {
 export interface Answered {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Empty for a stream, which is given up as soon as it begins. */
+  /** Empty for a stream, which is aborted as soon as it starts. */
   readonly text: string
 }
 
-/** A node that got no processor for seconds says 503 until its lease is fresh; one that goes on saying so is broken. */
+/**
+ * A node without processor time for seconds answers 503 until its lease is fresh; one that keeps
+ * answering 503 is broken.
+ */
 const PATIENCE = 10
 
-/** A client with connections of its own. @param url of the service. */
+/** A client with separate connections. @param url The address of the service. */
 export function openClient(url: string): { ask(asked: Asked): Promise<Answered>; close(): void } {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)

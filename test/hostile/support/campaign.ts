@@ -1,15 +1,18 @@
 /**
- * How long and from where the hostile tests roll their dice. `HOSTILE_SEED=n` repeats a failure, `HOSTILE_RUNS=20` tries twenty
- * times as much; without them every day has a seed of its own.
+ * Seed and number of runs of the hostile tests. `HOSTILE_SEED=n` repeats a failure,
+ * `HOSTILE_RUNS=20` runs twenty times as many; by default every day has its own seed.
  */
 import fc from 'fast-check'
 
 export const seed = Number(process.env['HOSTILE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const factor = Number(process.env['HOSTILE_RUNS'] ?? 1)
-/** So many tries, or a multiple of them in a campaign. */
+/** This number of tries, or a multiple of it in a campaign. */
 export const tries = (some: number): number => Math.ceil(some * factor)
 
-/** Try something often; a failure names the seed and the smallest input that was found for it. @param salt tells properties apart that share a seed. */
+/**
+ * Runs a property many times; a failure names the seed and the smallest failing input. @param salt
+ * Distinguishes properties that share a seed.
+ */
 export async function often<T>(
   what: string,
   salt: number,

@@ -1,4 +1,4 @@
-/** Values that fit a schema of the table, so that a row is covered as soon as it is declared. */
+/** Values that match a schema of the table, so that a row is tested as soon as it is declared. */
 import fc from 'fast-check'
 
 interface Schema {
@@ -22,7 +22,10 @@ interface Schema {
   readonly maxProperties?: number
 }
 
-/** Values of a schema. @param known texts that mean something to the service, such as ids of records, used wherever they fit. */
+/**
+ * Values of a schema. @param known Texts with a meaning for the service, such as ids of records,
+ * used wherever they match.
+ */
 export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbitrary<unknown> {
   const one = schema as Schema
   if (one.anyOf) return fc.oneof(...one.anyOf.map((branch) => fitting(branch, known)))
@@ -49,7 +52,7 @@ export function fitting(schema: unknown, known: readonly string[] = []): fc.Arbi
   }
 }
 
-/** The smallest value of a schema that has what is required. */
+/** An example of a schema with only the required members; always the same. */
 export const exampleOf = (schema: unknown, known: readonly string[] = []): unknown =>
   fc.sample(fitting(required(schema as Schema), known), { numRuns: 1, seed: 7 })[0]
 function required(schema: Schema): Schema {

@@ -1,4 +1,7 @@
-/** Whether an answer is one that the row documents: nothing else may come, whatever was asked. */
+/**
+ * Checks whether an answer is documented by its row. Invariant: no other answer is allowed, for any
+ * request.
+ */
 import { errors, type Code } from '../../../protocol/errors.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import { refusalsOf } from '../../../protocol/openapi/document.ts'
@@ -16,7 +19,10 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** What is wrong with a refusal, or nothing. @param codes the ones that may come. @param sent bytes of the request: what is told about it has bounds. */
+/**
+ * The fault of a refusal, or undefined. @param codes The allowed codes. @param sent The bytes of
+ * the request; the size of its refusal is limited.
+ */
 export function badRefusal(
   { status, headers, text }: Answered,
   codes: readonly Code[],
@@ -64,7 +70,7 @@ export function badRefusal(
   return text.length > 100_000 + 2 * sent ? `${text.length} bytes of refusal` : undefined
 }
 
-/** What is wrong with an answer of a row, or nothing. */
+/** The fault of a row's answer, or undefined. */
 export function bad(
   name: string,
   row: Row,

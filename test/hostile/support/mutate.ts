@@ -1,7 +1,10 @@
-/** Good JSON made bad: at any place of a value, and of its text. Everything is text in the end, because much of it is no value. */
+/**
+ * Corrupts valid JSON at any location of a value and of its text. Results are texts, because many
+ * are not JSON.
+ */
 import fc from 'fast-check'
 
-/** JSON texts that fit nowhere, or only sometimes. */
+/** JSON texts that are never or rarely valid. */
 const odd: readonly string[] = [
   'null',
   'true',
@@ -72,7 +75,7 @@ const names = [
 ]
 
 type Path = readonly (string | number)[]
-/** Every place in a value, the whole first. */
+/** Every location in a value, the root first. */
 function placesIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at]
   return [
@@ -84,7 +87,7 @@ function placesIn(value: unknown, at: Path = []): Path[] {
 }
 
 const HOLE = '\u0001hole\u0001'
-/** The value with one place replaced. */
+/** The value with one location replaced. */
 function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
   if (first === undefined) return hole
   if (Array.isArray(value))
@@ -96,10 +99,13 @@ function put(value: unknown, [first, ...rest]: Path, hole: unknown): unknown {
     ]),
   )
 }
-/** The JSON of a value with this text at one place of it. */
+/** The JSON of a value with this text at one location. */
 const textWith = (value: unknown, path: Path, raw: string): string =>
   JSON.stringify(put(value, path, HOLE)).replace(JSON.stringify(HOLE), () => raw)
-/** The JSON of an object at a place with one more member, first, so that a later one of the same name is a repetition. */
+/**
+ * The JSON of an object at a location, with another member in front, so that a later one with the
+ * same name is a repetition.
+ */
 function textWithMember(value: unknown, path: Path, name: string, raw: string): string {
   const inner = path.reduce<unknown>(
     (part, key) => (part as Record<string | number, unknown>)[key],
@@ -115,7 +121,7 @@ function textWithout(value: unknown, path: Path): string {
   return text.replace(/(?:"(?:[^"\\]|\\.)*":)?\u0002,?/, '').replace(/,([}\]])/, '$1')
 }
 
-/** What a value becomes in bad hands. Bytes where the text would not be UTF-8. */
+/** Corrupted forms of a value. Bytes are used for invalid UTF-8. */
 export function mutated(values: fc.Arbitrary<unknown>): fc.Arbitrary<string | Uint8Array> {
   return values.chain((value) => {
     const text = JSON.stringify(value) ?? 'null'

@@ -1,4 +1,4 @@
-/** Rows that are for people, and devices that wait for one. */
+/** Rows that only people can use, and devices that wait for a person. */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service } from '../../support/service.ts'
 import { bodyFor, type Place } from './rows.ts'
@@ -6,14 +6,14 @@ import { bodyFor, type Place } from './rows.ts'
 const isForPeople = (name: RowName): boolean =>
   /^(me|cli_credential)\./.test(name) || name === 'device.answer'
 
-/** The form with which a device asks for something. */
+/** The form that a device sends. */
 export const deviceForm = (
   fields: Readonly<Record<string, string>>,
 ): { readonly body: string; readonly headers: Readonly<Record<string, string>> } => ({
   body: new URLSearchParams(fields).toString(),
   headers: { 'content-type': 'application/x-www-form-urlencoded' },
 })
-/** A device that waits for an answer: its two codes. */
+/** A device that waits for an answer. Returns its two codes. */
 export async function waitingDevice(
   s: Service,
 ): Promise<{ readonly device_code: string; readonly user_code: string }> {
@@ -25,7 +25,7 @@ export async function waitingDevice(
   return body as never
 }
 
-/** A credential and a body with which a row is accepted: those of the owner, or of a person of the place. */
+/** A credential and a body that a row accepts: those of the owner, or of a user of the place. */
 export async function accepted(
   s: Service,
   name: RowName,

@@ -1,6 +1,7 @@
 /**
- * Every row of the table with something to ask it for: a project that has one record of each kind, which of them stands in a
- * row's path, and a body that the row accepts. A new row is covered by itself when its path has known slots; else it fails here.
+ * Valid requests for every row of the table: a project with one record of each kind, the ids in the
+ * path of a row, and a body that the row accepts. A new row is tested automatically if its path has
+ * known slots; otherwise it fails here.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { routeOf, type Row, type Shape } from '../../../protocol/contract.ts'
@@ -12,7 +13,7 @@ import { exampleOf } from './generate.ts'
 export const rows = Object.entries(api) as [RowName, Row][]
 export const slotsOf = (name: RowName): string[] => routeOf(api[name]).slots
 
-/** A project of its own with a record of each kind. */
+/** A separate project with a record of each kind. */
 export interface Place {
   readonly id: string
   readonly handle: string
@@ -24,7 +25,7 @@ export interface Place {
   readonly workflow_handle: string
   readonly key: string
   readonly principal: string
-  /** A principal that no key signs in as. */
+  /** A principal without a key. */
   readonly loose: string
   readonly user: string
   readonly token: string
@@ -33,7 +34,7 @@ export interface Place {
   readonly organization_key: string
   readonly instance: string
   readonly interaction: string
-  /** One that is over, and one that waits for a review. */
+  /** One that has ended, and one that waits for a review. */
   readonly settled: string
   readonly submitted: string
   readonly channel: string
@@ -41,7 +42,7 @@ export interface Place {
   readonly loop: string
   readonly organization_action: string
   readonly webhook: string
-  /** The principal of the owner key, who administers the channel. */
+  /** The principal of the owner key, which administers the channel. */
   readonly owner: string
   readonly event: string
   readonly agent: string
@@ -50,9 +51,9 @@ export interface Place {
   readonly skill: string
   /** A skill of the organization, which no agent has. */
   readonly shared: string
-  /** A session of it with a turn under way and a nudge that waits. */
+  /** A session of the agent with a running turn and a pending nudge. */
   readonly session: string
-  /** Another one, with none; and one in which nothing was said. */
+  /** Another session without turns; and one without messages. */
   readonly resting: string
   readonly silent: string
   readonly turn: string
@@ -62,7 +63,7 @@ export interface Place {
 }
 let made = 0
 
-/** Make a place. @param mark a word that every record of it carries. */
+/** Creates a place. @param mark A text that every record of it contains. */
 export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
   await until(
     () => s.raw('GET', '/readyz'),
@@ -153,7 +154,7 @@ export async function furnish(s: Service, mark = 'plain'): Promise<Place> {
     provider: 'slack',
     integration_id: handle,
   })
-  // The name does not resolve: a call ends, and fails.
+  // The name does not resolve, so a call ends in a failure.
   const [, shared] = await Promise.all([
     s.ok('action.create', {
       ...at,
@@ -242,7 +243,7 @@ export const idsOf = (place: Place): string[] => [
   ...new Set(Object.values(place as unknown as Record<string, string>)),
 ]
 
-/** The record that stands in a row's path under `id`. */
+/** The id of the record in a row's path. */
 function idIn(name: RowName, place: Place): string {
   if (name === 'run.retry' || name === 'run.recover') return place.failed
   if (name.startsWith('run.')) return place.run
@@ -394,18 +395,18 @@ const bodies: { readonly [N in RowName]?: (place: Place) => object } = {
   'skill.import': () => ({ content: '---\nname: read\n---\ndo' }),
   'skill.import_organization': () => ({ content: 'do', name: 'read' }),
 }
-/** A body that the row accepts; undefined when it takes none. */
+/** A body that the row accepts; undefined if it takes none. */
 export function bodyFor(name: RowName, place: Place): object | undefined {
   const { body }: Shape = api[name].shape
   return body && (bodies[name]?.(place) ?? (exampleOf(body) as object))
 }
 
-/** The query of a row that demands one, with its question mark. */
+/** The query of a row that requires one, with its question mark. */
 export const queryFor = (name: RowName): string => (name === 'channel.search' ? '?q=word' : '')
-/** The path of a row. @param slots already encoded. */
+/** The path of a row. @param slots Encoded values. */
 export const pathOf = (name: RowName, slots: Readonly<Record<string, string>>): string =>
   `/v1${routeOf(api[name]).path.replaceAll(/:(\w+)/g, (_, slot: string) => slots[slot] ?? '')}`
-/** The path of a row in a place, encoded. */
+/** The encoded path of a row in a place. */
 export const placedPath = (name: RowName, place: Place): string =>
   pathOf(
     name,
@@ -414,7 +415,10 @@ export const placedPath = (name: RowName, place: Place): string =>
     ),
   )
 
-/** All that a project and the organization show, without what moves by itself. Skills of the organization belong to no project. */
+/**
+ * All records that the lists of a project and the organization return, without members that change
+ * by themselves. Skills of the organization are omitted.
+ */
 export async function shownIn(
   s: Service,
   { handle }: Place,

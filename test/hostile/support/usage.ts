@@ -1,4 +1,7 @@
-/** What a service holds on to, read off its numbers: streams, sockets, followers, open files, memory after a collection. */
+/**
+ * The resources that a service uses, from its metrics: streams, sockets, followers, open files, and
+ * memory after garbage collection.
+ */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Service } from '../../support/service.ts'
@@ -8,7 +11,10 @@ export interface Usage {
   readonly sockets: number
   readonly followers: number
   readonly files: number
-  /** Requests that failed inside; 503 is what a node says that got no processor for seconds. */
+  /**
+   * Requests with an internal error. 503 does not count: a node without processor time for seconds
+   * answers it.
+   */
   readonly failed: number
 }
 
@@ -18,7 +24,7 @@ const sum = (metrics: string, pattern: RegExp): number =>
     .filter((line) => pattern.test(line))
     .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0)
 
-/** The numbers now. */
+/** The current values. */
 export async function usage(s: Service): Promise<Usage> {
   const { text } = await s.raw('GET', '/metrics')
   return {
@@ -30,7 +36,10 @@ export async function usage(s: Service): Promise<Usage> {
   }
 }
 
-/** The numbers once they are back where they were, or after 15 s; without a base, once they no longer move. */
+/**
+ * The values once they have returned to the base, or after 15 s; without a base, once they no
+ * longer change.
+ */
 export async function settled(s: Service, base?: Usage): Promise<Usage> {
   let last = await usage(s)
   for (const end = Date.now() + 15_000; Date.now() < end; ) {
@@ -50,7 +59,9 @@ export async function settled(s: Service, base?: Usage): Promise<Usage> {
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
-/** Bytes in use on the heap and outside it after everything unreachable is gone; service and test share this process. */
+/**
+ * Bytes used on and outside the heap after garbage collection; service and test share this process.
+ */
 export async function memory(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     collect()

@@ -1,10 +1,10 @@
 /**
- * HTTP as bytes: requests that no library would write, and what comes back for them. Boundary: knows sockets and the form of
- * an answer, nothing of the service.
+ * HTTP as bytes: requests that no library would send, and their answers. Boundary: knows sockets
+ * and the format of answers, nothing of the service.
  */
 import { connect, type Socket } from 'node:net'
 
-/** An answer as it came. `closed`: the server gave the connection up within the time that was waited. */
+/** An answer as received. `closed`: the server closed the connection within the waiting time. */
 export interface Said {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -16,7 +16,7 @@ export interface Heard {
   readonly text: string
 }
 
-/** Open a connection. @param url of the service, with its port. */
+/** Opens a connection. @param url The address of the service, with its port. */
 export function dial(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   return new Promise((done, failed) => {
@@ -26,7 +26,7 @@ export function dial(url: string): Promise<Socket> {
   })
 }
 
-/** The answers that a text holds, whole ones only. */
+/** The complete answers in a text. */
 export function answersIn(text: string): Said[] {
   const found: Said[] = []
   for (let at = 0; ; ) {
@@ -48,8 +48,8 @@ export function answersIn(text: string): Said[] {
 }
 
 /**
- * Write these bytes on a new connection and listen until so many answers have come, the server has closed, or the time is over.
- * The connection is then given up. @param ms longest wait.
+ * Sends these bytes on a new connection and reads until this number of answers has arrived, the
+ * server has closed, or the time is over. Then closes the connection. @param ms The longest wait.
  */
 export async function say(
   url: string,
@@ -65,7 +65,7 @@ export async function say(
   }
 }
 
-/** Listen on a connection until `enough`, its end, or the time is over. */
+/** Reads from a connection until `enough`, its end, or the time is over. */
 export function listen(
   socket: Socket,
   enough: (text: string) => boolean,
@@ -89,6 +89,6 @@ export function listen(
   })
 }
 
-/** A request as text. @param lines headers besides Host. */
+/** A request as text. @param lines Headers in addition to Host. */
 export const spoken = (method: string, path: string, lines: readonly string[], body = ''): string =>
   `${method} ${path} HTTP/1.1\r\nHost: test\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n${body}`
