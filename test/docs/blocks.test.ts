@@ -6,7 +6,7 @@ import { faultOf, inlineCode } from './inline.ts'
 const fenced = (language: string, ...lines: readonly string[]): string =>
   [`\`\`\`${language}`, ...lines, '```'].join('\n')
 
-t.test('blocks of commands are found with their marks and lines', async (t) => {
+t.test('command blocks are found with their marks and lines', async (t) => {
   const text = [
     'Text.',
     fenced('sh', 'one', 'two'),
@@ -24,7 +24,7 @@ t.test('blocks of commands are found with their marks and lines', async (t) => {
   ])
 })
 
-t.test('a mark that leaves nothing out, or gives no reason, is an error', async (t) => {
+t.test('a mark without a block, or without a reason, is an error', async (t) => {
   const block = fenced('sh', 'one')
   for (const [text, message] of [
     [`<!-- not run: -->\n${block}`, 'line 1: <!-- not run: -->'],

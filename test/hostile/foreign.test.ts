@@ -243,7 +243,7 @@ t.test('in the body: every field that names a record', async (t) => {
   )
 })
 
-t.test('cursors and places of streams of another project are no way in', async (t) => {
+t.test('cursors and stream positions of another project give no access', async (t) => {
   for (let n = 0; n < 3; n++) await furnish(s, MARK)
   for (const [name, row] of rows) {
     const fields = Object.keys(
@@ -306,7 +306,7 @@ t.test('frames of a worker with the jobs and leases of another project', async (
   spy.close()
 })
 
-t.test('and the other project is as it was', async (t) => {
+t.test('the other project is unchanged', async (t) => {
   // One run ended, through its own worker.
   const without = ({
     working: _,

@@ -153,7 +153,7 @@ t.test('frames in any order', { timeout: tries(30_000) }, async () => {
   )
 })
 
-t.test("out of order, twice, and for leases that are nobody's", async (t) => {
+t.test('out of order, repeated, and for leases of other workers', async (t) => {
   const worker = await s.worker({ type: null })
   const said = async (frame: object, type: string) => {
     const got = worker.wait((one) => one['type'] === type, type)
@@ -204,7 +204,7 @@ t.test("out of order, twice, and for leases that are nobody's", async (t) => {
   worker.close()
 })
 
-t.test('a result that cannot be kept fails its job, once, and the engine goes on', async (t) => {
+t.test('a result that cannot be stored fails its job once, and the engine continues', async (t) => {
   const worker = await s.worker({ action_names: ['spoil'] })
   const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
   for (const [result, why] of [
@@ -251,7 +251,7 @@ t.test('a result that cannot be kept fails its job, once, and the engine goes on
 })
 
 t.test(
-  'bytes, sizes, floods, and connections that end in the middle',
+  'bytes, sizes, floods, and connections that end early',
   { timeout: tries(60_000) },
   async (t) => {
     await play([
@@ -330,7 +330,7 @@ t.test(
   },
 )
 
-t.test('upgrades that are none', async (t) => {
+t.test('malformed upgrades', async (t) => {
   await ready()
   const authorization = `Bearer ${s.key}`
   t.equal((await open(s.url, { headers: {} })).status, 401)
@@ -355,7 +355,7 @@ t.test('upgrades that are none', async (t) => {
   }
 })
 
-t.test('and nothing is left', async (t) => {
+t.test('no connection, stream or job is left', async (t) => {
   await s.ok('run.start', { spec: acting() })
   const worker = await s.worker({ action_names: ['act'] })
   await worker.report(await worker.job())

@@ -117,7 +117,7 @@ async function round(): Promise<void> {
   )
 }
 
-t.test('memory does not grow with what was refused', async (t) => {
+t.test('memory does not grow with refused requests', async (t) => {
   const base = await settled(s)
   for (let n = 0; n < 2; n++) await round()
   await settled(s, base)
@@ -137,7 +137,7 @@ t.test('memory does not grow with what was refused', async (t) => {
   t.comment(`${Math.round(grown / 1024)} KiB`)
 })
 
-t.test('a good request is answered while bad ones arrive', async (t) => {
+t.test('a valid request is answered while bad ones arrive', async (t) => {
   let over = false
   const trouble = round().finally(() => {
     over = true
@@ -157,7 +157,7 @@ t.test('a good request is answered while bad ones arrive', async (t) => {
   t.ok(Math.max(...waits) < 2000, `at most ${Math.round(Math.max(...waits))} ms`)
 })
 
-t.test('what is far too much is refused in little time', async (t) => {
+t.test('a request that is far too large is refused in little time', async (t) => {
   const json = { authorization, 'content-type': 'application/json' }
   const many = (count: number, item: (n: number) => string) =>
     Array.from({ length: count }, (_, n) => item(n)).join()

@@ -330,7 +330,7 @@ for (const [index, [name, row]] of rows.entries()) {
   })
 }
 
-t.test('nothing reached a prototype, and the service is whole', async (t) => {
+t.test('no prototype was changed, and the service is intact', async (t) => {
   t.strictSame(Object.keys(Object.prototype), [])
   t.equal(({} as { admin?: unknown }).admin, undefined)
   t.match((await s.raw('GET', '/readyz')).body, { status: 'ready' })

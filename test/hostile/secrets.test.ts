@@ -223,7 +223,7 @@ const credentials: Readonly<Record<string, string>> = {
   ),
 }
 
-t.test('the search finds what is there', async (t) => {
+t.test('the search finds stored data', async (t) => {
   t.ok(lines.length > 20 && kept.size > 5 && said.length > 100)
   const where = holding(PUBLIC)
   t.ok(
@@ -245,20 +245,17 @@ t.test('the search finds what is there', async (t) => {
   )
 })
 
-t.test(
-  'no line of the log has a credential, a session token or the token of a lease',
-  async (t) => {
-    const all = lines.join('\n')
-    for (const [what, secret] of [
-      ...Object.entries(credentials),
-      ...leases.map((token, index): [string, string] => [`lease ${index}`, token]),
-    ])
-      t.notOk(all.includes(secret), what)
-    t.notMatch(all, /Bearer [\w.-]{8}/)
-  },
-)
+t.test('no line of the log contains a credential, a session token or a lease token', async (t) => {
+  const all = lines.join('\n')
+  for (const [what, secret] of [
+    ...Object.entries(credentials),
+    ...leases.map((token, index): [string, string] => [`lease ${index}`, token]),
+  ])
+    t.notOk(all.includes(secret), what)
+  t.notMatch(all, /Bearer [\w.-]{8}/)
+})
 
-t.test('no answer repeats a credential, and records do not show tokens of leases', async (t) => {
+t.test('no answer repeats a credential, and records contain no lease tokens', async (t) => {
   const all = said.join('\n')
   for (const [what, secret] of [
     ...Object.entries(credentials),
@@ -268,7 +265,7 @@ t.test('no answer repeats a credential, and records do not show tokens of leases
   for (const key of keys) t.notOk(all.includes(hash(key)), 'not even its hash')
 })
 
-t.test('nothing is stored of a credential but its hash', async (t) => {
+t.test('of a credential, only the hash is stored', async (t) => {
   // The root key comes from a setting; a generated one would be stored in a separate file that only
   // its owner can read.
   for (const [what, secret] of Object.entries(credentials)) t.strictSame(holding(secret), [], what)
@@ -290,7 +287,7 @@ t.test('nothing is stored of a credential but its hash', async (t) => {
   t.strictSame(holding(hash(UNKNOWN)), [], 'of what is unknown, nothing')
 })
 
-t.test('the token of a lease is in the journal and the snapshots only', async (t) => {
+t.test('a lease token is only in the journal and the snapshots', async (t) => {
   for (const token of leases) {
     const where = holding(token)
     t.ok(

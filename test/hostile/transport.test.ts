@@ -80,7 +80,7 @@ silent.set('a half-open connection', { socket: half, said: listen(half, () => fa
 
 /** In place of a status: the connection is closed without an answer. */
 const CLOSED = 0
-t.test('what is no request is refused, and nothing of it is done', async (t) => {
+t.test('a malformed request is refused and has no effect', async (t) => {
   const before = await names()
   const smuggled = spoken(
     'POST',
@@ -159,7 +159,7 @@ t.test('what is no request is refused, and nothing of it is done', async (t) => 
   t.ok((await good()) < 2000)
 })
 
-t.test('odd requests that are requests are answered in the one form of refusals', async (t) => {
+t.test('unusual but valid requests get refusals in the standard format', async (t) => {
   const all = Object.keys(errors) as Code[]
   const asked: Readonly<Record<string, readonly [string, number]>> = {
     'a method of their own': [spoken('BREW', RUNS, [auth]), 405],
@@ -268,7 +268,7 @@ t.test('a connection stays usable after every method and refusal', async (t) => 
 })
 
 t.test(
-  'requests sent before the answer to the first end the connection, or are answered in order',
+  'requests sent before the first answer end the connection, or are answered in order',
   async (t) => {
     for (const times of [2, 5, 50]) {
       const { answers, closed } = await say(s.url, spoken('GET', RUNS, [auth]).repeat(times), {
@@ -281,7 +281,7 @@ t.test(
   },
 )
 
-t.test('clients that go away in the middle of a body or of a stream leave nothing', async (t) => {
+t.test('clients that disconnect during a body or a stream leave nothing behind', async (t) => {
   for (let n = 0; n < tries(150); n++) {
     const socket = await dial(s.url)
     if (n % 3 === 0) socket.write(post(['Content-Length: 400'], `{"name":"gone ${n}","desc`))
@@ -304,7 +304,7 @@ t.test('clients that go away in the middle of a body or of a stream leave nothin
 })
 
 t.test(
-  'connections that stay silent or drip are given up, without an effect',
+  'silent and dripping connections are closed without an effect',
   { timeout: 60_000 },
   async (t) => {
     for (const [what, { socket, said }] of silent) {
@@ -323,7 +323,7 @@ t.test(
   },
 )
 
-t.test('and in the end no stream, socket or follower is left', async (t) => {
+t.test('finally, no stream, socket or follower is left', async (t) => {
   const after = await settled(s, base)
   t.match(after, { sse: base.sse, sockets: base.sockets, followers: base.followers })
   t.ok(after.files <= base.files + 8, `open files: ${base.files}, then ${after.files}`)

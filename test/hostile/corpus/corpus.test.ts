@@ -40,7 +40,7 @@ t.setTimeout(tries(200_000))
 t.comment(`HOSTILE_SEED=${seed}`)
 const { places, unknown } = textPlaces()
 
-t.test('what each place is read as is known', async (t) => {
+t.test('the kind of every text location is classified', async (t) => {
   t.strictSame(unknown, [], 'name what these are read as, in test/hostile/corpus/places.ts')
   const used = new Set(places.map(({ path }) => path.findLast((name) => name !== '*')))
   t.strictSame(
@@ -146,7 +146,7 @@ for (const [resource, queue] of queues)
     t.strictSame(faults.slice(0, 10), [], `${faults.length} faults`)
   })
 
-t.test('most texts get as far as the place that they are for', async (t) => {
+t.test('most locations are reached by a text', async (t) => {
   const missed = places.filter((place) => !reached.has(place))
   t.ok(
     missed.length < places.length / 10,
@@ -154,7 +154,7 @@ t.test('most texts get as far as the place that they are for', async (t) => {
   )
 })
 
-t.test('forms with a file: every file, and every body that is no form', async (t) => {
+t.test('forms with a file: every file, and every malformed form', async (t) => {
   const place = await furnish(s)
   const path = placedPath('session.attach', place)
   const part = (head: string, bytes: Buffer) =>
@@ -180,7 +180,7 @@ t.test('forms with a file: every file, and every body that is no form', async (t
   asked += bodies.length
 })
 
-t.test('the service is whole and its memory bounded', async (t) => {
+t.test('the service is intact and its memory bounded', async (t) => {
   t.equal((await s.raw('GET', '/readyz')).status, 200)
   t.equal((await usage(s)).failed, 0, 'no request failed inside')
   t.equal(({} as { admin?: unknown }).admin, undefined)

@@ -38,7 +38,7 @@ const values: readonly unknown[] = [
   deep(30),
 ]
 
-t.test('expressions end within the work that they are given', async (t) => {
+t.test('expressions end within their work budget', async (t) => {
   for (const text of expressions) {
     t.type(
       outcome(() => compile(text, ROOTS).ok),
@@ -55,7 +55,7 @@ t.test('expressions end within the work that they are given', async (t) => {
     }
   }
 })
-t.test('an expression that works too much is stopped when its work is used up', async (t) => {
+t.test('an expression with too much work is stopped when its budget is used up', async (t) => {
   const list = Array.from({ length: 50_000 }, (_, n) => n)
   const scope = { roots: { input: list, event: [...list] }, left: WORK }
   t.match(
@@ -65,7 +65,7 @@ t.test('an expression that works too much is stopped when its work is used up', 
   t.ok(scope.left < 0)
 })
 
-t.test('patterns have bounded programs and pay for every step', async (t) => {
+t.test('patterns have bounded programs, and every step is counted', async (t) => {
   for (const source of patterns)
     for (const dialect of [undefined, ECMASCRIPT]) {
       const pattern = outcome(() => compilePattern(source, dialect))
@@ -80,7 +80,7 @@ t.test('patterns have bounded programs and pay for every step', async (t) => {
     }
 })
 
-t.test('schemas are refused or applied within their steps', async (t) => {
+t.test('schemas are refused or applied within their budget', async (t) => {
   const STEPS = 100_000
   for (const text of schemas) {
     // The gateway refuses documents that are nested deeper than 64 levels.
@@ -94,7 +94,7 @@ t.test('schemas are refused or applied within their steps', async (t) => {
   }
 })
 
-t.test('YAML gives a value or a fault, and an alias makes little of little', async (t) => {
+t.test('YAML yields a value or a fault, and aliases cannot multiply its size', async (t) => {
   for (const text of yamls) {
     const read = readYaml(text, 100_000)
     if ('fault' in read) t.type(read.fault, 'string', shown(text))
@@ -102,7 +102,7 @@ t.test('YAML gives a value or a fault, and an alias makes little of little', asy
   }
 })
 
-t.test('schedules are refused, or have a next time', async (t) => {
+t.test('schedules are refused or have a next time', async (t) => {
   const now = Date.UTC(2030, 0, 1)
   for (const text of schedules)
     for (const schedule of [
@@ -121,7 +121,7 @@ t.test('schedules are refused, or have a next time', async (t) => {
     }
 })
 
-t.test('forms give parts or a fault', async (t) => {
+t.test('forms yield parts or a fault', async (t) => {
   for (const text of forms) {
     const parts = partsOf(Buffer.from(text, 'latin1'), 'x')
     t.ok(typeof parts === 'string' || parts.length <= 20, shown(text))
