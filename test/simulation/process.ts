@@ -1,4 +1,4 @@
-/** A process that runs the seeds that it is told, for a campaign on several cores. */
+/** A process that runs assigned seeds, for a campaign on several cores. */
 import { simulate } from './run.ts'
 
 process.on(
@@ -6,5 +6,5 @@ process.on(
   (asked: Parameters<typeof simulate>[0]) =>
     void simulate(asked).then((report) => process.send?.(report)),
 )
-// Whoever started this process is gone, so nobody would end it.
+// The parent process has ended, so nothing else would end this one.
 process.once('disconnect', () => process.exit(0))

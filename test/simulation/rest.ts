@@ -1,4 +1,4 @@
-/** Whether everything that could move has moved. */
+/** Whether the simulation is at rest, so that nothing changes any more. */
 import type { LoopState } from '../../actors/loops/state.ts'
 import type { WorkerState } from '../../actors/workers/worker.ts'
 import type { QueueState } from '../../actors/jobs/state.ts'
@@ -9,10 +9,10 @@ import type { Added, Ledger } from './checks/ledger.ts'
 import { EPOCH } from './machines/machine.ts'
 import type { Simulation } from './simulation.ts'
 
-/** Clocks may differ by this much and a timer still be in the future for its owner. */
+/** Clocks may differ by this much, so a timer may still be in the future for its owner. */
 const CLOCKS = 30_000
 
-/** Why the registry entry of a worker is not what it should be. */
+/** Why the registry entry of a worker is not as expected; undefined if it is. */
 function unregistered(
   sim: Simulation,
   id: string,
@@ -29,7 +29,9 @@ function unregistered(
     : `worker ${instance} is connected, and its registry entry does not say so`
 }
 
-/** Why the world is not at rest; undefined when it is. Looks at the journal as far as it was read. */
+/**
+ * Why the simulation is not at rest; undefined if it is. Uses the journal as far as it was read.
+ */
 export function unsettled(sim: Simulation): string | undefined {
   if (sim.clients.busy > 0) return `${sim.clients.busy} requests are under way`
   for (const machine of sim.machines)

@@ -1,11 +1,17 @@
-/** Many seeds: `npm run simulate -- --seeds 1000 --from 1`. A failing seed is told with what it needs to fail and how it went. */
+/**
+ * Runs many seeds: `npm run simulate -- --seeds 1000 --from 1`. A failing seed is reported with the
+ * faults that it needs and its trace.
+ */
 import { runSeed, type Options, type Outcome } from './simulation.ts'
 import type { FaultKind } from './faults/weather.ts'
 
 /** Lines of a trace that are shown. */
 const LINES = 40
 
-/** The faults without which a failing seed still fails are switched off, one by one. Gives what is left, and the outcome with only that. */
+/**
+ * Switches off all faults without which a failing seed still fails, one by one. Returns the needed
+ * faults, and the outcome with only those.
+ */
 async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   const off = new Set<FaultKind>(options.off)
   let smallest = failed
@@ -20,7 +26,7 @@ async function shrink(failed: Outcome, options: Options): Promise<Outcome> {
   )
 }
 
-/** A failing seed as text: what was violated, which faults it takes, and the end of the trace. */
+/** A failing seed as text: the violations, the needed faults, and the end of the trace. */
 async function describe(failed: Outcome, options: Options = {}, lines = LINES): Promise<string> {
   const small = await shrink(failed, options)
   const from = small.trace.findIndex((line) => line.includes('VIOLATED'))
@@ -35,16 +41,16 @@ async function describe(failed: Outcome, options: Options = {}, lines = LINES): 
   ].join('\n')
 }
 
-/** What came of some seeds. */
+/** The result of several seeds. */
 export interface Report {
   /** The failures as text. */
   readonly failures: readonly string[]
   readonly entries: number
-  /** Milliseconds that were simulated. */
+  /** Simulated milliseconds. */
   readonly time: number
 }
 
-/** Run seeds from a number on. Stops after `most` failures. */
+/** Runs seeds from a number on. Stops after `most` failures. */
 export async function simulate({
   from,
   seeds,

@@ -1,6 +1,7 @@
 /**
- * One seed: a small world of machines, workers and clients, some seconds of trouble, then calm until everything is at rest,
- * then the checks. The same seed gives the same world to the last event.
+ * One seed: a small cluster of machines, workers and clients, some seconds of faults, then calm
+ * until everything is at rest, then the checks. The same seed yields the same simulation to the
+ * last event.
  */
 import { actorKinds } from '../../actors/kinds.ts'
 import type { AnyActor } from '../../actors/actor.ts'
@@ -27,7 +28,7 @@ import { Timeline } from './machines/timeline.ts'
 import { Weather, type FaultKind } from './faults/weather.ts'
 import { Worker } from './clients/worker.ts'
 
-/** A fault planted on purpose, to see whether the checks find it. */
+/** A deliberate fault, to test whether the checks detect it. */
 export interface Plant {
   readonly name: string
   deps?(deps: HostDeps): HostDeps
@@ -40,7 +41,7 @@ export interface Plant {
     id: string,
     at: number,
   ): Appended
-  /** Change something for the time of one simulation; gives what undoes it. */
+  /** Changes something for one simulation. Returns a function that restores it. */
   install?(): () => void
 }
 export interface Options {
@@ -50,16 +51,16 @@ export interface Options {
 }
 export interface Outcome {
   readonly seed: number
-  /** What was wrong, in the order of finding; empty when nothing was. */
+  /** Violations in the order of detection; empty if there are none. */
   readonly violations: readonly string[]
   readonly faults: readonly FaultKind[]
   readonly trace: readonly string[]
-  /** Happenings, simulated milliseconds, and entries in the journal. */
+  /** Events, simulated milliseconds, and entries in the journal. */
   readonly steps: number
   readonly time: number
   readonly entries: number
 }
-/** Milliseconds after the trouble within which everything must be at rest. */
+/** Milliseconds after the faults within which everything must be at rest. */
 const PATIENCE = 90_000
 
 export class Simulation {
@@ -90,7 +91,7 @@ export class Simulation {
   readonly history: History
   readonly clients = new Clients(this)
   readonly loops: LoopClients
-  /** Runs of loops that may be under way in the organization; undefined: any number. */
+  /** The limit on active runs of loops in the organization; undefined for none. */
   readonly plan_limit: number | undefined
   readonly talk: Talk
   readonly workers: Worker[] = []
@@ -131,7 +132,7 @@ export class Simulation {
   up(): Machine[] {
     return this.machines.filter((machine) => machine.alive && !machine.paused)
   }
-  /** A number never given before. */
+  /** A number that was never returned before. */
   unique(): number {
     return ++this.#unique
   }
@@ -157,7 +158,7 @@ export class Simulation {
     this.workers.push(worker)
     worker.connect()
   }
-  /** People are told by a machine; in bad weather not every message gets through. */
+  /** A machine notifies people; during faults some messages are lost. */
   tell(machine: Machine, { of }: Notice): Promise<boolean> {
     const through = this.weather.calm || this.dice.chance(0.7)
     if (through) this.records.told.add(of.id)
@@ -168,7 +169,7 @@ export class Simulation {
         ),
     )
   }
-  /** Start a machine. */
+  /** Starts a machine. */
   boot(id: string): void {
     const life = this.#lives.get(id) ?? 0
     this.#lives.set(id, life + 1)
@@ -177,7 +178,7 @@ export class Simulation {
     this.note(() => `${machine.name} starts`)
     void machine.start()
   }
-  /** A machine died: its connections end, and after a while another takes its place. */
+  /** Handles the death of a machine: its connections end, and later another one replaces it. */
   died(machine: Machine): void {
     const { dice } = this
     this.timeline.after(dice.chance(0.7) ? 0 : dice.between(0, 2500), () =>
@@ -195,7 +196,7 @@ export class Simulation {
     })
   }
 
-  /** Let time pass until nothing is in the way, or something is wrong. */
+  /** Advances the time until there is no obstacle, or a violation was found. */
   async #wait(what: string, until: number, obstacle: () => string | undefined): Promise<void> {
     let restless: string | undefined = 'never looked'
     while (this.timeline.now < until && restless !== undefined) {
@@ -205,7 +206,7 @@ export class Simulation {
     }
     if (restless !== undefined) this.violated(`${what}: ${restless}`)
   }
-  /** Live through the whole of it. */
+  /** Runs the whole simulation. */
   async run(): Promise<Outcome> {
     const { dice, timeline, weather } = this
     const nodes = 1 + dice.below(3)
@@ -248,7 +249,7 @@ export class Simulation {
   }
 }
 
-/** Run one seed. */
+/** Runs one seed. */
 export async function runSeed(seed: number, options: Options = {}): Promise<Outcome> {
   const undo = options.plant?.install?.()
   try {

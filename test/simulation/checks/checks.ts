@@ -1,4 +1,7 @@
-/** What the outside saw must agree with the journal; and the owners, asked at rest, with both. */
+/**
+ * Final checks: the observations of clients, workers and followers must agree with the journal, and
+ * the owners' states with it.
+ */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
 import { terminal, type WorkflowRun } from '../../../protocol/runs/schema.ts'
@@ -17,7 +20,7 @@ import type { Simulation } from '../simulation.ts'
 
 const text = (value: unknown): string => JSON.stringify(value ?? null)
 
-/** Check everything; to be called at rest. */
+/** Performs all checks; must be called at rest. */
 export async function checkAll(sim: Simulation): Promise<void> {
   for (const sent of sim.records.sent.values()) checkAnswers(sim, sent)
   checkReads(sim)
@@ -27,7 +30,10 @@ export async function checkAll(sim: Simulation): Promise<void> {
   await askOwners(sim)
 }
 
-/** Acknowledged commands are in the journal, once, with the reply that was given; a repeat was answered the same. */
+/**
+ * Acknowledged commands are in the journal once, with the returned reply; repeats get the same
+ * reply.
+ */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
   const key = cellKey(command)
   const stored = sim.history.commands.get(`${key} ${command.command_id}`)
@@ -45,7 +51,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       )
       if (outcome.refused === 'not_found' && known && !('step_key' in (outcome.details ?? {})))
         say('was answered not_found after the run was acknowledged')
-      // A refusal is not remembered, so an older sending of the same command may take effect while it is on its way.
+      // Refusals are not remembered, so an earlier attempt of the same command may take effect
+      // while this refusal is on its way.
       if (stored && stored.at <= from)
         say(
           `was refused (${outcome.refused}) although it is in the journal at ${stored.place.cursor}`,
@@ -61,7 +68,8 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
               place.cursor >= cursor && then <= at ? [record] : [],
             )
           : [text(reply)]
-      // A sending that met nothing to cancel left no entry, and may be answered after a later one that did.
+      // An attempt that found nothing to cancel left no entry, and its answer may arrive after a
+      // later attempt with an entry.
       const idle = command.name.startsWith('session.cancel') && from < stored.at
       if (!said.includes(text(outcome.reply)) && !idle)
         say(`was answered ${text(outcome.reply)}, but the journal says ${said.join(' or ')}`)
@@ -72,7 +80,7 @@ function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
       say(`was acknowledged with ${text(outcome.reply)}, but is not in the journal`)
   }
 }
-/** Whether a command may have been answered so without an entry of its own. */
+/** Whether a command can have this reply without an entry of its own. */
 function changedNothing(
   { name, origin, input }: Command,
   reply: unknown,
@@ -109,7 +117,7 @@ function changedNothing(
         ),
       ) ?? false
     )
-  // Runs of loops do not show that they were asked to stop.
+  // Runs of loops do not show that a cancellation was requested.
   const stopping =
     past?.entries.some(
       ({ at: stored, place }) =>
@@ -119,7 +127,10 @@ function changedNothing(
   return name === 'run.resume' && stopping
 }
 
-/** Every read shows a committed state that is not older than what was known when it was asked. */
+/**
+ * Every read shows a committed state that is at least as new as the state known when the read
+ * began.
+ */
 function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
   for (const read of [...sim.records.reads].sort((a, b) => a.at - b.at)) {
@@ -144,7 +155,7 @@ function checkReads(sim: Simulation): void {
     } else seen.set(key, [...known, { at: read.at, index }])
   }
 }
-/** Number of entries of an actor that were acknowledged before a read began. */
+/** The number of entries of an actor that were acknowledged before a read began. */
 function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): number {
   let least = 0
   for (const [i, { place, at }] of (past?.entries ?? []).entries()) {
@@ -159,7 +170,7 @@ function acknowledged(sim: Simulation, past: Past | undefined, { from }: Read): 
   return least
 }
 
-/** A result that was accepted is the one in the journal. */
+/** An accepted result is the one in the journal. */
 function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
@@ -178,7 +189,7 @@ function checkReports(sim: Simulation): void {
   }
 }
 
-/** What was published is committed; followers saw everything once and in order. */
+/** Every published entry is committed; followers saw every entry once and in order. */
 function checkFeeds(sim: Simulation): void {
   const stored = new Map<number, unknown>()
   for (const past of sim.history.actors.values())
@@ -202,7 +213,7 @@ function checkFeeds(sim: Simulation): void {
   }
 }
 
-/** Tells arrived once each, and those of one sender in order. */
+/** Each tell arrived once, and those of one sender arrived in order. */
 function checkLedgers(sim: Simulation): void {
   for (const { address, state } of sim.history.actors.values()) {
     if (address.kind !== 'project') continue
@@ -217,7 +228,7 @@ function checkLedgers(sim: Simulation): void {
   }
 }
 
-/** What the owner of an actor is asked, and what its state in the journal answers. */
+/** The query for the owner of an actor, and the answer that its state in the journal gives. */
 function question(
   sim: Simulation,
   address: Address,
@@ -244,7 +255,10 @@ function question(
   }
 }
 
-/** The owner of every actor has in memory what the journal says. Clocks of loops go on meanwhile, so what it says when the answer comes is as good. */
+/**
+ * The owner of every actor has the state of the journal in memory. Schedules of loops keep running,
+ * so the state at the time of the answer is accepted as well.
+ */
 async function askOwners(sim: Simulation): Promise<void> {
   const asked = [...sim.history.actors.values()].flatMap((past) => {
     const before = question(sim, past.address, past.state)

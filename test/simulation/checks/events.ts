@@ -1,7 +1,7 @@
 /**
- * What must hold for source events, in the order of the journal: each is compared with exactly those waits and triggers that were known when
- * it was published, a key publishes once, no wait is shown as open before the matcher knows of it, and none is left that an event
- * was for.
+ * Invariants of source events, in journal order: each event is compared with exactly the waits and
+ * triggers known when it was published; a deduplication key publishes once; no wait is shown as
+ * open before the matcher knows it; at rest no matched wait is left.
  */
 import { placesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -24,7 +24,7 @@ function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolea
     throw error
   }
 }
-/** Ids of the waits for source events that a run has, open or not. */
+/** Ids of a run's waits for source events, open or not. */
 const waitsOf = (state: RunState): string[] =>
   terminal.has(state.record.status)
     ? []
@@ -47,7 +47,7 @@ export class EventRules {
     this.#sim = sim
     this.#loops = loops
   }
-  /** Check an entry of the source events of a project. */
+  /** Checks an entry of the source events of a project. */
   check({ cursor, entry }: Placed): void {
     const waits = this.#waits.get(entry.project) ?? new Map<string, Awaited>()
     this.#waits.set(entry.project, waits)
@@ -88,7 +88,7 @@ export class EventRules {
       }
     }
   }
-  /** Check the entry of a run: what it shows as waiting for an event is known already. */
+  /** Checks an entry of a run: the matcher knows every wait that the run shows. */
   checkRun({ cursor, entry }: Placed): void {
     for (const { type, payload = {} } of entry.events as readonly RunEvent[]) {
       const { event_type, wait_id } = payload
@@ -104,14 +104,16 @@ export class EventRules {
       }
     }
   }
-  /** Why the waits of a run are not at rest. */
+  /** Why the waits of a run are not at rest; undefined if they are. */
   unsettledRun({ address, state }: Past): string | undefined {
     const missed = waitsOf(state as RunState).find((id) => this.#fitted.has(id))
     return missed === undefined
       ? undefined
       : `run ${address.id} still has ${missed}, which an event was for`
   }
-  /** Why the matcher of a project is not at rest: it knows the waits that there are, and no others. */
+  /**
+   * Why the matcher of a project is not at rest; undefined if it knows exactly the existing waits.
+   */
   unsettled({ address, state }: Past): string | undefined {
     const runs = [...this.#sim.history.actors.values()].filter(
       (past) => past.address.kind === 'run' && past.address.project === address.project,

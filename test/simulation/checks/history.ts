@@ -1,8 +1,8 @@
 /**
- * The journal, read as it grows: every actor folded from its events, and what must hold for every single entry.
+ * Reads the journal as it grows, folds every actor from its events, and checks every entry.
  *
- * Checked here: one owner's writes only (epochs, chains), no command twice, legal histories of runs, and that no superseded
- * lease takes effect.
+ * Checked here: only the current owner writes (epochs, chains); no command is stored twice;
+ * histories of runs are legal; no superseded lease takes effect.
  */
 import { evolve } from '../../../actors/actor.ts'
 import { lastCursor, placed, type Address, type Placed } from '../../../protocol/entry.ts'
@@ -20,13 +20,16 @@ export interface Past {
   readonly address: Address
   state: unknown
   prev: number
-  /** Every entry with the time it was stored, and, of runs and interactions, what a read shows after it, as JSON. */
+  /**
+   * Every entry with its time, and for runs and interactions the record that a read shows after it,
+   * as JSON.
+   */
   readonly entries: { readonly place: Placed; readonly at: number; readonly record?: string }[]
 }
 
 export class History {
   readonly actors = new Map<string, Past>()
-  /** By cell key and command id. */
+  /** By actor key and command id. */
   readonly commands = new Map<string, { readonly place: Placed; readonly at: number }>()
   entries = 0
   readonly events: EventRules
@@ -51,7 +54,7 @@ export class History {
   of(address: Address): Past | undefined {
     return this.actors.get(cellKey(address))
   }
-  /** Read what was appended since the last time. */
+  /** Reads the entries that were appended since the last call. */
   readOn(): void {
     const { journal } = this.#sim
     for (; this.#read < journal.messages.length; this.#read++) {

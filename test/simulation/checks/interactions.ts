@@ -1,6 +1,7 @@
 /**
- * What must hold for questions to people, in the order of the journal: each is asked once, nobody answers twice in a round,
- * it ends once and stays as it ended; and a run that waits for an answer waits for one that can still come.
+ * Invariants of interactions, in journal order: each is created once; nobody answers twice in a
+ * round; each ends once and does not change afterwards; a run waits only for an interaction that
+ * can still be answered.
  */
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -17,7 +18,7 @@ interface Course {
   ended?: string
 }
 
-/** The record of an interaction, as the journal has it. */
+/** The record of an interaction in the journal. */
 export const interactionOf = ({ state }: Past): Interaction | undefined =>
   (state as InteractionState | null)?.record
 
@@ -28,7 +29,7 @@ export class InteractionRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Check the entry of an interaction. */
+  /** Checks an entry of an interaction. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly InteractionEvent[]) {
       const say = (what: string) =>
@@ -49,7 +50,10 @@ export class InteractionRules {
   }
 }
 
-/** Why an interaction is not at rest; undefined when it is. @param until Unix milliseconds up to which what is due must have happened. */
+/**
+ * Why an interaction is not at rest; undefined if it is. @param until Unix milliseconds; everything
+ * due by then must have happened.
+ */
 export function unsettledInteraction(
   sim: Simulation,
   past: Past,

@@ -1,4 +1,4 @@
-/** What must hold for the leases of jobs, in the order of the journal. */
+/** Invariants of job leases, in journal order. */
 import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { Simulation } from '../simulation.ts'
@@ -16,13 +16,13 @@ export class JobRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Whether a lease ended too early. @param ms since its last heartbeat was sent. */
+  /** Whether a lease ended too early. @param ms Milliseconds since its last heartbeat was sent. */
   #early(ms: number): boolean {
     const { timing, weather } = this.#sim
     const clocks = (['skew', 'drift', 'jump'] as const).some((kind) => weather.kinds.has(kind))
     return !clocks && ms < timing.lease * 1000
   }
-  /** Check the entry of a queue. @param at when it was stored. */
+  /** Checks an entry of a queue. @param at The time when it was stored. */
   check({ cursor, entry }: Placed, at: number): void {
     const reported = this.#sim.records.reports.get(entry.command.id)?.report
     for (const event of entry.events as readonly QueueEvent[]) {

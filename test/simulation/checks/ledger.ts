@@ -1,6 +1,6 @@
 /**
- * The project actor with a few lines more: a project that is told to add tells another one, which writes down whom it heard
- * and in what order. No product command is harmed by a repeated tell, so this one is there to notice.
+ * Extends the project actor with a ledger: one project sends numbered tells to another, which
+ * records senders and order. Product commands tolerate repeated tells, so this ledger detects them.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Address, Event } from '../../../protocol/entry.ts'
@@ -23,7 +23,7 @@ interface Heard extends Event {
 
 const ledgerOf = (state: Noted): Ledger => state.ledger ?? { added: 0, heard: [] }
 
-/** Give a project actor a ledger. */
+/** Adds a ledger to a project actor. */
 export function withLedger(project: AnyActor): AnyActor {
   const decide: AnyActor['decide'] = {
     ...project.decide,

@@ -1,7 +1,7 @@
 /**
- * What must hold for loops, in the order of the journal: a firing comes to one run or to none, and no time of a schedule is fired
- * twice or out of order; as many runs are under way as the loop, the trigger and the organization allow; nothing starts while the loop
- * is paused. At rest everybody knows the same: loops, runs, places, projects and the matcher of events.
+ * Invariants of loops, in journal order: a firing results in one run or none; no time of a schedule
+ * fires twice or out of order; the limits of loop, trigger and organization hold; no run starts
+ * while its loop is paused. At rest, loops, runs, slots, projects and the event matcher agree.
  */
 import { ruleOf } from '../../../actors/loops/admit.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
@@ -22,11 +22,16 @@ interface Course {
   trigger_ids: Readonly<Record<string, string>>
   over: boolean
   paused: boolean
-  /** Since it was saved; those that ever rested may have missed something. */
+  /**
+   * Whether the loop was never paused since it was saved; a paused loop may have missed firings.
+   */
   steady: boolean
-  /** Runs that have begun and not ended, with their triggers. */
+  /** Runs that have started and not ended, with their triggers. */
   readonly under: Map<string, string>
-  /** The last time of each schedule, and from when it is counted: clocks may be set back, and then a change begins earlier. */
+  /**
+   * The last fired time of each schedule, and the start of its counting: clocks may be set back,
+   * and then a change starts earlier.
+   */
   readonly times: Map<string, string>
   readonly anchors: Map<string, number | undefined>
 }
@@ -35,7 +40,7 @@ const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort(
 export class LoopRules {
   readonly #sim: Simulation
   readonly #loops = new Map<string, Course>()
-  /** Firings that were settled, by loop. */
+  /** Settled firings, by loop. */
   readonly #settled = new Set<string>()
   readonly #wanted = new Map<string, string>()
   #begun = 0
@@ -43,7 +48,7 @@ export class LoopRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Check the entry of a loop. */
+  /** Checks an entry of a loop. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly LoopEvent[]) {
       const course = this.#loops.get(entry.id)
@@ -93,12 +98,12 @@ export class LoopRules {
     if (last !== undefined && what <= last) say(`after ${last}`)
     course.times.set(trigger, what)
   }
-  /** An event fires these triggers. */
+  /** Records that an event fires these triggers. */
   want(id: string, fires: Readonly<Record<string, readonly string[]>>): void {
     for (const [loop, triggers] of Object.entries(fires))
       for (const trigger of triggers) this.#wanted.set(`${loop} ${trigger} ${id}`, loop)
   }
-  /** Check the entry of a run, which has made this state of it. */
+  /** Checks an entry of a run; the second argument is the state after it. */
   checkRun({ cursor, entry }: Placed, { record, engine }: RunState): void {
     const { id, loop_id } = record
     const course = loop_id === undefined ? undefined : this.#loops.get(loop_id)
@@ -132,7 +137,10 @@ export class LoopRules {
     if (rule && beside > ruleOf(rule).limit) say(`${beside} runs of its trigger are under way`)
   }
 
-  /** A firing that no loop has settled, of those that were there for it all the time; undefined: there is none. */
+  /**
+   * A firing that no loop has settled, of a loop that was active all the time; undefined if there
+   * is none.
+   */
   unfired(): string | undefined {
     const missed = [...this.#wanted].find(
       ([key, loop]) => !this.#settled.has(key) && this.#loops.get(loop)?.steady,
@@ -146,7 +154,10 @@ export class LoopRules {
         : [],
     )
   }
-  /** Why a loop is not at rest: its project is gone, and it with it; it knows the runs that there are, and no others. */
+  /**
+   * Why a loop is not at rest; undefined if it was deleted with its project and knows exactly the
+   * existing runs.
+   */
   unsettled({ address, state }: Past): string | undefined {
     const { id, project } = address
     const { record, active, line, leaving, places, deleted, standing } = state as LoopState
@@ -172,7 +183,7 @@ export class LoopRules {
       ? undefined
       : `project ${project} knows ${JSON.stringify(told)} of loop ${id}, which told ${standing.version}`
   }
-  /** Why the places of the organization are not at rest. */
+  /** Why the slots of the organization are not at rest; undefined if they are. */
   unsettledPlaces({ state }: Past): string | undefined {
     const { given, line } = state as {
       given: Record<string, Omit<Wanting, 'run_id'>>
@@ -190,7 +201,7 @@ export class LoopRules {
       ? `${line.length} wait for a place, and there is room`
       : undefined
   }
-  /** Why the matcher of a project still knows of triggers, all of whose loops are gone. */
+  /** Why the matcher of a project still watches triggers although all loops are deleted. */
   unsettledMatcher({ address, state }: Past): string | undefined {
     const [watched] = Object.entries((state as SourcesState).loops).filter(
       ([, { triggers }]) => triggers.length > 0,

@@ -1,4 +1,4 @@
-/** What the world outside the service saw: every answer, read and report, with the times of the simulation. */
+/** Observations from outside the service: every answer, read and report, with simulated times. */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address, Command, Placed } from '../../../protocol/entry.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
@@ -21,12 +21,12 @@ export class Records {
   readonly reads: Read[] = []
   readonly reports = new Map<string, { readonly report: JobReport; readonly to: Address }>()
   readonly verdicts: { readonly id: string; readonly verdict: Verdict }[] = []
-  /** Leases by worker session, as the view knows them: given out, and not known to have ended. */
+  /** Leases by worker session, as the view knows them: granted, and not known to have ended. */
   readonly leases = new Map<string, Map<string, string>>()
-  /** When the last heartbeat of a lease was sent that was answered as alive, by lease token. */
+  /** When the last successful heartbeat of a lease was sent, by lease token. */
   readonly beats = new Map<string, number>()
-  /** Interactions of which people were told. */
+  /** Interactions of which people were notified. */
   readonly told = new Set<string>()
-  /** Entries that were published, whoever received them. */
+  /** Published entries, whether received or not. */
   readonly live: Placed[] = []
 }

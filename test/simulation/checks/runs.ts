@@ -1,4 +1,4 @@
-/** What must hold for the history of a run, event by event. */
+/** Invariants of the history of a run, event by event. */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { Simulation } from '../simulation.ts'
@@ -18,7 +18,7 @@ export class RunRules {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Check the entry of a run. */
+  /** Checks an entry of a run. */
   check({ cursor, entry }: Placed): void {
     for (const event of entry.events as readonly RunEvent[]) {
       const say = (what: string) =>
@@ -28,7 +28,7 @@ export class RunRules {
         say(known ? 'a second time' : 'before it was created')
       const run: Course = known ?? { begun: new Set(), completed: new Set(), settled: new Set() }
       this.#runs.set(entry.id, run)
-      // What is answered after a failure is kept for a retry.
+      // An answer that arrives after a failure is stored for a retry.
       if (run.ended === 'run.failed' && event.type === 'interaction.settled') continue
       if (run.ended !== undefined) {
         if (run.ended !== 'run.failed' || event.type !== 'run.resumed') say(`after ${run.ended}`)

@@ -1,7 +1,7 @@
 /**
- * What must hold for sessions, in the order of the journal: numbers without a hole, one turn that runs, ends that are ends, a key
- * that starts one turn, calls that are made and answered once with what their job gave, nudges that are delivered once; and at
- * rest no turn that could move.
+ * Invariants of sessions, in journal order: message numbers have no gaps; at most one turn runs;
+ * ended turns stay ended; a key starts one turn; each call is made once and has the result of its
+ * job; nudges are delivered once. At rest, no turn can continue.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
@@ -18,9 +18,9 @@ interface Course {
   sequence: number
   readonly statuses: Map<string, string>
   readonly keys: Set<string>
-  /** Calls by turn and id: their job, and whether they are done. */
+  /** Calls by turn and id: their job, and whether they have ended. */
   readonly calls: Map<string, { job?: string; done?: true }>
-  /** Uses of the last row that have no results yet. */
+  /** Tool uses of the last row without results. */
   open: readonly string[]
   readonly delivered: Set<string>
 }
@@ -47,13 +47,13 @@ const idsOf = ({ content }: TranscriptMessage, type: 'tool_use' | 'tool_result')
 export class SessionRules {
   readonly #sim: Simulation
   readonly #courses = new Map<string, Course>()
-  /** What jobs gave, as JSON. */
+  /** Results of jobs, as JSON. */
   readonly #results = new Map<string, string>()
 
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** Take note of what jobs gave. */
+  /** Records the results of jobs. */
   checkQueue({ entry }: Placed): void {
     for (const event of entry.events as readonly QueueEvent[])
       if (event.type === 'job.completed')
@@ -62,7 +62,7 @@ export class SessionRules {
           JSON.stringify((event.job as { result?: unknown }).result ?? {}),
         )
   }
-  /** Check the entry of a session. */
+  /** Checks an entry of a session. */
   check({ cursor, entry }: Placed): void {
     const course = this.#courses.get(entry.id) ?? born()
     this.#courses.set(entry.id, course)
@@ -140,7 +140,10 @@ export class SessionRules {
       : undefined
   }
 
-  /** Why a session is not at rest; undefined when it is: whatever has not ended waits for a person who has not answered. */
+  /**
+   * Why a session is not at rest; undefined if each turn that has not ended waits for a person's
+   * answer.
+   */
   unsettled({ address: { id, project }, state }: Past): string | undefined {
     const { turns, compacting, nudges, revision, sequence } = state as SessionState
     const course = this.#courses.get(id)
@@ -167,7 +170,10 @@ export class SessionRules {
   }
 }
 
-/** Whether a command to a session may have been answered so without an entry of its own: a repeat of something done, or nothing to cancel. */
+/**
+ * Whether a command to a session can have this reply without an entry of its own: a repeat, or a
+ * cancellation without effect.
+ */
 export const sessionUnchanged = ({ name }: Pick<Command, 'name'>, reply: unknown): boolean =>
   name === 'session.cancel' ||
   name === 'session.cancel_turn' ||

@@ -1,6 +1,8 @@
 /**
- * Clients: they start runs, also of loops (loop-clients.ts), steer them, answer what runs ask and read them, each command through some gateway. A client that got no answer sends
- * the same command again, or gives up; one that was answered sometimes asks again to see whether the answer stands.
+ * Clients that start runs (also of loops, see loop-clients.ts), control them, answer their
+ * questions and read them, each command through some gateway. A client without an answer repeats
+ * its command or gives up; an answered client sometimes repeats it to check that the answer is the
+ * same.
  */
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
@@ -14,14 +16,14 @@ import type { Simulation } from '../simulation.ts'
 import { people, signals, specOf } from './specs.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 
-/** Milliseconds a client waits for an answer before it turns to another gateway. */
+/** Milliseconds that a client waits for an answer before it tries another gateway. */
 const PATIENCE = 9000
-/** Milliseconds before a command that must be decided is sent again. */
+/** Milliseconds before a command that must be decided is repeated. */
 const PAUSE = 500
 const ATTEMPTS = 6
 
 export class Clients {
-  /** Requests under way. */
+  /** Pending requests. */
   busy = 0
   readonly #sim: Simulation
   readonly #runs: Address[] = []
@@ -32,7 +34,7 @@ export class Clients {
   runs(): readonly Address[] {
     return this.#runs
   }
-  /** Do one thing that clients do. */
+  /** Performs one random action. */
   act(): void {
     const { dice } = this.#sim
     const what = dice.unit()
@@ -103,7 +105,7 @@ export class Clients {
   #steer(to: Address, name: string, input: object, person?: string): void {
     this.send({ ...to, name, input: { project: to.project, id: to.id, ...input } }, person)
   }
-  /** A run that a loop has made. */
+  /** A run that a loop started. */
   #ofLoop(): Address | undefined {
     const { history, loops, dice } = this.#sim
     if (!loops.any) return undefined
@@ -121,7 +123,7 @@ export class Clients {
       ({ address }) => address.kind === 'interaction',
     )
   }
-  /** People answer, some of them twice or too late, review, and withdraw. */
+  /** People answer, some of them twice or too late, review, and cancel. */
   #answer({ address, state }: Past, times: number): void {
     const { dice } = this.#sim
     const { status, target_user_ids, resolution_policy } = (state as InteractionState).record
@@ -172,7 +174,7 @@ export class Clients {
     const [from, to] = [dice.pick(ledgers) ?? '', dice.pick(ledgers) ?? '']
     this.send({ project: from, kind: 'project', id: from, name: 'ledger.add', input: { to } })
   }
-  /** Send a command that was sent before. */
+  /** Repeats an earlier command. */
   #again(): void {
     const known = this.#sim.dice.pick(
       [...this.#sim.records.sent.values()].filter(
@@ -181,7 +183,7 @@ export class Clients {
     )
     if (known) void this.#perform(known.command)
   }
-  /** Send a command, once or more often. */
+  /** Sends a command once or several times. */
   send(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>, person = 'user_1'): void {
     const { dice } = this.#sim
     const keyed = dice.chance(0.5)
@@ -193,7 +195,7 @@ export class Clients {
     })
   }
 
-  /** Send a command until it was decided. */
+  /** Repeats a command until it is decided. */
   insist(what: Omit<Command, 'command_id' | 'origin' | 'fingerprint'>): void {
     const command: Command = {
       ...what,
@@ -210,7 +212,7 @@ export class Clients {
       })
     again()
   }
-  /** Send a command until it is answered or the client has had enough. */
+  /** Repeats a command until it is answered or the client gives up. */
   async #perform(command: Command): Promise<void> {
     const { records, dice } = this.#sim
     const sent = records.sent.get(command.command_id) ?? { command, answers: [] }
@@ -232,7 +234,7 @@ export class Clients {
     }
     this.busy--
   }
-  /** Read an actor through some gateway. Gives the reply, or undefined when there was none. */
+  /** Reads an actor through some gateway. Returns the reply, or undefined if none arrived. */
   async read(to: Address, name: string): Promise<unknown> {
     this.busy++
     const from = this.#sim.timeline.now
@@ -242,7 +244,7 @@ export class Clients {
     this.busy--
     return reply
   }
-  /** Ask through a gateway that is up; undefined when it dies or does not answer. */
+  /** Calls a gateway that is up; undefined if it dies or does not answer. */
   #through<T>(
     ask: (world: {
       command(command: Command): Promise<Outcome>

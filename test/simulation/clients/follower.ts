@@ -1,16 +1,17 @@
 /**
- * Somebody who follows a run: live entries when they continue what was seen, else the journal, as a gateway asks a view.
- * Sees every event exactly once and in order, or the service has a fault.
+ * A follower of a run or a session: uses live entries that continue its position, otherwise the
+ * journal, like a gateway that queries a view. Invariant: it sees every entry exactly once and in
+ * order.
  */
 import { lastCursor, placed, type Placed } from '../../../protocol/entry.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Simulation } from '../simulation.ts'
 
 export class Follower {
-  /** A run, or a session. */
+  /** The id of a run or a session. */
   readonly run: string
   readonly kind: 'run' | 'session'
-  /** Cursors of the entries seen, in the order of seeing. */
+  /** Cursors of the entries seen, in order. */
   readonly seen: number[] = []
   readonly #sim: Simulation
   readonly project: string
@@ -23,7 +24,7 @@ export class Follower {
     this.run = run
     this.kind = kind
   }
-  /** Follow through some machine. */
+  /** Starts to follow through some machine. */
   begin(): void {
     const machine = this.#sim.dice.pick(this.#sim.up())
     if (!machine) return void this.#sim.timeline.after(200, () => this.begin())
@@ -42,7 +43,7 @@ export class Follower {
     if (place.entry.prev === this.#last) this.#take(place)
     else if (place.cursor > this.#last) this.catchUp()
   }
-  /** Read on in the journal. */
+  /** Reads the journal from the current position. */
   catchUp(): void {
     const { journal } = this.#sim
     for (const message of journal.messages) {

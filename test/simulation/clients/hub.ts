@@ -1,6 +1,7 @@
 /**
- * A gateway's worker hub in miniature: it listens to offers while a seat of its is free, takes charge of assigned jobs, and
- * carries signs of life and reports to the queues. What it promises is what `gateway/socket` promises.
+ * A minimal worker hub of a gateway: subscribes to offers while one of its workers has a free slot,
+ * delivers assigned jobs, and forwards heartbeats and reports to the queues. It gives the same
+ * guarantees as `gateway/workers`.
  */
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
@@ -13,15 +14,15 @@ import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/me
 import type { Machine } from '../machines/machine.ts'
 import type { Worker } from './worker.ts'
 
-/** Milliseconds a promised slot stays reserved. */
+/** Milliseconds for which a promised slot stays reserved. */
 const RESERVED = 2500
-/** Milliseconds for which a lease counts longer than it lasts. */
+/** Milliseconds for which a lease counts beyond its duration. */
 const GRACE = 250
 export type Verdict = 'accepted' | 'duplicate' | 'lease_lost'
 
 interface Lease {
   readonly token: string
-  /** When it stops counting without a renewal, and when the connection last carried a sign of life. */
+  /** When the lease stops counting without a renewal, and when its last heartbeat arrived. */
   until: number
   heard: number
 }
@@ -43,7 +44,7 @@ export class Hub {
     machine.world.onMessage((message) => this.#receive(message))
   }
 
-  /** A worker is connected under this session. */
+  /** Connects a worker under this session. */
   sit(
     worker: Worker,
     { session, generation }: WorkerCommands['worker.register']['reply']['registration'],
@@ -61,7 +62,7 @@ export class Hub {
     this.#machine.world.demand(worker.project)
     this.#beat(session)
   }
-  /** The connection of a session ended. */
+  /** Handles the end of a session's connection. */
   leave(session: string, generation: number): void {
     const seat = this.#seats.get(session)
     if (seat?.generation !== generation) return
@@ -75,7 +76,7 @@ export class Hub {
       input,
     )
   }
-  /** Renew a lease; undefined when nobody could decide. */
+  /** Renews a lease; undefined if no owner could decide. */
   async heartbeat(
     worker: Worker,
     job_id: string,
@@ -98,7 +99,7 @@ export class Hub {
     }
     return alive
   }
-  /** Put a report to its queue until it is decided. */
+  /** Sends a report to its queue until it is decided. */
   async report(worker: Worker, report: JobReport): Promise<Verdict> {
     const to = this.#queueOf(worker.project, report.job_id, report.lease_token)
     this.#hear(worker, report.job_id, report.lease_token)
@@ -145,7 +146,7 @@ export class Hub {
     const now = this.#machine.clock.elapsed()
     return { token, until: now + this.#machine.sim.timing.lease * 1000 + GRACE, heard: now }
   }
-  /** The connection carried a sign of life of a job. */
+  /** Records a heartbeat of a job. */
   #hear(worker: Worker, job: string, token: string): Lease | undefined {
     const seat = [...this.#seats.values()].find((one) => one.worker === worker)
     const lease = seat?.held.get(job)
@@ -153,7 +154,10 @@ export class Hub {
     lease.heard = this.#machine.clock.elapsed()
     return lease
   }
-  /** Stop counting leases without life, and tell their queues if the connection was as silent. */
+  /**
+   * Drops leases without heartbeats, and expires them at their queues if the connection was silent
+   * as long.
+   */
   #expire(seat: Seat): void {
     const { world, clock, sim } = this.#machine
     const now = clock.elapsed()
@@ -222,7 +226,7 @@ export class Hub {
     this.#settle(worker.project)
     this.#machine.world.demand(worker.project)
   }
-  /** Listen exactly while a seat of the project is free. */
+  /** Subscribes to offers exactly while a worker of the project has a free slot. */
   #settle(project: string): void {
     const free = [...this.#seats.values()].some(
       (seat) => seat.worker.project === project && this.#free(seat) > 0,

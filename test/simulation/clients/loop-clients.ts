@@ -1,4 +1,7 @@
-/** Clients of loops: they save a few, start runs of them, pause them and let them go on. In the end their projects are deleted. */
+/**
+ * Clients of loops: they save loops, start their runs, pause and resume them. Finally they delete
+ * the projects.
+ */
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'
 import type { Trigger } from '../../../protocol/loops/schema.ts'
@@ -70,7 +73,7 @@ export class LoopClients {
   get any(): boolean {
     return this.#loops.length > 0
   }
-  /** Do one thing. */
+  /** Performs one random action. */
   act(): void {
     const dice = this.#dice
     const loop = dice.pick(this.#loops)
@@ -93,12 +96,12 @@ export class LoopClients {
     else
       this.#send(address, 'loop.update', { status: 'active', organization: this.#sim.organization })
   }
-  /** A step of a workflow that asks a loop for a run. */
+  /** A workflow step that starts a run of a loop. */
   step(id: string): Step | undefined {
     const loop = this.#dice.pick(this.#loops)
     return loop && { id, kind: 'loop', config: { loop_id: loop.address.id } }
   }
-  /** The projects are gone. Whoever deletes them tries until that is done. */
+  /** Deletes the projects, repeating the commands until they are done. */
   end(): void {
     const { organization, clients, projects } = this.#sim
     if (this.any)

@@ -1,4 +1,7 @@
-/** What workers of the simulation make of jobs. As a model: words, or tool calls, by dice of the attempt's own, so that a repeated report says the same. */
+/**
+ * Results of jobs in the simulation. A model answers with text or tool calls, chosen by a random
+ * stream per attempt, so that a repeated report is the same.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
@@ -11,7 +14,7 @@ const tools: readonly GrantedTool[] = [
 ]
 const ASK = 'sim_ask_person'
 
-/** What a turn runs with: sometimes little time, sometimes a conversation that is summed up soon. */
+/** The definition of a turn: sometimes with little time, sometimes with early compaction. */
 export const definitionOf = (dice: Dice): TurnDefinition => ({
   agent_id: 'agt_1',
   agent_name: 'Bot',

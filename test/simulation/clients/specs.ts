@@ -1,10 +1,10 @@
-/** Small workflows of every kind of step, made by chance. */
+/** Random small workflows with every kind of step. */
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import type { Dice } from '../faults/dice.ts'
 
-/** Who is asked, and who reviews. */
+/** The people who answer and review. */
 export const people = ['user_a', 'user_b', 'user_c'] as const
-/** Names of the signals that workflows wait for, and of the queues they use. */
+/** Names of the signals that workflows wait for, and of the queues that they use. */
 export const signals = ['go', 'on'] as const
 const queues = ['main', 'side'] as const
 

@@ -1,4 +1,7 @@
-/** Clients that talk to agents: they send messages, some of them twice, nudge, cancel and answer what agents ask. Dice of their own, and not in every seed. */
+/**
+ * Clients of agents: they send messages, some of them twice, nudge, cancel and answer questions.
+ * They have a separate random stream, and are not in every seed.
+ */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import { fork, type Dice } from '../faults/dice.ts'
@@ -7,7 +10,7 @@ import { interactionOf } from '../checks/interactions.ts'
 import { definitionOf } from './model.ts'
 import type { Simulation } from '../simulation.ts'
 
-/** Share of the seeds in which somebody talks. */
+/** Share of the seeds with clients of agents. */
 const TALKING = 0.4
 const AGENT = { agent_id: 'agt_1', agent_name: 'Bot' } as const
 
@@ -21,7 +24,7 @@ export class Talk {
     this.#sim = sim
     this.#dice = fork(sim.seed, 'talk')
   }
-  /** Plan what is said. @param end milliseconds at which it is over. */
+  /** Schedules the messages. @param end Milliseconds until the faults end. */
   plan(end: number): void {
     if (!this.#dice.chance(TALKING)) return
     for (let i = 4 + this.#dice.below(12); i > 0; i--)
@@ -86,7 +89,7 @@ export class Talk {
       ...(dice.chance(0.5) && { idempotency_key: `n${dice.below(3)}` }),
     })
   }
-  /** Answer a question of a session. */
+  /** Answers a question of a session. */
   #answer({ id: session_id }: Address): void {
     const asked = [...this.#sim.history.actors.values()].filter(
       (past) =>

@@ -1,4 +1,7 @@
-/** A worker process: connects through some gateway, does jobs, and, when the seed says so, misbehaves in every way we know. */
+/**
+ * A worker process: connects through some gateway, does jobs, and misbehaves in every known way if
+ * the seed says so.
+ */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
@@ -6,7 +9,10 @@ import type { Machine } from '../machines/machine.ts'
 import { resultOf } from './model.ts'
 import type { Simulation } from '../simulation.ts'
 
-/** What a worker does with a job. silent: nothing. late: reports when its lease is long over. stubborn: goes on after a lost lease. */
+/**
+ * How a worker treats a job. silent: no report. late: reports long after its lease has expired.
+ * stubborn: continues after a lost lease.
+ */
 type Manner =
   | 'complete'
   | 'fail'
@@ -56,7 +62,7 @@ export class Worker {
     this.slots = slots
   }
 
-  /** Connect through a machine that is up; try elsewhere when nothing comes of it. */
+  /** Connects through a machine that is up; tries another one after a failure. */
   connect(): void {
     if (!this.alive) return
     const attempt = ++this.#attempt
@@ -102,13 +108,16 @@ export class Worker {
     this.#generation = registration.generation
     machine.hub.sit(this, registration)
   }
-  /** The connection broke: the machine died, or closed it. */
+  /** Handles a broken connection: the machine died, or closed it. */
   disconnected(machine: Machine): void {
     if (this.#machine !== machine) return
     this.#machine = undefined
     this.#sim.timeline.after(this.#sim.dice.between(5, 400), () => this.connect())
   }
-  /** The connection breaks while both ends live. @param unnoticed milliseconds until the machine notices. */
+  /**
+   * Breaks the connection while both ends live. @param unnoticed Milliseconds until the machine
+   * notices.
+   */
   cutOff(unnoticed: number): void {
     const [machine, session, generation] = [this.#machine, this.#session, this.#generation]
     if (!machine || session === undefined) return
@@ -118,11 +127,11 @@ export class Worker {
       machine.enter(() => machine.hub.leave(session, generation)),
     )
   }
-  /** Whether this is its connection. */
+  /** Whether this is the current connection. */
   isOn(machine: Machine, generation: number): boolean {
     return this.#machine === machine && this.#generation === generation
   }
-  /** What the registry should say of it at rest; undefined when it has ended. */
+  /** The connection that the registry should show at rest; undefined if it has ended. */
   get connection(): { readonly session: string; readonly generation: number } | undefined {
     return this.alive && this.#machine && this.#session !== undefined
       ? { session: this.#session, generation: this.#generation }
@@ -138,7 +147,7 @@ export class Worker {
     )
   }
 
-  /** A job arrived. */
+  /** Handles an assigned job. */
   given(job: ClaimedJob): void {
     if (!this.alive || this.#work.get(job.id)?.token === job.lease_token) return
     const { weather, dice } = this.#sim
@@ -191,7 +200,7 @@ export class Worker {
       )
     })
   }
-  /** Report, and again through whatever gateway there is until it is acknowledged. */
+  /** Sends a report, and repeats it through any gateway until it is acknowledged. */
   #report(job: string, work: Work): void {
     if (!this.alive) return
     let acknowledged = false

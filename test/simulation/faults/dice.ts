@@ -1,4 +1,7 @@
-/** The one source of chance in a simulation: a seed gives everything, and every use has a stream of its own. */
+/**
+ * The only source of randomness in a simulation: the seed determines everything, and every use has
+ * a separate stream.
+ */
 import { hashOf } from '../../../protocol/subjects.ts'
 
 /** A reproducible stream of random numbers (mulberry32). */
@@ -15,14 +18,14 @@ export class Dice {
     x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
     return (x ^ (x >>> 14)) >>> 0
   }
-  /** A number from 0 up to 1. */
+  /** A number in [0, 1). */
   unit(): number {
     return this.next() / 0x1_0000_0000
   }
   between(low: number, high: number): number {
     return low + this.unit() * (high - low)
   }
-  /** An integer below n. */
+  /** An integer in [0, n). */
   below(n: number): number {
     return Math.floor(this.unit() * n)
   }
@@ -37,5 +40,5 @@ export class Dice {
   }
 }
 
-/** A stream of its own for one use of a seed: drawing from it moves no other. */
+/** A separate stream for one use of a seed, independent of all other streams. */
 export const fork = (seed: number, use: string): Dice => new Dice(hashOf(`${seed}/${use}`))

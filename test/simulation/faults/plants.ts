@@ -1,4 +1,7 @@
-/** Faults planted on purpose. Each breaks one promise of the engine, so a simulation that does not find it looks in vain. */
+/**
+ * Deliberate faults. Each breaks one guarantee of the engine, and the checks of the simulation must
+ * detect it.
+ */
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
@@ -17,7 +20,7 @@ import type { JobReport } from '../../../protocol/internal.ts'
 import { sessionPlants } from './session-plants.ts'
 import type { Plant } from '../simulation.ts'
 
-/** Replace a member of a class until it is put back. */
+/** Replaces a member of a class. Returns a function that restores it. */
 function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {
   const original = target[name]
   target[name] = value
@@ -26,7 +29,10 @@ function replace<T extends object, K extends keyof T>(target: T, name: K, value:
   }
 }
 
-/** The answer leaves before the append is acknowledged: it is decided on a copy, and the command goes its way. */
+/**
+ * The answer is sent before the append is acknowledged: it is decided on a copy, while the command
+ * takes its normal way.
+ */
 const early: Plant = {
   name: 'answers before the acknowledgement',
   install: () => {
@@ -47,7 +53,7 @@ const early: Plant = {
   },
 }
 
-/** Appends do not look at what they are expected to follow, so an older owner goes on writing. */
+/** Appends ignore the expected sequence, so an older owner can continue to write. */
 const unfenced: Plant = {
   name: 'has no fence',
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
@@ -59,7 +65,7 @@ const hasty: Plant = {
   install: () => replace(Effects.prototype, 'low', () => undefined),
 }
 
-/** Every time an effect is sent, its id is another one. */
+/** Each attempt of an effect has a different id. */
 const nameless: Plant = {
   name: 'gives effects new ids',
   deps: (deps) => ({
@@ -86,7 +92,7 @@ const nameless: Plant = {
   }),
 }
 
-/** A replay does not learn which commands were decided, and with what reply. */
+/** A replay does not restore decided commands and their replies. */
 const forgetful: Plant = {
   name: 'forgets replies on replay',
   deps: (deps) => ({
@@ -110,7 +116,7 @@ function unsigned({ data, sequence }: Stored): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ ...envelope, entries }))
 }
 
-/** Whoever reports a leased job is believed to hold its lease. */
+/** Any report of a leased job is accepted, whatever its token. */
 const credulous: Plant = {
   name: 'accepts superseded leases',
   kinds: (kinds) => {
@@ -138,7 +144,7 @@ const credulous: Plant = {
   },
 }
 
-/** The answer that settles a question does not reach the run that waits for it. */
+/** The answer to a question does not reach the waiting run. */
 const deaf: Plant = {
   name: 'keeps answers from the run that waits for them',
   kinds: (kinds) => {
@@ -164,7 +170,7 @@ const deaf: Plant = {
   },
 }
 
-/** An answer is taken whoever has answered before. */
+/** An answer is accepted from a person who has already answered. */
 const greedy: Plant = {
   name: 'takes two answers of one person',
   kinds: (kinds) => {
@@ -188,7 +194,7 @@ const greedy: Plant = {
   },
 }
 
-/** A run shows a wait for an event as open without waiting for the matcher. */
+/** A run shows a wait for an event as open before the matcher confirms it. */
 const rash: Plant = {
   name: 'opens waits before the matcher knows of them',
   kinds: (kinds) => {
@@ -220,7 +226,7 @@ const rash: Plant = {
   },
 }
 
-/** What was published is stored, but nobody is told. */
+/** A published event is stored but not delivered. */
 const mute: Plant = {
   name: 'keeps events from the runs that wait for them',
   kinds: (kinds) => ({
@@ -229,7 +235,7 @@ const mute: Plant = {
   }),
 }
 
-/** A run of a loop that was told to stop counts as gone before it has stopped. */
+/** A run of a loop that was told to stop counts as ended before it has stopped. */
 const hurried: Plant = {
   name: 'takes runs that were told to stop for gone',
   kinds: (kinds) => {
@@ -238,7 +244,7 @@ const hurried: Plant = {
       state.line = state.line.filter((waiting) => waiting.run_id !== run_id)
       return state
     }
-    // A decision keeps the state that its events gave: it has to forget, too.
+    // A decision returns the state after its events; that state must be dropped here, too.
     return {
       ...kinds,
       loop: {
@@ -265,7 +271,7 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
     ]),
   )
 
-/** Whoever asks is given a place. */
+/** Every request for a slot is granted. */
 const generous: Plant = {
   name: 'gives places without counting',
   kinds: (kinds) => ({
@@ -292,7 +298,7 @@ const careless: Plant = {
   }),
 }
 
-/** The end of a connection counts also when its worker has a newer one. */
+/** The end of a connection counts even if its worker has a newer one. */
 const outdated: Plant = {
   name: 'takes the end of an older connection for that of the newer one',
   kinds: (kinds) => {
@@ -316,7 +322,7 @@ const outdated: Plant = {
   },
 }
 
-/** A new owner believes that all leases end with the one before. */
+/** A new owner treats all leases of its predecessor as ended. */
 const impatient: Plant = {
   name: 'ends leases when the owner of their queue changes',
   kinds: (kinds) => {

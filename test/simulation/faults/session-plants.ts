@@ -1,4 +1,4 @@
-/** Faults of sessions planted on purpose. */
+/** Deliberate faults of sessions. */
 import type { AnyActor, Decision } from '../../../actors/actor.ts'
 import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
@@ -10,7 +10,7 @@ type Arm = (
   input: { readonly job_id: string },
   cause: never,
 ) => Decision<Event, unknown>
-/** Replace one arm of sessions. */
+/** Replaces one command of sessions. */
 const planted = (name: string, command: string, replaced: (arm: Arm) => Arm): Plant => ({
   name,
   kinds: (kinds) => {

@@ -1,6 +1,6 @@
 /**
- * What goes wrong. A seed chooses kinds of faults; each kind draws from a stream of its own, so switching one off leaves
- * the others as they are. That is how a failing seed is shrunk.
+ * The kinds of faults. A seed chooses kinds; each kind has a separate random stream, so switching
+ * one off does not affect the others. Failing seeds are shrunk in this way.
  */
 import { fork, type Dice } from './dice.ts'
 
@@ -27,18 +27,28 @@ const faultKinds = [
   'socket',
 ] as const
 /**
- * kill: processes die, at any outside call, and come back. pause: they stand still beyond their lease. cut: they lose the
- * servers. delay, loss, duplicate, reorder: messages between nodes. append: appends without an answer, stored or not. late:
- * appends that are stored after their timeout. disk: the journal is slow. wipe: all snapshots are gone. tail: a server
- * restarts and has lost the newest ones, and its memory. state: snapshots are slow or fail. registry: compare-and-set is slow, fails, or has no answer. amnesia: the
- * registry forgets everything. skew, drift, jump: clocks differ, run at other speeds, are set. workers: workers misbehave. socket:
- * connections of workers break while both ends live, and what was on its way is lost; the workers resume their sessions.
+ * - kill: processes die at any outside call, and return.
+ * - pause: processes stand still beyond their lease.
+ * - cut: machines lose the servers.
+ * - delay, loss, duplicate, reorder: messages between nodes.
+ * - append: appends without an answer, stored or not.
+ * - late: appends that are stored after their timeout.
+ * - disk: the journal is slow.
+ * - wipe: all snapshots are lost.
+ * - tail: a restarted server has lost its newest snapshots and its memory.
+ * - state: snapshots are slow or fail.
+ * - registry: compare-and-set is slow, fails, or has no answer.
+ * - amnesia: the registry loses everything.
+ * - skew, drift, jump: clocks differ, run at other speeds, are set.
+ * - workers: workers misbehave.
+ * - socket: connections of workers break while both ends live, and frames in flight are lost; the
+ *   workers resume their sessions.
  */
 export type FaultKind = (typeof faultKinds)[number]
 
 export class Weather {
   readonly kinds: ReadonlySet<FaultKind>
-  /** No fault happens any more. */
+  /** Whether all faults are switched off. */
   calm = false
   readonly #dice = new Map<FaultKind, Dice>()
   readonly #usual: Dice

@@ -1,10 +1,12 @@
 /**
- * A machine that runs one node of the service: the real shard host, membership and edge world, on ports of the simulation.
+ * A machine that runs one node of the service: the real shard host, membership and gateway ports,
+ * connected to the simulation.
  *
  * Invariants:
- * M1. Nothing a dead machine awaited ever comes back: its promises stay open, its timers and listeners are silent.
- * M2. A paused machine does nothing; what came in the meantime comes at once when it goes on.
- * M3. Dying can be set to happen at a coming call to the outside, before or after the call has taken effect.
+ * M1. Nothing that a dead machine awaited ever completes: its promises stay pending, its timers and
+ * subscriptions are silent.
+ * M2. A paused machine does nothing; everything that arrived meanwhile arrives when it resumes.
+ * M3. A death can be scheduled for a future outside call, before or after the call takes effect.
  */
 import { Host } from '../../../nodes/host/host.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
@@ -17,25 +19,25 @@ import { Hub } from '../clients/hub.ts'
 import { journalPort, registryPort, statePort } from './ports.ts'
 import type { Simulation } from '../simulation.ts'
 
-/** Unix milliseconds at the beginning of every simulation. */
+/** Unix milliseconds at the start of every simulation. */
 export const EPOCH = Date.UTC(2026, 0, 1)
 
 export class Machine {
   readonly sim: Simulation
-  /** Id of the node, and a name that also tells its lives apart. */
+  /** The id of the node, and a name that also distinguishes its restarts. */
   readonly id: string
   readonly name: string
   alive = true
-  /** Who wants to know when it dies. */
+  /** Callbacks for its death. */
   readonly onDeath: (() => void)[] = []
   paused = false
-  /** It was asked to leave. */
+  /** Whether it was told to stop. */
   stopping = false
-  /** The servers and the other machines cannot be reached. */
+  /** Whether the servers and the other machines are unreachable. */
   cut = false
-  /** Its gateway answers its shards as one in another process would. */
+  /** Whether its gateway reaches its shards like one in another process. */
   readonly apart: boolean
-  /** Calls to the outside until it dies. */
+  /** Remaining outside calls until it dies. */
   fuse = Number.POSITIVE_INFINITY
   /** When its last call to the servers arrives there. */
   arrived = 0
@@ -136,7 +138,7 @@ export class Machine {
     this.hub = new Hub(this)
   }
 
-  /** Join the others. A machine that cannot dies, as a process does. */
+  /** Joins the cluster. If that fails, the machine dies, like a process. */
   async start(): Promise<void> {
     try {
       await this.#membership.start(() => this.host.round())
@@ -146,14 +148,14 @@ export class Machine {
       this.kill()
     }
   }
-  /** Leave in order, as on SIGTERM. */
+  /** Stops in order, as on SIGTERM. */
   async stop(): Promise<void> {
     this.stopping = true
     await this.host.stop()
     await this.#membership.stop()
     this.kill()
   }
-  /** Do something on this machine, now or when it goes on. */
+  /** Runs something on this machine, now or when it resumes. */
   enter(run: () => void): void {
     if (!this.alive) return
     if (this.paused) this.#backlog.push(run)
@@ -167,12 +169,12 @@ export class Machine {
       this.paused = false
       const backlog = this.#backlog
       this.#backlog = []
-      // What comes in from the sockets and what the timers hold is in no order among each other.
+      // Input from sockets and timers has no mutual order.
       for (const run of backlog)
         this.sim.timeline.after(this.sim.weather.dice('pause').between(0, 2), () => this.enter(run))
     })
   }
-  /** Set the wall clock. */
+  /** Sets the wall clock. */
   jump(ms: number): void {
     this.#skew += ms
     this.sim.note(() => `${this.name}: the clock is set by ${Math.round(ms)} ms`)
@@ -184,7 +186,10 @@ export class Machine {
     this.#backlog = []
     this.sim.died(this)
   }
-  /** Count a call to the outside. False: the machine is dead, or died just before it. */
+  /**
+   * Counts a call to the outside. Returns false if the machine is dead, or died just before the
+   * call.
+   */
   spend(): boolean {
     if (!this.alive) return false
     if (--this.fuse > 0) return true

@@ -1,6 +1,7 @@
 /**
- * Messaging between machines: at most once, with loss, delay, repetition and reordering. Listeners of the asking machine
- * are called directly and before all others, as a node of the service does.
+ * Messaging between machines: at most once, with loss, delay, repetition and reordering.
+ * Subscribers on the requesting machine are called directly and before all others, as in a node of
+ * the service.
  */
 import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
 import type { Machine } from './machine.ts'
@@ -24,7 +25,7 @@ const copy = (message: unknown): unknown =>
 export class Network {
   readonly #sim: Simulation
   readonly #listeners = new Set<Listener>()
-  /** Who listens to a subject, until that changes. */
+  /** Subscribers of a subject, cached until they change. */
   readonly #known = new Map<string, readonly Listener[]>()
   /** When the last message on a link arrives, for links that keep the order. */
   readonly #arrivals = new Map<string, number>()
@@ -32,13 +33,16 @@ export class Network {
   constructor(sim: Simulation) {
     this.#sim = sim
   }
-  /** The servers notice that a machine is gone. */
+  /** Removes a machine that the servers found to be disconnected. */
   forget(machine: Machine): void {
     for (const listener of this.#listeners)
       if (listener.machine === machine) this.#listeners.delete(listener)
     this.#known.clear()
   }
-  /** Whether the servers know of nobody of this name. They may have dropped whoever is cut off or does not read, and may be wrong for a moment. */
+  /**
+   * Whether the servers report no subscriber for this node. They may have dropped a node that is
+   * cut off or does not read, and may be wrong for a moment.
+   */
   nobody(machine: Machine, id: string): Promise<boolean> {
     if (!machine.spend()) return new Promise(() => {})
     const { sim } = machine
@@ -60,7 +64,7 @@ export class Network {
       )
     })
   }
-  /** What the servers tell a machine besides its own calls, when it died: nothing. */
+  /** The bus of a machine. After the machine's death, its calls have no effect. */
   bus(machine: Machine): Bus {
     return {
       subscribe: (subject, handler, group) => {
@@ -77,7 +81,7 @@ export class Network {
       },
       request: (subject, message, timeout) =>
         machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
-      // In some lives nobody who listens is in the same process as the owners of shards.
+      // In some runs of a machine, no subscriber is in the process of the shard owner.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {
@@ -98,7 +102,7 @@ export class Network {
     this.#known.set(subject, found)
     return found
   }
-  /** Listeners elsewhere that get a message: all without a group, and one of each group. */
+  /** Remote subscribers that receive a message: all without a group, and one of each group. */
   #elsewhere(
     machine: Machine,
     subject: string,
@@ -118,7 +122,7 @@ export class Network {
     }
     return chosen
   }
-  /** Carry something from one machine to another; it may arrive never, late or twice. */
+  /** Carries a message from one machine to another; it may arrive never, late or twice. */
   #carry(from: Machine, to: Machine, deliver: () => void): void {
     const { weather, timeline } = this.#sim
     if (from.cut || to.cut || weather.strikes('loss', 0.05)) return

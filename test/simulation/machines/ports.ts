@@ -1,20 +1,26 @@
-/** The servers as a machine reaches them: every call travels there, acts, and travels back; each part may fail. */
+/**
+ * The servers as a machine reaches them: every call travels there, acts, and travels back; each
+ * part may fail.
+ */
 import type { Appended, Journal, Registry, Snapshots, Stored } from '../../../nodes/host/ports.ts'
 import type { Machine } from './machine.ts'
 
-/** Milliseconds until a call without an answer is given up. */
+/** Milliseconds until a call without an answer times out. */
 const TIMEOUT = 1000
-/** Milliseconds that slow writes of the state stream take together, at most: it must come to rest when all is calm. */
+/**
+ * The maximal total delay of slow writes to the state stream, in milliseconds: it must come to rest
+ * once the faults end.
+ */
 const BACKLOG = 5000
 const never = <T>(): Promise<T> => new Promise<T>(() => {})
 
 interface Way {
-  /** The request, or the answer, is lost. */
+  /** Whether the request or the answer is lost. */
   readonly lost?: 'request' | 'answer'
-  /** Milliseconds the act takes besides the travel. */
+  /** Milliseconds that the operation takes in addition to the travel. */
   readonly slow?: number
 }
-/** One call: `act` happens at the servers; without an answer the caller gets `missed`, or an error. */
+/** One call: `act` runs at the servers; without an answer the caller gets `missed`, or an error. */
 function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<T> {
   if (!machine.spend()) return never()
   const { timeline, weather } = machine.sim
@@ -23,7 +29,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
       missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed),
     )
     if (machine.cut || way.lost === 'request') return
-    // One connection: what is sent later arrives later.
+    // One connection: a later message arrives later.
     const arrival = Math.max(timeline.now + weather.travel(), machine.arrived)
     machine.arrived = arrival
     timeline.after(arrival - timeline.now + (way.slow ?? 0), () => {
@@ -39,7 +45,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
   })
 }
 
-/** What an envelope says, for a trace. */
+/** The content of an envelope, for a trace. */
 function stored({ name, sim: { journal } }: Machine, sequence: number): string {
   const message = journal.messages[sequence - 1]
   if (!message) return `${sequence} is missing`
@@ -116,7 +122,7 @@ export function journalPort(machine: Machine): Journal {
 export function statePort(machine: Machine): Snapshots {
   const { weather, state, timeline } = machine.sim
   let idle = 0
-  /** The stream takes one write after another, so a slow one holds up those behind it. */
+  /** The stream performs one write at a time, so a slow one delays later ones. */
   const way = (): Way => {
     idle = Math.max(idle, timeline.now)
     if (!weather.strikes('state', 0.08)) return { slow: idle - timeline.now }

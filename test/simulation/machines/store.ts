@@ -1,4 +1,6 @@
-/** The servers' side of the world: journal, snapshots, registry and large values, each act at once and whole. */
+/**
+ * The server side: journal, snapshots, registry and blobs. Each operation is atomic and immediate.
+ */
 import type { Envelope } from '../../../protocol/entry.ts'
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
 
@@ -27,7 +29,7 @@ export class JournalStore {
       return last?.message_id === message_id ? { sequence: last.sequence } : 'conflict'
     return this.force(shard, data, message_id, at)
   }
-  /** Store without looking at what was expected. */
+  /** Stores a message without a check of the expected sequence. */
   force(shard: number, data: Uint8Array, message_id: string, at: number): { sequence: number } {
     const message: Message = { shard, data, message_id, sequence: this.messages.length + 1, at }
     this.messages.push(message)
@@ -50,7 +52,7 @@ interface Value {
   readonly data: Uint8Array
   readonly revision: number
 }
-/** Snapshots and checkpoints: the newest may be lost, or all. */
+/** Snapshots and checkpoints, of which the newest or all may be lost. */
 export class StateStore {
   readonly #log: { readonly key: string; value: Value | undefined }[] = []
   #values = new Map<string, Value>()
@@ -69,12 +71,15 @@ export class StateStore {
     this.#log.push({ key, value: undefined })
     this.#set(key, undefined)
   }
-  /** Lose everything. A stream that is made again counts on. */
+  /** Loses everything. A recreated stream continues to count revisions. */
   wipe(): void {
     for (const entry of this.#log) entry.value = undefined
     this.#values.clear()
   }
-  /** Lose the newest writes. What they replaced comes back, or is gone as well. @param share of all writes. */
+  /**
+   * Loses the newest writes. The values that they replaced return, or are lost too. @param share
+   * The share of all writes.
+   */
   loseTail(share: number, older: boolean): void {
     const lost = this.#log.splice(Math.floor(this.#log.length * (1 - share)))
     if (older) {
@@ -109,7 +114,7 @@ export class RegistryStore {
       .filter(([key]) => key.startsWith(prefix))
       .map(([key, entry]) => ({ key, ...entry }))
   }
-  /** Start again from nothing, as a bucket in memory does when its servers restart. */
+  /** Restarts empty, like a bucket in memory when its servers restart. */
   forget(): void {
     this.#values.clear()
     this.#revision = 0

@@ -1,6 +1,6 @@
 /**
- * Virtual time: a queue of what happens when. Between two happenings every promise chain runs to its next outside wait,
- * because each happening is an immediate of its own; nothing waits for real time.
+ * Virtual time: a queue of events by time. Between two events every promise chain runs to its next
+ * outside wait, because each event is a separate immediate; nothing waits for real time.
  */
 interface Happening {
   readonly at: number
@@ -15,12 +15,12 @@ const STRIDE = 64
 export class Timeline {
   /** Milliseconds since the simulation began. */
   now = 0
-  /** Happenings so far. */
+  /** Number of events so far. */
   steps = 0
   readonly #heap: Happening[] = []
   #order = 0
 
-  /** Let something happen in `ms` milliseconds. The returned function calls it off. */
+  /** Schedules an event in `ms` milliseconds. The returned function cancels it. */
   after(ms: number, run: () => void): () => void {
     const happening: Happening = { at: this.now + Math.max(0, ms), order: this.#order++, run }
     this.#push(happening)
@@ -28,7 +28,9 @@ export class Timeline {
       happening.run = undefined
     }
   }
-  /** Let time pass up to a moment, or until `enough` says so. It is asked before every happening. */
+  /**
+   * Advances the time to a moment, or until `enough` returns true. It is called before every event.
+   */
   pass(until: number, enough: () => boolean = () => false): Promise<void> {
     return new Promise((done, fail) => {
       let over = false
