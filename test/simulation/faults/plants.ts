@@ -55,7 +55,7 @@ const early: Plant = {
 
 /** Appends ignore the expected sequence, so an older owner can continue to write. */
 const unfenced: Plant = {
-  name: 'has no fence',
+  name: 'does not fence older owners',
   append: (journal, shard, data, _, id, at) => journal.force(shard, data, id, at),
 }
 
@@ -146,7 +146,7 @@ const credulous: Plant = {
 
 /** The answer to a question does not reach the waiting run. */
 const deaf: Plant = {
-  name: 'keeps answers from the run that waits for them',
+  name: 'does not deliver answers to waiting runs',
   kinds: (kinds) => {
     const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
       state: unknown,
@@ -172,7 +172,7 @@ const deaf: Plant = {
 
 /** An answer is accepted from a person who has already answered. */
 const greedy: Plant = {
-  name: 'takes two answers of one person',
+  name: 'accepts two answers of one person',
   kinds: (kinds) => {
     const respond = kinds.interaction.decide['interaction.respond'] as unknown as (
       state: InteractionState | null,
@@ -196,7 +196,7 @@ const greedy: Plant = {
 
 /** A run shows a wait for an event as open before the matcher confirms it. */
 const rash: Plant = {
-  name: 'opens waits before the matcher knows of them',
+  name: 'opens waits before the matcher confirms them',
   kinds: (kinds) => {
     const start = kinds.run.decide['run.start'] as unknown as (
       state: unknown,
@@ -228,7 +228,7 @@ const rash: Plant = {
 
 /** A published event is stored but not delivered. */
 const mute: Plant = {
-  name: 'keeps events from the runs that wait for them',
+  name: 'does not deliver events to waiting runs',
   kinds: (kinds) => ({
     ...kinds,
     events: { ...kinds.events, react: { ...kinds.events.react, 'source.published': () => [] } },
@@ -237,7 +237,7 @@ const mute: Plant = {
 
 /** A run of a loop that was told to stop counts as ended before it has stopped. */
 const hurried: Plant = {
-  name: 'takes runs that were told to stop for gone',
+  name: 'counts stopping runs as ended',
   kinds: (kinds) => {
     const gone = (state: LoopState, { run_id }: { readonly run_id: string }): LoopState => {
       delete state.active[run_id]
@@ -273,7 +273,7 @@ const unkept = (decide: AnyActor['decide']): AnyActor['decide'] =>
 
 /** Every request for a slot is granted. */
 const generous: Plant = {
-  name: 'gives places without counting',
+  name: 'grants slots beyond the limit',
   kinds: (kinds) => ({
     ...kinds,
     plan: {
@@ -300,7 +300,7 @@ const careless: Plant = {
 
 /** The end of a connection counts even if its worker has a newer one. */
 const outdated: Plant = {
-  name: 'takes the end of an older connection for that of the newer one',
+  name: 'treats the end of an older connection as that of the newer one',
   kinds: (kinds) => {
     const closed = kinds.worker.decide['worker.closed'] as unknown as (
       state: WorkerState,

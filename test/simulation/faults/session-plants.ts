@@ -30,42 +30,36 @@ const planted = (name: string, command: string, replaced: (arm: Arm) => Arm): Pl
 
 export const sessionPlants: readonly Plant[] = [
   planted(
-    'starts a turn again for a key that was used',
+    'starts another turn for a used key',
     'agent.invoke',
     (arm) => (state, input, cause) => arm({ ...state, keys: [] }, input, cause),
   ),
-  planted('loses what a tool gave', 'job.settled', (arm) => (state, input, cause) => {
+  planted('loses the results of tools', 'job.settled', (arm) => (state, input, cause) => {
     const found = jobOf(state, input.job_id)
     return found && 'call' in found ? { events: [], reply: undefined } : arm(state, input, cause)
   }),
-  planted(
-    'has a call done again when a nudge comes',
-    'session.nudge',
-    (arm) => (state, input, cause) => {
-      const ready = (
-        calls: NonNullable<SessionState['turns'][string]['work']['segment']>['calls'],
-      ) =>
-        Object.fromEntries(
-          Object.entries(calls).map(([id, call]) => [
-            id,
-            call.state === 'job' ? { ...call, state: 'ready' as const } : call,
-          ]),
-        )
-      const turns = Object.fromEntries(
-        Object.entries(state.turns).map(([id, turn]) => [
+  planted('repeats a tool call after a nudge', 'session.nudge', (arm) => (state, input, cause) => {
+    const ready = (calls: NonNullable<SessionState['turns'][string]['work']['segment']>['calls']) =>
+      Object.fromEntries(
+        Object.entries(calls).map(([id, call]) => [
           id,
-          turn.work.segment
-            ? {
-                ...turn,
-                work: {
-                  ...turn.work,
-                  segment: { ...turn.work.segment, calls: ready(turn.work.segment.calls) },
-                },
-              }
-            : turn,
+          call.state === 'job' ? { ...call, state: 'ready' as const } : call,
         ]),
       )
-      return arm({ ...state, turns }, input, cause)
-    },
-  ),
+    const turns = Object.fromEntries(
+      Object.entries(state.turns).map(([id, turn]) => [
+        id,
+        turn.work.segment
+          ? {
+              ...turn,
+              work: {
+                ...turn.work,
+                segment: { ...turn.work.segment, calls: ready(turn.work.segment.calls) },
+              },
+            }
+          : turn,
+      ]),
+    )
+    return arm({ ...state, turns }, input, cause)
+  }),
 ]

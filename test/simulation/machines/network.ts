@@ -81,7 +81,7 @@ export class Network {
       },
       request: (subject, message, timeout) =>
         machine.spend() ? this.#request(machine, subject, message, timeout) : new Promise(() => {}),
-      // In some runs of a machine, no subscriber is in the process of the shard owner.
+      // The shards of a machine that is `apart` reach its gateway only over the network.
       here: (subject, message) => {
         if (machine.apart || !machine.alive) return undefined
         for (const listener of this.#matching(subject)) {
