@@ -1,4 +1,7 @@
-/** The NATS users of a chaos run in operator mode: one for each role of node, and one for the run itself. */
+/**
+ * The NATS users of a chaos run in operator mode: one for each node role, and one for the run
+ * itself.
+ */
 import { permissionsOf } from '../../nodes/nats/server/permissions.ts'
 import { createOperatorAccount } from '../nodes/support/operator.ts'
 import type { Role } from './stack.ts'
@@ -7,15 +10,15 @@ import type { Role } from './stack.ts'
 export const OBSERVER = 'chaos'
 
 export interface Accounts {
-  /** What the configuration of each server has in place of its users. */
+  /** The configuration that replaces the users of each server. */
   readonly authorization: string
-  /** Path of the credentials of the run itself, which lists streams and reads their state. */
+  /** The credentials file of the run itself, which lists streams and reads their state. */
   readonly observer: string
-  /** Path of the credentials of a node. @param provisions it creates the streams. */
+  /** The credentials file of a node. @param provisions Whether the node creates the streams. */
   credsOf(role: Role, provisions: boolean): string
 }
 
-/** Make them. @param folder of the credentials files. */
+/** Creates the users. @param folder The folder of the credentials files. */
 export async function createAccounts(folder: string): Promise<Accounts> {
   const { authorization, user } = await createOperatorAccount(folder)
   const scope = { partitions: 1 }

@@ -1,4 +1,7 @@
-/** Asking as a careful client does: the same request again, under the same key, at the other gateway, until the answer is final. */
+/**
+ * Requests of a careful client: each is repeated under the same key, at the other gateway, until
+ * the answer is final.
+ */
 import { Agent, request } from 'node:http'
 import type { Asked } from './history.ts'
 
@@ -7,15 +10,18 @@ export interface Reply {
   readonly status: number
   readonly body: Json
 }
-/** Milliseconds one try may take: longer than a gateway itself waits before it answers 503. */
+/** Milliseconds for one attempt: more than a gateway waits before it answers 503. */
 const TRY = 17_000
 const PAUSE = 100
-/** Milliseconds a connection is kept: less than the gateway keeps it, so that none is used just as it is closed. */
+/**
+ * Milliseconds for which an idle connection is kept: less than at the gateway, so that no request
+ * uses a closing one.
+ */
 const IDLE = 5000
 
 export interface Request {
   readonly method: 'GET' | 'POST' | 'PUT'
-  /** Below `/v1`. */
+  /** The path below `/v1`. */
   readonly path: string
   readonly body?: Json
   /** Value of `Idempotency-Key`. */
@@ -28,11 +34,11 @@ export class Asker {
   readonly #now: () => number
   readonly #agent = new Agent({ keepAlive: true, timeout: IDLE })
   #turn = 0
-  /** Every request, for its waits. */
+  /** All measured requests, for their waiting times. */
   readonly requests: Asked[] = []
-  /** Tries that had to be repeated, by reason. */
+  /** Repeated attempts, by reason. */
   readonly again = new Map<string, number>()
-  /** Set when nobody waits any longer: requests end without an answer. */
+  /** Set at the end: pending requests end without an answer. */
   over = false
   open = 0
 
@@ -42,7 +48,10 @@ export class Asker {
     this.#now = now
   }
 
-  /** The final answer; undefined when the run of chaos ended first. @param measured whether its wait counts. */
+  /**
+   * The final answer; undefined if the chaos run ended first. @param measured Whether its waiting
+   * time counts.
+   */
   async ask({ method, path, body, key }: Request, measured = true): Promise<Reply | undefined> {
     const asked: { at: number; done?: number } = { at: this.#now() }
     if (measured) this.requests.push(asked)
@@ -82,7 +91,10 @@ export class Asker {
     }
   }
 
-  /** One try. Not with `fetch`: measured with 3000 open requests, it takes four times the processor time, which the servers need. */
+  /**
+   * One attempt, without `fetch`: measured with 3000 open requests, `fetch` takes four times the
+   * processor time, which the servers need.
+   */
   #send(
     url: string,
     method: string,

@@ -1,4 +1,7 @@
-/** The judge of chaos finds every kind of broken promise, and finds none where none was broken. */
+/**
+ * The checks of chaos runs: every kind of violation is found, and none is reported for a correct
+ * history.
+ */
 import t from 'tap'
 import { check, kinds, waits, type Kind } from './check.ts'
 import type { History, Recorded, Start, Stream, Strike } from './history.ts'
@@ -48,7 +51,7 @@ const good: History = {
   strikes: [],
   oddities: [],
 }
-/** The kinds that are found in the good history with something else in it. */
+/** The kinds of violations that are found in the correct history with these changes. */
 const found = (otherwise: Partial<History>): Kind[] => [
   ...new Set(check({ ...good, ...otherwise }).map(({ kind }) => kind)),
 ]
@@ -185,7 +188,7 @@ const strike = (manner: Strike['manner'], at: number, until: number): Strike => 
   until,
   what: `somebody at ${at}`,
 })
-/** So many requests, the n-th at n × 100 ms, each answered after so long. */
+/** This number of requests, the n-th at n × 100 ms, each answered after `wait`. */
 const requests = (count: number, wait: (at: number) => number) =>
   Array.from({ length: count }, (_, n) => ({ at: n * 100, done: n * 100 + wait(n * 100) }))
 

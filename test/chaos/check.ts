@@ -1,7 +1,10 @@
-/** Judges a history: what the service promised its clients and did not keep. Pure; every rule looks only at what clients saw. */
+/**
+ * Checks a history for guarantees that the service did not keep. Pure; each rule uses only what
+ * clients saw.
+ */
 import type { History, Manner, Stream } from './history.ts'
 
-/** One broken promise, and of which kind. */
+/** A violation and its kind. */
 export interface Violation {
   readonly kind: Kind
   readonly what: string
@@ -23,13 +26,16 @@ export const kinds = {
 } as const
 export type Kind = keyof typeof kinds
 
-/** Milliseconds within which 99 of 100 requests are answered that wait at a kill or come within `WINDOW` after it. */
+/**
+ * Milliseconds within which 99 of 100 requests are answered that are pending at a strike or arrive
+ * within `WINDOW` after it.
+ */
 export const LIMITS: Readonly<Partial<Record<Manner, number>>> = {
   kill: 5000,
   restart: 5000,
   'kill nats': 12_000,
 }
-/** Milliseconds after a strike in which requests count as touched by it. */
+/** Milliseconds after a strike in which requests count as affected. */
 export const WINDOW = 5000
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -114,7 +120,7 @@ function* checkCourses({ settled, runs, courses, retried, steps }: History): Gen
   }
 }
 
-/** What differs between what was followed and the fresh reading. */
+/** The differences between followed frames and a fresh read. */
 function* checkStream({
   name,
   followed,
@@ -127,7 +133,7 @@ function* checkStream({
   const known = new Set(recorded)
   const brief = (frames: readonly string[]) =>
     `${frames.slice(0, 5).join(' ')}${frames.length > 5 ? ` and ${frames.length - 5} more` : ''}`
-  /** What came before and after a missed frame, and which connections began there: to find the reason. */
+  /** The frames around a missed one, and the connections that began there, to find the cause. */
   const around = (frame: string): string => {
     const at = recorded.indexOf(frame)
     const before = recorded.slice(0, at).findLastIndex((one) => seen.has(one))
@@ -154,27 +160,33 @@ function* checkStream({
   if (back !== undefined) yield { kind: 'order', what: `${name} got ${back} late` }
 }
 
-/** Waits of requests after strikes of a manner: from the strike, or from the request when it came later, to its answer. */
+/**
+ * Waiting times of requests after strikes of one manner: from the strike, or from a later request,
+ * to the answer.
+ */
 export interface Waits {
   readonly manner: Manner
   readonly strikes: number
   readonly requests: number
-  /** From the strike to the first answer that any request got after it, the worst strike. */
+  /** From the strike to the first answer to any request after it, for the worst strike. */
   readonly first: number
   readonly p50: number
   readonly p99: number
   readonly longest: number
-  /** The strike after which its p99 was the longest. */
+  /** The strike with the longest p99 after it. */
   readonly worst: { readonly what: string; readonly at: number; readonly p99: number }
 }
-/** A share of sorted numbers. */
+/** A quantile of sorted numbers. */
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 
-/** What may pass after a strike; after one without a limit, anything. */
+/** The limit after a strike; infinite without one. */
 const allowed = (manner: Manner): number => LIMITS[manner] ?? Number.POSITIVE_INFINITY
 
-/** Waits by manner. A strike during another one after which waits may be longer is left out, since two causes cannot be told apart. */
+/**
+ * Waiting times by manner. A strike during another one with a longer limit is not counted, because
+ * the causes cannot be separated.
+ */
 export function waits({ strikes, requests }: Pick<History, 'strikes' | 'requests'>): Waits[] {
   const sorted = [...requests].sort((a, b) => a.at - b.at)
   const found = new Map<

@@ -1,10 +1,10 @@
-/** Reading afresh, when everything is healed and at rest, what the service has on record. */
+/** Reads the state of the service after all faults, when it is at rest. */
 import type { Asker, Json } from './ask.ts'
 import type { Recorded } from './history.ts'
 import { follow } from './streams.ts'
 
 const RUNS = '/projects/default/runs'
-/** Milliseconds that a reading of the whole feed may take. */
+/** Milliseconds for a read of the whole feed. */
 const READING = 240_000
 
 async function get(asker: Asker, path: string): Promise<Json> {
@@ -14,7 +14,7 @@ async function get(asker: Asker, path: string): Promise<Json> {
   return reply.body
 }
 
-/** All runs on record, by the list. */
+/** All stored runs, from the list. */
 export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   const runs: Recorded[] = []
   for (let cursor: unknown; ; ) {
@@ -38,7 +38,7 @@ export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   }
 }
 
-/** The timeline of a run: its frames as `id/type`, and the keys of steps that were completed. */
+/** The timeline of a run: its frames as `id/type`, and the keys of completed steps. */
 export async function readTimeline(
   asker: Asker,
   run: string,
@@ -58,7 +58,9 @@ export async function readTimeline(
   }
 }
 
-/** The feed from its beginning to the end of a run: its frames, and the statuses of each run in their order. */
+/**
+ * The feed from its start to the end of a run: its frames, and the statuses of each run in order.
+ */
 export async function readFeed(
   urls: readonly string[],
   key: string,

@@ -1,78 +1,92 @@
-/** What the clients of a chaos run saw, as plain data: times are milliseconds since the load began. */
+/**
+ * What the clients of a chaos run saw, as plain data. Times are milliseconds since the load began.
+ */
 
-/** How a run may end that nobody disturbs: the one status, or any of several when a request races with the work. */
+/**
+ * A possible final status of a run without a retry; a start allows several if a request races with
+ * the work.
+ */
 export type Ending = 'completed' | 'cancelled'
 /** A request to start a run, repeated under its key until it was acknowledged. */
 export interface Start {
   readonly key: string
   readonly at: number
-  /** Statuses in which its run may end. */
+  /** The allowed final statuses of its run. */
   readonly ends: readonly Ending[]
-  /** When and with which run it was acknowledged. */
+  /** When it was acknowledged, and the id of its run. */
   acknowledged?: { readonly at: number; readonly run: string }
-  /** A cancellation of the run was acknowledged although the run could not end otherwise. */
+  /** A cancellation was acknowledged, so the run must end as cancelled. */
   cancelled?: boolean
 }
-/** A start that was repeated under its key after it had been acknowledged. */
+/** A start that was repeated under its key after its acknowledgement. */
 export interface Repeat {
   readonly key: string
   readonly at: number
-  /** The run that was answered; else what was answered instead. */
+  /** The run in the answer; otherwise the answer itself. */
   readonly run?: string
   readonly answer?: string
 }
-/** A run on record at the end. */
+/** A stored run at the end. */
 export interface Recorded {
   readonly id: string
   readonly status: string
-  /** Key of the start that it says it comes from. */
+  /** Key of the start that the run names as its origin. */
   readonly key: string
-  /** What the result names as the key; undefined when there is no result. */
+  /** The key in the result; undefined without a result. */
   readonly result?: string
 }
-/** A stream as it was followed over any number of connections, and as a fresh reading from its beginning gives it afterwards. */
+/**
+ * A stream as it was followed over several connections, and as a fresh read from its start returns
+ * it afterwards.
+ */
 export interface Stream {
   readonly name: string
-  /** What names each frame, in the order of arrival. */
+  /** Ids of the frames, in order of arrival. */
   readonly followed: readonly string[]
-  /** The same part of the fresh reading. */
+  /** The same part of the fresh read. */
   readonly recorded: readonly string[]
   readonly connections: number
-  /** How many frames had come when each connection began. */
+  /** The number of received frames when each connection began. */
   readonly joints?: readonly number[]
-  /** Connections that brought nothing, in words. */
+  /** Descriptions of connections without frames. */
   readonly vain?: readonly string[]
 }
-/** A request of a client with all its tries. `done` is when it was answered for good; absent: never. */
+/**
+ * A request of a client with all its attempts. `done`: when it was finally answered; absent if
+ * never.
+ */
 export interface Asked {
   readonly at: number
   readonly done?: number
 }
 export const manners = ['kill', 'kill nats', 'restart', 'pause', 'cut'] as const
-/** What was done to whom: `kill` is the death of one of our processes, `restart` its orderly end. */
+/** The kinds of strikes. `kill`: a node process dies; `restart`: it ends in order. */
 export type Manner = (typeof manners)[number]
 export interface Strike {
   readonly at: number
-  /** When it was undone: the process runs again, the link stands again. */
+  /** When it was undone: the process runs again, or the link is restored. */
   until: number
   readonly manner: Manner
   readonly what: string
 }
 export interface History {
-  /** Whether everything had come to rest before it was read; else the end of the feed and the list may differ in time. */
+  /**
+   * Whether everything was at rest before the final read; otherwise the feed and the list may
+   * differ in time.
+   */
   readonly settled: boolean
   readonly starts: readonly Start[]
   readonly repeats: readonly Repeat[]
   readonly runs: readonly Recorded[]
-  /** Statuses of each run in the order of the project's feed, read afresh at the end. */
+  /** Statuses of each run in the order of the project's feed, from the final read. */
   readonly courses: ReadonlyMap<string, readonly string[]>
-  /** Runs of which a retry after failure was asked for. */
+  /** Runs for which a retry after a failure was requested. */
   readonly retried: ReadonlySet<string>
-  /** Step keys that were completed, by run, as their timelines say at the end; for the runs that were looked at. */
+  /** Keys of completed steps by run, from the final timelines of the runs that were read. */
   readonly steps: ReadonlyMap<string, readonly string[]>
   readonly streams: readonly Stream[]
   readonly requests: readonly Asked[]
   readonly strikes: readonly Strike[]
-  /** Answers that no request of the load may get, such as a 404 for a run that was acknowledged. */
+  /** Answers that no request of the load may get, such as 404 for an acknowledged run. */
   readonly oddities: readonly string[]
 }

@@ -1,6 +1,7 @@
 /**
- * The load: runs started at a fixed rate whether or not earlier ones were answered, each under a key of its own, and what
- * their clients ask for afterwards. It only writes down what happened; `check.ts` judges.
+ * The load: runs are started at a fixed rate, whether earlier ones were answered or not, each under
+ * its own key, followed by later requests of their clients. It only records what happened;
+ * `check.ts` evaluates it.
  */
 import { fork, type Dice } from '../simulation/faults/dice.ts'
 import type { Asker, Json, Reply } from './ask.ts'
@@ -8,9 +9,11 @@ import type { Repeat, Start } from './history.ts'
 import { draw, type Plan } from './plans.ts'
 
 const RUNS = '/projects/default/runs'
-/** Requests that may be open at once; past it starts are held back, and said to be. */
+/**
+ * The maximal number of open requests; beyond it, starts are delayed, and the delay is reported.
+ */
 const MOST_OPEN = 4000
-/** Milliseconds until a client asks for the next thing, and until it repeats a start. */
+/** The maximal milliseconds until a client sends its next request, and until it repeats a start. */
 const LATER = { next: 8000, repeat: 20_000 }
 const REPEATED = 0.1
 
@@ -26,7 +29,7 @@ export class Load {
   readonly repeats: Repeat[] = []
   readonly oddities: string[] = []
   readonly retried = new Set<string>()
-  /** Told of every run of which a start was acknowledged. */
+  /** Called for every run whose start was acknowledged. */
   onRun: (run: string, plan: Plan) => void = () => {}
   acknowledged = 0
   heldBack = 0
@@ -44,7 +47,7 @@ export class Load {
     this.#now = now
   }
 
-  /** Start runs at a rate per second until so many milliseconds have passed. */
+  /** Starts runs at a rate per second until this time in milliseconds. */
   async run(rate: number, until: number): Promise<void> {
     for (
       const began = this.#now();
@@ -60,7 +63,7 @@ export class Load {
     }
     this.#ending = true
   }
-  /** Start one run that ends by itself, after everything else. @returns its id */
+  /** Starts one run that ends without further requests, after everything else. @returns Its id. */
   async last(): Promise<string> {
     const plan: Plan = {
       name: 'last',
@@ -71,11 +74,11 @@ export class Load {
     await this.#begin(plan)
     return this.starts.at(-1)?.acknowledged?.run ?? ''
   }
-  /** Whether nothing is asked or planned any more. */
+  /** Whether no request is open or planned. */
   get quiet(): boolean {
     return this.#open.size === 0
   }
-  /** Runs that have ended, as far as the feed has told. */
+  /** The number of runs that have ended, according to the feed. */
   get finished(): number {
     let count = 0
     for (const [run, { status }] of this.#status)
@@ -87,7 +90,7 @@ export class Load {
         count++
     return count
   }
-  /** A run has a new status: one that failed and is to be retried is retried. */
+  /** Handles a new status of a run: a failed run with a planned retry is retried. */
   heard(run: string, status: string, cursor: number): void {
     if (cursor <= (this.#status.get(run)?.cursor ?? 0)) return
     this.#status.set(run, { status, cursor })
@@ -103,7 +106,7 @@ export class Load {
       .catch((error: unknown) => this.oddities.push(String(error)))
       .finally(() => this.#open.delete(work))
   }
-  /** Wait as a client that has other things to do; not at all once the load ends. */
+  /** Waits like a client with other work; not at all once the load ends. */
   async #later(most: number): Promise<void> {
     for (
       const until = this.#now() + this.#dice.between(0, most);
@@ -182,7 +185,8 @@ export class Load {
       key: `${run}-retry-${count}`,
       body: {},
     })
-    // A run that failed before its start was acknowledged may be retried twice; the second finds that it goes on.
+    // A run that failed before its start was acknowledged may be retried twice; the second retry
+    // finds it running.
     if (reply && reply.status !== 202 && reply.status !== 409)
       this.oddities.push(
         `the retry of ${run} was answered ${reply.status} ${JSON.stringify(reply.body)}`,
@@ -190,7 +194,10 @@ export class Load {
   }
 }
 
-/** The run that an answer to a start names; one that is repeated is answered 409 with its run once that has ended. */
+/**
+ * The run that an answer to a start names. A repeated start is answered with 409 and the run if the
+ * run has ended.
+ */
 function runOf({ status, body }: Reply): string | undefined {
   if (status === 202 || status === 200) return String(body['id'])
   const { code, details } = (body['error'] ?? body) as {

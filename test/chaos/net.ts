@@ -1,12 +1,16 @@
 /**
- * Where the processes of a chaos run live, and how links between them are cut. With the rights for it, each process has a
- * network namespace of its own on a bridge inside a namespace that leads nowhere else; a cut link drops packets silently,
- * as a pulled cable does. Without the rights everything is on loopback and no link can be cut.
+ * The network of a chaos run, and cuts of its links. With sufficient rights, each process has its
+ * own network namespace on a bridge inside an isolated namespace, and a cut link drops packets
+ * silently, like a pulled cable. Without these rights everything is on loopback, and no link can be
+ * cut.
  */
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** A place for one process: its address, and what starts a program there. */
+/**
+ * The network location of one process: its address, and the command prefix that starts a program
+ * there.
+ */
 export interface Place {
   readonly host: string
   readonly before: readonly string[]
@@ -14,19 +18,22 @@ export interface Place {
 export interface Net {
   /** Whether links can be cut. */
   readonly cuts: boolean
-  /** A place of its own for a process that is known by this name. */
+  /** Creates the location of the process with this name, or returns the existing one. */
   place(name: string): Promise<Place>
-  /** Cut a process off from everybody. */
+  /** Cuts a process off from all others. */
   isolate(name: string): Promise<void>
-  /** Cut the link between two processes. */
+  /** Cuts the link between two processes. */
   part(one: string, other: string): Promise<void>
-  /** Undo everything that was cut. */
+  /** Undoes all cuts. */
   heal(): Promise<void>
   close(): void
 }
 
 const run = promisify(execFile)
-/** A program with what follows it runs in network, process and mount namespaces of its own, which end with it. */
+/**
+ * The command prefix that runs a program in its own network, process and mount namespaces, which
+ * end with it.
+ */
 export const namespaces = (): string[] => [
   'unshare',
   ...(process.getuid?.() === 0 ? [] : ['-r']),
@@ -37,7 +44,7 @@ export const namespaces = (): string[] => [
   '--kill-child=SIGKILL',
 ]
 
-/** Why links cannot be cut on this machine; undefined: they can. */
+/** Why links cannot be cut on this machine; undefined if they can. */
 export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()
@@ -53,7 +60,7 @@ export function whyNoCuts(): string | undefined {
     : (tried.stderr.trim().split('\n')[0] ?? `${command} ended with ${tried.status}`)
 }
 
-/** Everything on loopback, nothing can be cut. */
+/** Everything on loopback, without cuts. */
 export const loopback = (): Net => ({
   cuts: false,
   place: async () => ({ host: '127.0.0.1', before: [] }),
@@ -63,11 +70,11 @@ export const loopback = (): Net => ({
   close: () => {},
 })
 
-/** Addresses for tests of networks (RFC 2544); they exist only inside the namespace. */
+/** Addresses for benchmarks of networks (RFC 2544); they exist only inside the namespace. */
 const NET = '198.18.0'
 const NOBODY = '02:00:00:00:00:01'
 
-/** A bridge with one namespace per process. To be called inside `namespaces()`. */
+/** A bridge with one namespace per process. Must be called inside `namespaces()`. */
 export async function bridged(): Promise<Net> {
   const ip = (...args: string[]) => run('ip', args)
   await ip('link', 'set', 'lo', 'up')
@@ -134,7 +141,7 @@ export async function bridged(): Promise<Net> {
       undo.push(() => ip('link', 'set', cable, 'master', 'hub'))
     },
     part: async (one, other) => {
-      // Each of the two sends what it has for the other to an address that nobody has.
+      // Each of the two sends its packets for the other to an unused address.
       for (const [from, to] of [
         [one, at(other).host],
         [other, at(one).host],

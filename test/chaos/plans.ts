@@ -1,19 +1,21 @@
-/** The kinds of runs that the load starts, how often each, and what its client does with it afterwards. */
+/**
+ * The kinds of runs that the load starts, their shares, and the later requests of their clients.
+ */
 import type { Dice } from '../simulation/faults/dice.ts'
 import type { Ending } from './history.ts'
 
 type Spec = Readonly<Record<string, unknown>>
 export interface Plan {
   readonly name: string
-  /** Share of the starts, as a weight. */
+  /** The weight of this kind among all starts. */
   readonly weight: number
   readonly spec: Spec
   readonly ends: readonly Ending[]
-  /** What the client asks for after the start, some time later. */
+  /** The client's request some time after the start. */
   readonly then?: 'signal' | 'cancel' | 'cancel at once'
-  /** Its client asks for a retry when it has failed. */
+  /** Whether the client requests a retry after a failure. */
   readonly retried?: true
-  /** Lives long enough to be followed through a fault. */
+  /** Whether the run lasts long enough to be followed through a fault. */
   readonly long?: true
 }
 
@@ -91,7 +93,7 @@ const plans: readonly Plan[] = [
 ]
 const whole = plans.reduce((sum, { weight }) => sum + weight, 0)
 
-/** A plan by its weight. */
+/** A random plan, by weight. */
 export function draw(dice: Dice): Plan {
   let at = dice.below(whole)
   for (const plan of plans) {

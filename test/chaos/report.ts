@@ -1,4 +1,4 @@
-/** What a run of chaos says at its end. */
+/** The final report of a chaos run. */
 import { kinds, LIMITS, waits, WINDOW, type Kind, type Violation } from './check.ts'
 import { manners, type History } from './history.ts'
 
@@ -8,16 +8,16 @@ interface Told {
   readonly seconds: number
   readonly rate: number
   readonly heldBack: number
-  /** Tries that had to be repeated, by reason. */
+  /** Repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
-  /** Milliseconds by which the load's own process was late, 99 of 100 times at most. */
+  /** The 99th percentile of the delay of the load process itself, in milliseconds. */
   readonly lag: number
-  /** Milliseconds from the end of trouble and load until every run had ended. */
+  /** Milliseconds from the end of faults and load until every run had ended. */
   readonly drained: number
 }
-/** Violations of one kind that are shown. */
+/** The maximal number of shown violations per kind. */
 const SHOWN = 5
-/** Milliseconds of lateness of the load itself beyond which the times mean little. */
+/** Milliseconds of delay of the load process above which the times mean little. */
 const LATE = 250
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 const ms = (value: number): string =>

@@ -1,4 +1,4 @@
-/** One run of chaos: stack, load, trouble, calm, and then the judgement over what the clients saw. */
+/** One chaos run: installation, load, faults, calm, and the check of what the clients saw. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { linkedAbort } from '../../client/watchdog.ts'
 import { Asker } from './ask.ts'
@@ -18,31 +18,39 @@ interface Options {
   readonly rate: number
   readonly seed: number
   readonly net: Net
-  /** Folder for everything; the caller removes it. */
+  /** Folder for all files; the caller removes it. */
   readonly folder: string
   /** Path of nats-server. */
   readonly binary: string
   /** Ends everything early. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
-  /** NATS in operator mode with a user of least privilege for each role of node. */
+  /** NATS in operator mode, with a least-privilege user for each node role. */
   readonly accounts: boolean
 }
-/** What a run of chaos came to. */
+/** The result of a chaos run. */
 export interface Outcome {
   readonly history: History
   readonly violations: readonly Violation[]
 }
-/** Timelines that are followed at once, and of which other runs are read at the end. */
+/**
+ * The number of timelines that are followed concurrently, and of those that are read at the end.
+ */
 const FOLLOWED = 60
 const READ = 300
-/** Milliseconds after the load that may pass without that a run ends, while not all have; and until a follower must have seen the end. */
+/**
+ * Milliseconds after the load without the end of any run, after which waiting stops; and until a
+ * follower must have seen the end.
+ */
 const PATIENCE = 60_000
 const CATCH_UP = 30_000
 const TELL = 5000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Bring chaos upon an installation of its own and judge it. @throws Error when the installation itself cannot be kept up. */
+/**
+ * Runs faults on a separate installation and checks the result. @throws Error If the installation
+ * cannot be kept running.
+ */
 export async function runChaos(options: Options): Promise<Outcome> {
   const { net, folder, binary, say, signal, accounts } = options
   const stack = await startStack({ net, folder, binary, say, accounts })
@@ -174,7 +182,7 @@ async function live(
     Promise.all([...feeds, ...timelines.values()].map((followed) => followed.done)),
     pause(CATCH_UP),
   ])
-  // Whoever waits for the end of a run that has none is let go; the judgement says so.
+  // Followers that wait for the missing end of a run are stopped; the check reports it.
   followers.abort()
   const runs = await readRuns(asker)
   const [fresh, again] = [await readFeed(urls, key, 0, last), await readFeed(urls, key, 1, last)]

@@ -1,7 +1,7 @@
 /**
- * The installation that chaos is brought upon: three NATS servers with three replicas, two gateways, two shard nodes, two
- * view nodes, an executor and two workers, each a process that can be killed, paused and cut off. Invariant: whatever
- * happens, `stop` leaves no process behind.
+ * The installation of a chaos run: three NATS servers with three replicas, two gateways, two shard
+ * nodes, two view nodes, an executor and two workers, each a process that can be killed, paused and
+ * cut off. Invariant: `stop` leaves no process behind.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -16,14 +16,14 @@ import { createAccounts, OBSERVER } from './accounts.ts'
 import type { Net, Place } from './net.ts'
 
 export type Role = 'nats' | 'gateway' | 'shards' | 'views' | 'executor' | 'worker'
-/** A process that is started again under the same name. */
+/** A process that is restarted under the same name. */
 export interface Member {
   readonly name: string
   readonly role: Role
   readonly pid: number
   start(): Promise<void>
   kill(): Promise<void>
-  /** End it in order, as operators do. @throws Error when it does not end well. */
+  /** Ends it in order, like an operator. @throws Error If it does not end cleanly. */
   end(): Promise<void>
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
@@ -31,27 +31,36 @@ export interface Stack {
   readonly members: readonly Member[]
   readonly urls: readonly string[]
   readonly key: string
-  /** Processes that ended although nobody ended them. */
+  /** Processes that ended unexpectedly. */
   readonly deaths: readonly string[]
-  /** Resolves when every stream has a leader and all its replicas are current. @throws Error when that takes longer. */
+  /**
+   * Resolves when every stream has a leader and all its replicas are current. @throws Error If that
+   * takes longer.
+   */
   whole(within: number): Promise<void>
   stop(): Promise<void>
 }
 interface Options {
   readonly net: Net
-  /** Folder for everything; the caller removes it. */
+  /** Folder for all files; the caller removes it. */
   readonly folder: string
   readonly binary: string
   readonly say: (line: string) => void
-  /** NATS in operator mode, with a user per role of node that has the permissions of `baton nats-permissions` and no others. */
+  /**
+   * NATS in operator mode, with a user per node role that has exactly the permissions of `baton
+   * nats-permissions`.
+   */
   readonly accounts: boolean
 }
-/** A process of any kind, as it is started. */
+/** A started process of any kind. */
 type Running = Pick<Child, 'pid' | 'exited' | 'kill'>
 
 const worker = fileURLToPath(new URL('worker.ts', import.meta.url))
 const PORT = { client: 4222, route: 6222, http: 8080 }
-/** Leases long enough for a busy machine and short enough to be lost within a strike; streams that show soon when they are dead. */
+/**
+ * Leases that are long enough for a busy machine and short enough to expire within a strike;
+ * streams that detect dead connections quickly.
+ */
 const timing = {
   BATON_WORKER_CADENCE: '2s',
   BATON_WORKER_LEASE: '8s',
@@ -60,12 +69,12 @@ const timing = {
   BATON_WORKER_TAKEOVER: '4s',
   BATON_KEEPALIVE: '3',
 }
-/** Jobs that one worker process does at the same time. */
+/** Concurrent jobs of one worker process. */
 const SLOTS = 256
-/** Missing permissions that are reported at most. */
+/** The maximal number of reported permission violations. */
 const MAX_VIOLATIONS = 20
 
-/** Start everything. */
+/** Starts everything. */
 export async function startStack(options: Options): Promise<Stack> {
   const { net, folder, binary, say } = options
   const identity = createIdentity()
@@ -140,7 +149,7 @@ export async function startStack(options: Options): Promise<Stack> {
   const at = (name: string): Place => places.get(name) ?? { host: '127.0.0.1', before: [] }
   const of = (role: Role) => names.filter((name) => name.startsWith(role))
 
-  // Everybody at an address of its own can have the same port.
+  // With separate addresses, all processes can use the same port.
   const ports = async (role: Role, usual: number) =>
     Promise.all(of(role).map((name) => (net.cuts ? usual : freePort(at(name).host))))
   const [clients, between, http] = [
@@ -152,7 +161,8 @@ export async function startStack(options: Options): Promise<Stack> {
   for (const [i, name] of of('nats').entries()) {
     const { host, before } = at(name)
     const script = join(folder, `${name}.sh`)
-    // Three servers and nine other processes share this machine: threads that wait for work actively would take it from them.
+    // Three servers and nine other processes share this machine; idle threads that spin would take
+    // processor time from them.
     writeFileSync(
       script,
       `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\nexec ${[...before, binary].join(' ')} "$@"\n`,
@@ -168,8 +178,8 @@ export async function startStack(options: Options): Promise<Stack> {
         identity,
         name,
         ...(accounts && { authorization: accounts.authorization }),
-        // Whatever becomes of the work: a node that lacks a permission shows here. The right to answer a request ends with the
-        // connection that received it, so a late answer to an inbox is none of these.
+        // Permission violations of nodes are detected here. The right to answer a request ends with
+        // the connection that received it, so late answers to an inbox do not count.
         warn: (line) => {
           const violation = /\bViolation\b/.test(line) && !/Subject "_INBOX\./.test(line)
           if (violation && deaths.length < MAX_VIOLATIONS) deaths.push(line)
@@ -200,7 +210,8 @@ export async function startStack(options: Options): Promise<Stack> {
     for (const [i, name] of of(role).entries()) {
       const { host, before } = at(name)
       member(name, role, async (life, born) => {
-        // A machine that comes back has its old name or, where names are given out, a new one; both are tried.
+        // A returning machine has its old name or, in dynamic environments, a new one; both are
+        // tested.
         const id = life % 2 === 0 ? name : `${name}-${life}`
         const child = startNodeProcess(
           name,
@@ -280,7 +291,7 @@ export async function startStack(options: Options): Promise<Stack> {
   }
 }
 
-/** Wait until no stream misses a leader or a replica. */
+/** Waits until all streams have a leader and all replicas. */
 async function whole({ manager }: Nats, within: number): Promise<void> {
   let missing = 'nothing was looked at'
   for (const end = Date.now() + within; Date.now() < end; ) {

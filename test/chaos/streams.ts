@@ -1,6 +1,6 @@
 /**
- * Following a stream over any number of connections, by the id of the last frame that came, and writing down every frame
- * as it came: nothing is left out and nothing is put in order, so that holes and repeats stay visible.
+ * Follows a stream over several connections from the id of the last frame, and records every frame
+ * as received. Nothing is omitted or sorted, so that gaps and repeats stay visible.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { endedBySignal, watchdog } from '../../client/watchdog.ts'
@@ -12,32 +12,38 @@ interface SeenFrame {
 }
 export interface Followed {
   readonly name: string
-  /** Frames as `id/type`, in the order of arrival. */
+  /** Frames as `id/type`, in order of arrival. */
   readonly frames: string[]
   connections: number
-  /** How many frames had come when each connection began. */
+  /** The number of received frames when each connection began. */
   readonly joints: number[]
-  /** Answers other than a stream that will not change. */
+  /** Final answers other than a stream. */
   readonly oddities: string[]
-  /** Connections that brought nothing: when they began and ended, in seconds since the first, and why. */
+  /**
+   * Connections without frames: their start and end, in seconds since the first connection, and the
+   * reason.
+   */
   readonly vain: string[]
 }
 interface Options {
   readonly name: string
   readonly urls: readonly string[]
   readonly key: string
-  /** Below `/v1`; may have a query. */
+  /** The path below `/v1`; may include a query. */
   readonly path: string
-  /** The gateway to begin with. */
+  /** The index of the first gateway. */
   readonly first: number
   readonly signal: AbortSignal
-  /** Hears every frame; true ends the following. */
+  /** Called for every frame; true ends following. */
   on(frame: SeenFrame): boolean
 }
-/** Milliseconds without a byte after which a connection is given up: more than two keepalives of these servers. */
+/**
+ * Milliseconds without a byte after which a connection is closed: more than two keepalives of these
+ * servers.
+ */
 const SILENCE = 8000
 
-/** Begin to follow. `done` resolves when `on` said so or the signal fired. */
+/** Starts following. `done` resolves when `on` returned true or the signal fired. */
 export function follow({
   name,
   urls,
@@ -58,7 +64,7 @@ export function follow({
   const began = performance.now()
   const seconds = (): string => ((performance.now() - began) / 1000).toFixed(1)
   let cursor = ''
-  /** One connection; true when all was seen. */
+  /** One connection. Returns true when following has ended. */
   async function connection(url: string): Promise<boolean> {
     const [from, before] = [seconds(), followed.frames.length]
     let why = 'it ended'
@@ -104,7 +110,7 @@ export function follow({
       }
       return false
     } catch (error) {
-      // Broken, silent or not to be had: the next connection goes on after the cursor.
+      // Broken, silent or unavailable: the next connection continues after the cursor.
       why = signal.aborted ? 'still open' : watch.silent() ? 'silent' : String(error)
       return false
     } finally {

@@ -1,6 +1,7 @@
 /**
- * The dice decide who is struck, how and for how long. Never more than the service promises to stand: one NATS server at a
- * time, and the next only when all replicas are current again; at least one gateway, shard node and view node untouched.
+ * Random strikes against processes and links, within the limits that the service guarantees to
+ * survive: one NATS server at a time, and the next only when all replicas are current again; at
+ * least one gateway, shard node and view node stays untouched.
  */
 import { fork } from '../simulation/faults/dice.ts'
 import type { Manner, Strike } from './history.ts'
@@ -14,7 +15,7 @@ interface Options {
   readonly now: () => number
   /** When the last strike must be undone. */
   readonly until: number
-  /** Whether requests are answered as they come. */
+  /** Whether requests are answered without delay. */
   readonly calm: () => boolean
   readonly signal: AbortSignal
   readonly say: (line: string) => void
@@ -27,21 +28,30 @@ const likely: readonly (readonly [Role, number])[] = [
   ['worker', 8],
   ['executor', 2],
 ]
-/** Milliseconds: a paused process sleeps; a killed one stays away; a cut lasts; and the quiet between strikes. */
+/**
+ * Milliseconds for which a paused process sleeps, a killed one stays away, and a cut lasts; and the
+ * pause between strikes.
+ */
 const PAUSED = 10_000
 const AWAY = [200, 3000] as const
 const CUT = [3000, 14_000] as const
 const QUIET = [3000, 6000] as const
-/** Milliseconds that the next strike is put off until requests that wait because of the last ones are answered: what takes time after a strike must be that strike's. */
+/**
+ * Milliseconds by which the next strike is delayed at most while requests still wait because of the
+ * last one, so that each delay has one cause.
+ */
 const SETTLING = 20_000
 type How = 'kill' | 'restart' | 'pause' | 'cut'
 /** Roles whose processes are also ended in order. */
 const orderly: ReadonlySet<Role> = new Set(['gateway', 'shards', 'views', 'executor'])
-/** How often two are struck at once. */
+/** The probability of two simultaneous strikes. */
 const DOUBLE = 0.2
 const WHOLE = 120_000
 
-/** Strike until the time has come. Fills `strikes` as it goes. @throws Error when something does not come back. */
+/**
+ * Strikes until the time limit, and fills `strikes`. @throws Error If a struck process does not
+ * return.
+ */
 export async function bringTrouble(
   { stack, net, seed, now, until, calm, signal, say }: Options,
   strikes: Strike[],
@@ -109,9 +119,9 @@ export async function bringTrouble(
       one.role === 'worker'
         ? pickOf('gateway')
         : (others[dice.below(others.length)] ?? fail('no NATS server'))
-    // A link to a NATS server touches that server, of which only one may be.
+    // A link to a NATS server affects that server, and only one may be affected.
     const whole = dice.chance(0.4) || (!alone && other.role === 'nats')
-    // A server that its peers cannot reach while its clients can goes on believing that it leads.
+    // A server that its peers cannot reach, but its clients can, still considers itself leader.
     const from = one.role === 'nats' && dice.chance(0.5) ? others : [other]
     const strike = begin(
       'cut',
@@ -147,7 +157,7 @@ export async function bringTrouble(
       ])
     } else await hit(first, how, true)
     if (signal.aborted) return
-    // A server that lags is as good as one that is away: striking another now would break more than is promised.
+    // A lagging server counts as missing: another strike now would exceed the guarantees.
     await stack.whole(WHOLE)
     await wait(dice.between(...QUIET))
     for (const end = Math.min(until, now() + SETTLING); !calm() && now() < end && !signal.aborted; )

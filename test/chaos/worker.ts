@@ -1,16 +1,18 @@
-/** A worker process of a chaos run: does simple work through the worker library until it is killed. */
+/**
+ * A worker process of a chaos run: does simple jobs through the worker library until it is killed.
+ */
 import { Worker, type Action } from '../../client/worker.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 
 const { CHAOS_URLS = '', CHAOS_KEY = '', CHAOS_SLOTS = '1', CHAOS_NAME = 'worker' } = process.env
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Takes a moment and gives back what it was given. */
+/** Takes a moment and returns its input. */
 const work: Action = async ({ n }) => {
   await pause(5)
   return { n }
 }
-/** Fails for every other job or attempt, so that it comes to an end only when it is tried again. */
+/** Fails about half of all attempts, so the job completes only if it is retried. */
 const unsteady: Action = async ({ n }, { job }) => {
   await pause(5)
   if (hashOf(`${job.id}/${job.claim_attempt}`) % 2 === 0) throw new Error('not this time')
@@ -24,7 +26,7 @@ const worker = new Worker({
   instance: CHAOS_NAME,
   actions: { work, unsteady },
 })
-// Whoever started this process is gone, so nobody would end it.
+// The parent process has ended, so nothing else would end this one.
 process.once('disconnect', () => process.exit(0))
 await worker.start()
 process.send?.('ready')

@@ -1,4 +1,7 @@
-/** Every story of `cases/` happens as it is written. `LANGUAGE=accept` writes what happens now: read the difference before you commit it. */
+/**
+ * Every story of `cases/` must yield the written timeline. `LANGUAGE=accept` rewrites the stories
+ * from the current behaviour: review the difference before you commit it.
+ */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

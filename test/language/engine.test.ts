@@ -1,4 +1,7 @@
-/** A sample of the stories once more, by the real service: HTTP, a worker on a socket, the timeline as clients read it. */
+/**
+ * A sample of the stories on the real service: HTTP, a worker on a socket, and the timeline as
+ * clients read it.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,7 +9,7 @@ import { listOf } from '../scenarios/support/given.ts'
 import { service, type TestWorker } from '../support/service.ts'
 import { lineOf, read } from './story.ts'
 
-/** Stories that move no clock and put no questions to people. */
+/** Stories without a clock and without questions to people. */
 const SAMPLE = [
   'action/parameters',
   'action/fails',
@@ -52,7 +55,7 @@ for (const name of SAMPLE)
     const held: Record<string, unknown>[] = []
     let id: unknown
     let spec: unknown
-    /** The job of a step, when the worker has it. */
+    /** The job of a step, once the worker has it. */
     const jobOf = async (step: string): Promise<Record<string, unknown>> => {
       for (;;) {
         const index = held.findIndex(({ step_id }) => String(step_id).endsWith(`:${step}`))

@@ -1,19 +1,22 @@
 /**
- * The stories of `cases/`: a workflow, what happens to a run of it line by line, and below each line the timeline that it gives.
+ * The stories of `cases/`: a workflow, the events of a run line by line, and below each line the
+ * resulting timeline.
  *
  *     A sentence: the behaviour.
  *
- *     workflow {"steps": […]}          over several lines, if the later ones are indented
- *     child {"steps": […]}             another workflow, which `loop` steps name `child`
+ *     workflow {"steps": […]}          may continue on indented lines
+ *     child {"steps": […]}             another workflow, which `loop` steps refer to as `child`
  *     start {"input": {…}}
  *       step.started a {"kind":"action"}
  *     job a completed {"r":1}          or failed, cancelled, taken (by a worker)
- *     turn a completed {"text":"hi"}   of the agent that a step asks; or opened, failed, cancelled, unknown (it cannot begin)
+ *     turn a completed {"text":"hi"}   the turn of an agent step; or opened, failed, cancelled,
+ *                                      unknown (it cannot start)
  *     signal go {…} · event type {…} · complete a {…} · answer a true · expire a · dismiss a
  *     after 10s · cancel {…} · resume · retry {…}
- *     = completed {"a":{"r":1}}        how the run stands at the end
+ *     = completed {"a":{"r":1}}        the final state of the run
  *
- * What differs from run to run, ids and times, is left out. A workflow that cannot be saved shows its faults below `workflow`.
+ * Ids and times, which differ between runs, are omitted. A workflow that cannot be saved shows its
+ * faults below `workflow`.
  */
 import { Compile } from 'typebox/compile'
 import { explain } from '../../gateway/http/explain.ts'
@@ -57,7 +60,7 @@ export function lineOf({
   )
   return `  ${type}${step === undefined ? '' : ` ${step}`}${shown === '{}' ? '' : ` ${shown}`}`
 }
-/** How a run stands. */
+/** The state of a run. */
 const standing = ({
   status,
   result,
@@ -71,7 +74,7 @@ const standing = ({
 }): string =>
   `= ${status}${result ? ` ${JSON.stringify(result, (key, value: unknown) => (key === 'run_id' ? undefined : value))}` : ''}${error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`}`
 
-/** A story without what came of it: its title, and its lines, long ones joined. */
+/** A story without its results: its title and its lines, with continued lines joined. */
 export function read(text: string): {
   readonly title: string
   readonly head: string
@@ -89,13 +92,13 @@ export function read(text: string): {
   return { title, head, lines }
 }
 
-/** Faults of a workflow, as a client is told of them. */
+/** Faults of a workflow, as a client receives them. */
 const faultsOf = (spec: unknown): string[] =>
   (compiled.Check(spec) ? checkSpec(spec, 'spec') : explain(Spec, spec, 'spec')).map(
     ({ field, message }) => `  refused ${field}: ${message}`,
   )
 
-/** Tell a story: the whole text as it should be. */
+/** Runs a story. Returns its whole text with the actual results. */
 export function tell(text: string): string {
   const { title, head, lines } = read(text)
   const world = new World()

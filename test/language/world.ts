@@ -1,7 +1,7 @@
 /**
- * A world for one run: the run actor with its children, and the least that they need around them. A queue that hands its jobs to
- * the script, questions that the script answers, a clock that the script moves, and a matcher of events that answers at once.
- * Nothing here knows what a step means.
+ * The environment of one run: the run actor with its children, a queue that leaves its jobs to the
+ * script, questions that the script answers, a clock that the script advances, and an event matcher
+ * that answers at once. Nothing here depends on the meaning of steps.
  */
 import { evolve, type AnyActor, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
@@ -47,13 +47,13 @@ export class World {
     if (!state) throw new Error('the run was not started')
     return state.record
   }
-  /** Decide a command of the run, and everything that follows from it at once. */
+  /** Decides a command of the run, and everything that follows from it immediately. */
   send(name: string, input: Values, id = this.#id): Refusal | undefined {
     const refused = this.#decide(id, name, input)
     this.#settle()
     return refused
   }
-  /** Let time pass; whatever wants to be woken meanwhile is. */
+  /** Advances the time and wakes actors at their deadlines. */
   pass(ms: number): void {
     const until = this.now + ms
     for (let next = this.#next(); next && next.due <= until; next = this.#next()) {
@@ -62,7 +62,10 @@ export class World {
     }
     this.now = until
   }
-  /** The worker that has the job of a step says how it went. A failure is another attempt while the job has some left. */
+  /**
+   * Reports the outcome of a step's job. A failure leads to another attempt while the job has any
+   * left.
+   */
   job(step: string, outcome: string, more: Values): void {
     const held = [...this.#jobs.values()].findLast(
       ({ header, ended }) => header.step_key === step && !ended,
@@ -85,7 +88,10 @@ export class World {
       this.send('job.settled', { ...about, outcome, ...result }, header.run_id)
     }
   }
-  /** What becomes of the turn that a step waits for: it is opened, as it is before it ends; or what it runs with cannot be looked up. */
+  /**
+   * Reports the outcome of the turn of a step. A turn is opened before it ends; `unknown` means
+   * that its definition cannot be looked up.
+   */
   turn(step: string, outcome: string, more: Values): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'agent' && wait.step === step,
@@ -109,7 +115,7 @@ export class World {
         ...(outcome === 'completed' && more['text'] === undefined ? { output: more } : more),
       })
   }
-  /** Somebody answers, or nobody does, or it is withdrawn: the question of a step. */
+  /** Settles the question of a step: answered, expired or cancelled. */
   answer(step: string, status: string, value: unknown): void {
     const found = placesOf(this.#runs.get(this.#id) as RunState).find(
       ([, { wait }]) => wait?.kind === 'interaction' && wait.step === step,
@@ -122,7 +128,7 @@ export class World {
     this.send('interaction.settled', { ...about, signal_name: `interaction.${step}`, status })
   }
 
-  /** Children begin, and long work goes on, a millisecond later. */
+  /** Children start, and long work continues, one millisecond later. */
   #settle(): void {
     for (let next = this.#next(); next && next.due <= this.now + 1; next = this.#next()) {
       this.now = Math.max(this.now, next.due)
@@ -143,7 +149,7 @@ export class World {
     if (isRefusal(decision)) return decision
     const { events, tells = [] } = decision as Decided<RunEvent, unknown>
     let state: unknown = this.#runs.get(id) ?? null
-    // As it is after a restart: nothing but what the events say, in the form in which they are stored.
+    // The state as after a restart: only from stored events.
     for (const event of JSON.parse(JSON.stringify(events)) as RunEvent[])
       state = evolve(actor, state, event, this.now)
     this.#runs.set(id, state as RunState | null)
@@ -162,7 +168,7 @@ export class World {
     } else if (name === 'queue.cancel')
       for (const id of (input as { job_ids: readonly string[] }).job_ids) this.#stop(id)
   }
-  /** A job that no worker has ends at once; any other ends with its worker. */
+  /** A job without a worker ends at once; any other ends with its worker. */
   #stop(id: string): void {
     const held = this.#jobs.get(id)
     if (!held || held.taken || held.ended) return

@@ -1,4 +1,7 @@
-/** The judge of turns finds every kind of broken promise, and finds none where none was broken. */
+/**
+ * The checks of turns under kills: every kind of violation is found, and none is reported for a
+ * correct history.
+ */
 import t from 'tap'
 import { checkTurns, violations, type Violation } from './check.ts'
 import type { Followed, Sent, TurnHistory } from './history.ts'

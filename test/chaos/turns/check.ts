@@ -1,4 +1,4 @@
-/** Judges a run of turns by what its clients saw. Pure. */
+/** Checks turns under kills by what their clients saw. Pure. */
 import type { Sent, TurnHistory } from './history.ts'
 import { callsOf, rowsOf } from './plans.ts'
 
@@ -24,7 +24,7 @@ export interface Violation {
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** Every broken promise. */
+/** Every violation. */
 export function checkTurns(history: TurnHistory): Violation[] {
   return [
     ...history.sent.flatMap((sent) => [...checkTurn(sent)]),
@@ -88,7 +88,7 @@ function* checkFollowers({ followed }: TurnHistory): Generator<Violation> {
     for (const turn of back) yield { kind: 'back', what: `session ${session}: ${turn}` }
   }
 }
-/** Where two texts part. */
+/** Describes where two texts differ first. */
 function firstDifference(a: string, b: string): string {
   let at = 0
   while (a[at] === b[at] && at < a.length) at++

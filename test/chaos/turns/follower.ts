@@ -1,4 +1,7 @@
-/** Somebody who follows a session over whichever gateway lives, with the fold that clients use, and writes down how each turn looked when its end was shown. */
+/**
+ * Follows a session through any live gateway with the client's fold, and records the state of each
+ * turn when its end is shown.
+ */
 import { followTranscript, Transcript } from '../../../client/transcript.ts'
 import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
@@ -9,11 +12,11 @@ interface Options {
   readonly urls: readonly string[]
   readonly key: string
   readonly session_id: string
-  /** Where to begin: before anything was said. */
+  /** The cursor before the first message. */
   readonly cursor: string
   readonly signal: AbortSignal
 }
-/** Milliseconds without a byte after which a connection is given up, and between two. */
+/** Milliseconds without a byte after which a connection is closed, and between two connections. */
 const SILENCE = 8000
 const PAUSE = 100
 
@@ -22,9 +25,9 @@ export class SessionFollower {
   readonly ends = new Map<string, Shown>()
   readonly back: string[] = []
   connections = 1
-  /** Connections that broke. */
+  /** The number of broken connections. */
   lost = 0
-  /** Why it gave up, if it did. */
+  /** Why following stopped, if it failed. */
   fault: string | undefined
   readonly #waiting = new Map<string, () => void>()
   readonly #signal: AbortSignal
@@ -73,7 +76,7 @@ export class SessionFollower {
       this.#waiting.get(id)?.()
     }
   }
-  /** The end of a turn, once it is shown; undefined when following ended first. */
+  /** The end of a turn, once it is shown; undefined if following ended first. */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {
       await new Promise<void>((done) => {
@@ -94,7 +97,7 @@ export const shownIn = (transcript: Transcript, turn: string): Shown => ({
     .filter(({ turn_id, status }) => turn_id === turn && status === 'final')
     .map(spell),
 })
-/** All of a transcript as one text. */
+/** The whole transcript as one text. */
 export function textOf(transcript: Transcript): string {
   const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
     a.id < b.id ? -1 : 1

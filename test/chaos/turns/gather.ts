@@ -1,4 +1,4 @@
-/** Reading afresh, when everything is healed and at rest, what each session shows through each gateway. */
+/** Reads each session through each gateway after all faults, when everything is at rest. */
 import { readTranscript, Transcript } from '../../../client/transcript.ts'
 import type { Asker, Json } from '../ask.ts'
 import { shownIn, textOf } from './follower.ts'
@@ -15,7 +15,7 @@ interface Options {
 const CATCH_UP = 15_000
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Read all sessions, and how their turns stand; that goes into what was sent. */
+/** Reads all sessions, and stores the final state of each turn in its message. */
 export async function readSessions({
   load,
   asker,
@@ -61,7 +61,7 @@ export async function readSessions({
   }
   return { followed, onRecord, oddities }
 }
-/** A gateway that has just come back may need a moment. */
+/** Retries, because a gateway that has just returned may need a moment. */
 async function patiently<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

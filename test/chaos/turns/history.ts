@@ -1,13 +1,15 @@
-/** What the clients of a run of turns saw, as plain data: times are milliseconds since it began. */
+/**
+ * What the clients of turns under kills saw, as plain data. Times are milliseconds since the start.
+ */
 import type { Kind } from './plans.ts'
 
-/** A turn as it stood when it was looked at. */
+/** The state of a turn at one time. */
 export interface Shown {
   readonly status: string
-  /** Its rows as plans.ts spells them. */
+  /** Its rows in the format of plans.ts. */
   readonly rows: readonly string[]
 }
-/** A message that was sent, again and again under its key until it was answered, and what became of its turn. */
+/** A message that was repeated under its key until it was answered, and the states of its turn. */
 export interface Sent {
   readonly key: string
   readonly kind: Kind
@@ -15,31 +17,34 @@ export interface Sent {
   /** Number of the session. */
   readonly session: number
   readonly at: number
-  /** The turn that the answer named. */
+  /** The turn in the answer. */
   turn?: string
-  /** The turns that the answers to later repeats named. */
+  /** The turns in the answers to later repeats. */
   readonly again: string[]
-  /** As the follower of the session showed it in the moment in which it showed the end. */
+  /** The state when the follower of the session showed the end of the turn. */
   seen?: Shown & { readonly at: number }
-  /** As it is on record afterwards. */
+  /** The stored state afterwards. */
   recorded?: Shown
 }
-/** What a tool did: whether it began, and whether it came to its end. */
+/** An execution of a tool: when it began, and whether it completed. */
 export interface Execution {
   readonly call: string
   readonly at: number
   done: boolean
 }
-/** A session as it was followed over any number of connections, and as it is read afresh. */
+/** A session as it was followed over several connections, and as a fresh read returns it. */
 export interface Followed {
   readonly session: number
   readonly connections: number
-  /** Connections that broke instead of being ended. */
+  /** The number of connections that broke instead of ending. */
   readonly lost: number
-  /** What the follower holds in the end; and the fresh reading through each gateway. Equal texts mean equal transcripts. */
+  /**
+   * The final state of the follower, and the fresh read through each gateway. Equal texts mean
+   * equal transcripts.
+   */
   readonly folded: string
   readonly fresh: readonly string[]
-  /** Turns that were shown as going on after their end had been shown. */
+  /** Turns that were shown as active after their end. */
   readonly back: readonly string[]
 }
 export interface Strike {
@@ -50,9 +55,9 @@ export interface TurnHistory {
   readonly sent: readonly Sent[]
   readonly executions: readonly Execution[]
   readonly followed: readonly Followed[]
-  /** Turns on record, by session. */
+  /** Stored turns, by session. */
   readonly onRecord: ReadonlyMap<number, readonly string[]>
   readonly strikes: readonly Strike[]
-  /** Answers that may not be. */
+  /** Answers that are not allowed. */
   readonly oddities: readonly string[]
 }

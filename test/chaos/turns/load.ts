@@ -1,4 +1,7 @@
-/** The clients of a run of turns: each session says one thing after the other, each under a key, and waits until its follower has shown the end. */
+/**
+ * The clients of turns under kills: each session sends one message at a time, under its own key,
+ * and waits until its follower has shown the end.
+ */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Asker, Json } from '../ask.ts'
 import { SessionFollower } from './follower.ts'
@@ -6,7 +9,7 @@ import type { Sent } from './history.ts'
 import { kindOf, saidTo } from './plans.ts'
 
 const PROJECT = '/projects/default'
-/** Share of the messages that are sent again after they were answered. */
+/** Share of the messages that are repeated after their answer. */
 const REPEATED = 0.15
 
 interface Options {
@@ -16,13 +19,13 @@ interface Options {
   readonly key: string
   readonly agent: string
   readonly now: () => number
-  /** Ends all following. */
+  /** Ends all followers. */
   readonly signal: AbortSignal
 }
-/** A session that was begun. */
+/** A started session. */
 interface Begun {
   readonly session_id: string
-  /** The place before anything was said. */
+  /** The cursor before the first message. */
   readonly cursor: string
   readonly follower: SessionFollower
 }
@@ -38,7 +41,7 @@ export class TurnLoad {
   constructor(options: Options) {
     this.#with = options
   }
-  /** Say so many things over so many sessions. */
+  /** Sends this number of messages over this number of sessions. */
   async run(turns: number, sessions: number): Promise<void> {
     await Promise.all(
       Array.from({ length: sessions }, async (_, session) => {
@@ -64,7 +67,7 @@ export class TurnLoad {
     sent.seen = { ...end, at: now() }
     this.ended++
   }
-  /** Send it until it is answered. */
+  /** Repeats the message until it is answered. */
   async #invoke({ key, kind, n, session }: Sent): Promise<Json | undefined> {
     const { asker, agent } = this.#with
     const reply = await asker.ask({

@@ -1,14 +1,21 @@
-/** The turns of a run: what is said to the agent, the script that it follows, and what must come of it, to the letter. */
+/**
+ * The turns under kills: the message to the agent, the script that it follows, and the exact
+ * expected result.
+ */
 
 const kinds = ['one', 'pair', 'chain', 'broken'] as const
-/** A turn with one tool; with two beside each other; with one after the other; with one that fails. */
+/**
+ * A turn with one tool call; with two concurrent ones; with two in sequence; with one that fails.
+ */
 export type Kind = (typeof kinds)[number]
-/** The kind of a turn: of four that follow each other, one of each. */
+/** The kind of a turn. Four consecutive turns include one of each kind. */
 export const kindOf = (n: number): Kind => kinds[(n * 3 + (n >> 2)) % kinds.length] ?? 'one'
-/** Name of the tool that gives back what it was given, and of the one that fails. */
+/** Names of the tool that returns its input, and of the one that fails. */
 export const tools = { work: 'jobs.work', fail: 'jobs.fail' } as const
 
-/** The answers come in pieces, with pauses, so that whenever a process is killed some are half said. */
+/**
+ * The answers arrive in delayed chunks, so that some are incomplete whenever a process is killed.
+ */
 export const script = `
 script:
   - when: {text: "one *", step: 1}
@@ -47,14 +54,14 @@ script:
     pace: 10ms
     chunk: 2
 `
-/** What is said to begin a turn. */
+/** The message that starts a turn. */
 export const saidTo = (kind: Kind, n: number): string => `${kind} ${n}`
 
 const result = (call: string): string => JSON.stringify({ n: call })
-/** The tools that a turn has done to their end. */
+/** The tool calls that a turn must complete. */
 export const callsOf = (kind: Kind, n: number): readonly string[] =>
   kind === 'broken' ? [] : kind === 'one' ? [`${n}/a`] : [`${n}/a`, `${n}/b`]
-/** The rows of a turn as `spell` spells them. */
+/** The rows of a turn in the format of `spell`. */
 export function rowsOf(kind: Kind, n: number): readonly string[] {
   const [a, b] = [`${n}/a`, `${n}/b`]
   const [work, fail] = ['jobs_work', 'jobs_fail']
@@ -97,6 +104,6 @@ interface Row {
   readonly role: string
   readonly content: readonly object[]
 }
-/** A row as a role and what its blocks say; errors of tools are only said to be some. */
+/** A row as its role and the text of its blocks; errors of tools are only marked. */
 export const spell = ({ role, content }: Row): string =>
   `${role}: ${(content as readonly Readonly<Record<string, unknown>>[]).map((block) => (block['is_error'] === true ? 'error' : String(block['text'] ?? block['thinking'] ?? block['name'] ?? block['content']))).join(' ')}`

@@ -1,18 +1,18 @@
-/** What a run of turns says at its end. */
+/** The final report of turns under kills. */
 import { violations as meanings, type Violation } from './check.ts'
 import type { TurnHistory } from './history.ts'
 
 interface Told {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
-  /** Milliseconds from the first message to the last end. */
+  /** Milliseconds from the first message to the last end of a turn. */
   readonly took: number
-  /** Tries that had to be repeated, by reason. */
+  /** Repeated attempts, by reason. */
   readonly again: ReadonlyMap<string, number>
-  /** Tool calls that the scripts make and that succeed. */
+  /** The number of successful tool calls that the scripts make. */
   readonly calls: number
 }
-/** Violations of one kind that are shown. */
+/** The maximal number of shown violations per kind. */
 const SHOWN = 5
 const row = (what: string, value: string | number): string => `  ${what.padEnd(60)} ${value}`
 

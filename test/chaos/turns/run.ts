@@ -1,4 +1,7 @@
-/** One run of turns under kills: stack, clients, strikes, then the judgement over what the clients saw. */
+/**
+ * One run of turns under kills: installation, clients, strikes, then the check of what the clients
+ * saw.
+ */
 import { linkedAbort } from '../../../client/watchdog.ts'
 import { Worker, type Action } from '../../../client/worker.ts'
 import { fork, type Dice } from '../../simulation/faults/dice.ts'
@@ -14,31 +17,37 @@ import { strikeTurns } from './trouble.ts'
 
 interface TurnOptions {
   readonly turns: number
-  /** Conversations that go on at once. */
+  /** Concurrent conversations. */
   readonly sessions: number
   readonly strikes: number
   readonly seed: number
   /** See stack.ts. */
   readonly small: boolean
-  /** Seconds for which a job is leased. */
+  /** The lease of a job in seconds. */
   readonly lease: number
   /** Ends everything early. */
   readonly signal: AbortSignal
   readonly say: (line: string) => void
 }
-/** What a run of turns came to. */
+/** The result of a run. */
 interface TurnOutcome {
   readonly history: TurnHistory
   readonly violations: readonly Violation[]
 }
-/** Milliseconds without the end of any turn after which a run is judged as it is; and between lines about it. */
+/**
+ * Milliseconds without the end of any turn after which a run is checked as it is; and between
+ * progress reports.
+ */
 const PATIENCE = 60_000
 const TELL = 5000
-/** Milliseconds that a tool takes. */
+/** The minimal and maximal milliseconds that a tool takes. */
 const WORK = [40, 160] as const
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
-/** Make turns on an installation of its own while its processes are killed, and judge it. @throws Error when the installation cannot be kept up. */
+/**
+ * Runs turns on a separate installation while its processes are killed, and checks the result.
+ * @throws Error If the installation cannot be kept running.
+ */
 export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   const stack = await startTurnStack(options)
   const executions: Execution[] = []
@@ -58,7 +67,7 @@ export async function runTurns(options: TurnOptions): Promise<TurnOutcome> {
   }
 }
 
-/** A worker that writes down what it does. It is not killed: what it says about its own work is true. */
+/** A worker that records its executions. It is never killed, so its records are complete. */
 function workerOf(
   { urls, key }: TurnStack,
   concurrency: number,
@@ -136,7 +145,7 @@ async function live(
   } finally {
     clearInterval(telling)
     calm = true
-    // Whoever still asks is let go; the judgement says so.
+    // Pending requests are stopped; the check reports them.
     asker.over = true
     await troubled
   }
@@ -157,7 +166,10 @@ async function live(
     say(line)
   return { history, violations }
 }
-/** Wait until all has been said and done. False: nothing moves any more. */
+/**
+ * Waits until all messages are sent and all turns have ended. Returns false if there is no more
+ * progress.
+ */
 async function ends(
   load: TurnLoad,
   all: Promise<void>,
@@ -178,7 +190,7 @@ async function ends(
   return true
 }
 
-/** An agent that follows the script and may use the tools. */
+/** Creates an agent that follows the script and may use the tools. */
 async function agentFor(asker: Asker): Promise<string> {
   const make = async (method: 'POST' | 'PUT', path: string, body: Json): Promise<string> => {
     const reply = await asker.ask(

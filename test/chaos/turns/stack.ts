@@ -1,9 +1,12 @@
-/** The installation that turns are made on: one NATS server and nodes with a role each. Shard nodes, gateways and executors can be killed; a struck one comes back. */
+/**
+ * The installation for turns under kills: one NATS server, and nodes with one role each. Shard
+ * nodes, gateways and executors can be killed, and return.
+ */
 import { portsFor, processes, type Processes } from '../../scenarios/support/processes.ts'
 
 export const roles = ['shards', 'gateway', 'executor'] as const
 export type Role = (typeof roles)[number]
-/** A process that can be struck. */
+/** A process that can be killed. */
 export interface Member {
   readonly name: string
   readonly role: Role
@@ -26,7 +29,10 @@ const timing = (lease: number): Record<string, string> => ({
   BATON_KEEPALIVE: '3',
 })
 
-/** Start it. @param small as few processes as the roles allow: the second gateway is the view node too, and is spared. @param lease seconds. */
+/**
+ * Starts the installation. @param small As few processes as the roles allow: the second gateway is
+ * also the view node, and is never killed. @param lease In seconds.
+ */
 export async function startTurnStack({
   small,
   lease,
@@ -47,7 +53,7 @@ export async function startTurnStack({
         kill: async () => {
           await running?.kill()
         },
-        // A machine that comes back has its old name or a new one; both are tried.
+        // A returning machine has its old name or a new one; both are tested.
         start: async () => {
           running = await it.node(lives % 2 === 0 ? name : `${name}-${lives}`, role, port)
           lives++

@@ -1,7 +1,8 @@
 /**
- * Strikes by progress instead of time: each comes when so many tools have been done, so that they lie in the middle of the turns
- * on a fast machine as on a slow one. Each role in its turn, the process by dice; the next strike waits until the last one is undone,
- * unless each role is struck once at most: then enough of all of them is left.
+ * Kills by progress instead of time: each occurs after a share of the tool calls, so that it falls
+ * into the middle of the turns on any machine. Roles take turns, and the process is chosen at
+ * random. The next kill waits until the last process has returned, unless each role is killed at
+ * most once and enough processes remain.
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
@@ -11,19 +12,22 @@ interface Options {
   readonly members: readonly Member[]
   readonly dice: Dice
   readonly now: () => number
-  /** Share of the tools that have been done, 0..1. */
+  /** The share of completed tool calls, 0 to 1. */
   readonly progress: () => number
   readonly count: number
-  /** Nothing more is struck; what was struck still comes back. */
+  /** Whether to stop; killed processes still return. */
   readonly enough: () => boolean
   readonly say: (line: string) => void
 }
-/** Milliseconds for which a killed process stays away. */
+/** The minimal and maximal milliseconds until a killed process returns. */
 const AWAY = [100, 1500] as const
-/** How often a process of another role is killed with it. */
+/** The probability that a process of another role is killed at the same time. */
 const DOUBLE = 0.15
 
-/** Strike so many times. Fills `strikes` as it goes. @throws Error when something does not come back. */
+/**
+ * Kills processes this number of times, and fills `strikes`. @throws Error If a process does not
+ * return.
+ */
 export async function strikeTurns(
   { members, dice, now, progress, count, enough, say }: Options,
   strikes: Strike[],
