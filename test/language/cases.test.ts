@@ -12,7 +12,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.txt'))
   .sort()
 
-t.test('there are stories of every kind', async (t) => {
+t.test('there are at least 120 stories', async (t) => {
   t.ok(files.length >= 120, `${files.length} stories`)
 })
 t.test('stories', async (t) => {

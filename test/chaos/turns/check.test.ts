@@ -47,7 +47,7 @@ const instead = (n: number, more: Partial<Sent>): Pick<TurnHistory, 'sent'> => (
   sent: turns.map((one) => sent(one, one === n ? more : {})),
 })
 
-t.test('given what was promised, when it is judged, then nothing is found', async (t) => {
+t.test('a correct history has no violation', async (t) => {
   t.strictSame(checkTurns(good), [])
   t.strictSame(
     [...new Set(turns.map(kindOf))].sort(),
@@ -56,15 +56,10 @@ t.test('given what was promised, when it is judged, then nothing is found', asyn
   )
 })
 
-t.test(
-  'given one broken promise, when it is judged, then it is found under its name',
-  async (t) => {
-    const { turn: _, recorded: __, seen: ___, ...unanswered } = sent(4)
-    const cases: readonly (readonly [
-      string,
-      Partial<TurnHistory>,
-      readonly Violation['kind'][],
-    ])[] = [
+t.test('each kind of violation is found under its name', async (t) => {
+  const { turn: _, recorded: __, seen: ___, ...unanswered } = sent(4)
+  const cases: readonly (readonly [string, Partial<TurnHistory>, readonly Violation['kind'][]])[] =
+    [
       [
         'a message that nobody acknowledged',
         { sent: [...good.sent, unanswered] },
@@ -135,11 +130,10 @@ t.test(
       ],
       ['an answer that may not be', { oddities: ['turn 1 was answered 404'] }, ['odd']],
     ]
-    for (const [name, otherwise, expected] of cases) t.strictSame(found(otherwise), expected, name)
-    t.strictSame(
-      new Set(cases.flatMap(([, , kinds]) => kinds)),
-      new Set(Object.keys(violations)),
-      'every kind is found',
-    )
-  },
-)
+  for (const [name, otherwise, expected] of cases) t.strictSame(found(otherwise), expected, name)
+  t.strictSame(
+    new Set(cases.flatMap(([, , kinds]) => kinds)),
+    new Set(Object.keys(violations)),
+    'every kind is found',
+  )
+})
