@@ -1,11 +1,14 @@
-/** Who may import whom, what may not be spoken where, and how long a file may be. */
+/**
+ * Architecture rules: imports between folders, forbidden code per folder, places for packages, and
+ * sizes of files and folders.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 const folders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
-/** Per folder: the project folders and the packages it may import. */
+/** Per folder: the project folders and the packages that it may import. */
 const may: Record<(typeof folders)[number], { folders: readonly string[]; packages: RegExp }> = {
   protocol: { folders: ['protocol'], packages: /^typebox(\/|$)|^@marcbachmann\/cel-js$|^croner$/ },
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
@@ -25,7 +28,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
       /^node:|^ws$|^eventsource-parser|^commander$|^cli-progress$|^cli-table3$|^yaml$|^marked$/,
   },
 }
-/** Words that break a folder's promise, each with the reason. */
+/** Code that would break a folder's rule, each with the reason. */
 const never: Partial<Record<string, readonly [RegExp, string]>> = {
   actors: [
     /\b(Date\.now|new Date|Math\.random|setTimeout|setInterval|process\.|async |await |Promise)\b/,
@@ -38,7 +41,7 @@ const never: Partial<Record<string, readonly [RegExp, string]>> = {
   gateway: [/process\.env|@nats-io/, 'the edge knows the world only through its ports'],
   views: [/process\.env|@nats-io/, 'views know the world only through their ports'],
 }
-/** The only places where a package with many corners may be touched. */
+/** The only files that may use a package or a feature that is easy to misuse. */
 const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]uWebSockets\.js['"]/, /^gateway\//],
   [/['"]@nats-io\//, /^nodes\/nats\//],
@@ -46,22 +49,23 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/['"]croner['"]/, /^protocol\/rules\/schedule\.ts$/],
   [/['"]nodemailer['"]/, /^nodes\/notify\//],
   [/['"](smtp-server|mailparser|mailauth)['"]/, /^nodes\/mail\//],
-  // Front matter of skills and scripts of the scripted model, and nothing else that clients send, are YAML; the command line writes it.
+  // Only the front matter of skills and the scripts of the scripted model are parsed as YAML; the
+  // command line writes YAML.
   [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
-  // Providers of models are spoken to in one place.
+  // Model providers are called from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
-  // Markdown is read where it is shown.
+  // Markdown is parsed where it is shown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
-  // Browsers are given the modules of the pages without types.
+  // Browsers receive the modules of the pages without types.
   [/['"]@oxc-node\/core['"]/, /^nodes\/browser\.ts$/],
   [/['"]esbuild['"]/, /^nodes\/boot\/program\.mjs$/],
   [/process\.env/, /^nodes\/|^client\/cli\//],
-  // It can be collected as garbage before it aborts.
+  // Its result can be garbage-collected before it aborts.
   [/AbortSignal\.any/, /^client\/watchdog\.ts$/],
 ]
 
-/** What makes the program one file names the packages that stay outside of it; it uses none. */
+/** Names the packages that stay outside of the single-file program; it imports none of them. */
 const names = 'nodes/boot/program.mjs'
 
 const files = [...folders, 'test', 'bench'].flatMap((folder) =>
@@ -102,7 +106,10 @@ t.test('no folder speaks words that break its promise', async (t) => {
   }
 })
 
-/** Files that were longer when the limit became one of formatted lines: each may only become shorter, and is split when it is worked on. */
+/**
+ * Limits of files that were longer when the limit was introduced. A limit may only decrease; split
+ * a file when you work on it.
+ */
 const long: Readonly<Record<string, number>> = {
   'test/actors/interactions/interaction.test.ts': 450,
   'test/actors/jobs/queue.test.ts': 550,
@@ -139,7 +146,7 @@ const long: Readonly<Record<string, number>> = {
   'test/views/tables/configuration.test.ts': 450,
 }
 
-/** A reader sees the whole of a folder at once. */
+/** A reader sees a whole folder at once. */
 const MAX_FILES = 15
 t.test(`every folder has at most ${MAX_FILES} files`, async (t) => {
   const counts = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** The checks that read the code: types, lint, and code that nobody uses. */
+/** Static checks: types, lint, and dead code. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

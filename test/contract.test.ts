@@ -1,4 +1,7 @@
-/** The table of the API as a whole: every row is sane, is exercised by a scenario, and does not change unnoticed. */
+/**
+ * The endpoint table as a whole: every row is consistent, is used by a scenario, and does not
+ * change unnoticed.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +28,7 @@ const names = (schema: unknown): string[] =>
   Object.keys((schema as { properties?: object } | undefined)?.properties ?? {})
 
 t.test('every row is used by a scenario that names it', async (t) => {
-  // These two loop over the table, so they say nothing about a single row.
+  // These two files loop over the table, so they prove nothing about a single row.
   const text = read((name) => !/\b(isolation|restart)\.test\.ts$/.test(name))
   for (const [name, row] of rows)
     t.ok(row.shape.stream === 'socket' ? /\.worker\(/.test(text) : text.includes(`'${name}'`), name)

@@ -1,4 +1,4 @@
-/** The simulation is worth something only if it finds faults: each planted one must show within some seeds. */
+/** The checks of the simulation must detect each planted fault within a limited number of seeds. */
 import t from 'tap'
 import { plants } from './simulation/faults/plants.ts'
 import { runSeed } from './simulation/simulation.ts'

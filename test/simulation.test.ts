@@ -1,6 +1,6 @@
 /**
- * The engine in simulated worlds that go wrong: some hundred seeds, other ones every day. `SIM_SEED=n` begins at n, and
- * `npm run simulate -- --from n --seeds 1` shows how a failing one went.
+ * The engine in the simulation with faults: 300 seeds, different ones every day. `SIM_SEED=n`
+ * starts at seed n, and `npm run simulate -- --from n --seeds 1` shows the trace of a failing seed.
  */
 import t from 'tap'
 import { simulate } from './simulation/run.ts'

@@ -1,18 +1,20 @@
 /**
- * Loads test files into one process, one after the other: `node together.mjs <file>…`. Loading and warming up is most of what
- * many of them take. A file is over, its teardown included, before the next one begins; `the end of <file>` says so.
+ * Loads test files into one process, one after the other: `node together.mjs <file>…`, because many
+ * of them spend most of their time on loading. A file ends, including its teardown, before the next
+ * one begins; the test `the end of <file>` marks this.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const files = process.argv.slice(2)
-// tap names its folder for fixtures after what was asked to run, and a name has an end.
+// tap derives the name of its fixture folder from the arguments, and the length of a name is
+// limited.
 process.argv.splice(3)
 const { default: t } = await import('tap')
 /** @type {(() => unknown)[]} */
 let ends = []
 t.teardown = (/** @type {() => unknown} */ run) => void ends.unshift(run)
-// How long a file may take is the runner's to say; for all of them together no file can.
+// The runner limits the time of each file; a limit for all files together would be wrong.
 const limitless = t.setTimeout.bind(t)
 t.setTimeout = () => {}
 limitless(0)
