@@ -1,6 +1,6 @@
 /**
- * Architecture rules: imports between folders, forbidden code per folder, places for packages, and
- * sizes of files and folders.
+ * Architecture rules: imports between folders, forbidden code per folder, where packages may be
+ * used, and sizes of files and folders.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
@@ -94,7 +94,7 @@ t.test('every folder imports only what it may', async (t) => {
   }
 })
 
-t.test('no folder speaks words that break its promise', async (t) => {
+t.test('no folder contains code that breaks its rules', async (t) => {
   for (const file of files) {
     const text = code(readFileSync(join(root, file), 'utf8'))
     const rule = never[file.split('/')[0] ?? '']

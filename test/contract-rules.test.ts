@@ -15,14 +15,14 @@ const titlesOf = (file: string): string[] =>
   )
 const rules = [...text.matchAll(/^\| (R\d+) \| (.+?) \| (.+) \|$/gm)]
 
-t.test('every rule from R1 to R20 stands in the table once', async (t) => {
+t.test('every rule from R1 to R20 is in the table once', async (t) => {
   t.strictSame(
     rules.map(([, name]) => name),
     Array.from({ length: 20 }, (_, index) => `R${index + 1}`),
   )
 })
 
-t.test('a rule names a test that exists, or says that it is open', async (t) => {
+t.test('a rule names an existing test, or is marked as open', async (t) => {
   for (const [, name, , shown = ''] of rules) {
     const tests = [...shown.matchAll(/`([^`]+)` › (.+?)(?:; (?=`)|$)/g)]
     if (tests.length === 0) t.match(shown, /^\*\*open\*\*: .{10}/, String(name))
@@ -41,7 +41,7 @@ t.test('the README and the rules name the same generations of published clients'
     t.match(text, statement)
   }
 })
-t.test('operations of devices that sign in are served, and described', async (t) => {
+t.test('the operations of device sign-in are served and described', async (t) => {
   const described = readFileSync(join(root, 'docs/command-line.md'), 'utf8')
   const operations: Readonly<Record<string, Pick<Row, 'route'>>> = { ...api, ...unauthenticated }
   const routes = Object.values(operations).map(({ route }) => route)

@@ -40,7 +40,7 @@ t.test('every frame of the worker socket occurs in a scenario', async (t) => {
     t.ok(text.includes(`'${type}'`), type)
 })
 
-t.test('rows agree with what their verb means', async (t) => {
+t.test('the shape of each row fits its verb', async (t) => {
   for (const [name, row] of rows) {
     const { method } = routeOf(row)
     const { shape } = row
@@ -75,7 +75,7 @@ t.test('rows agree with what their verb means', async (t) => {
   }
 })
 
-t.test('what rows refer to exists', async (t) => {
+t.test('all references of rows exist', async (t) => {
   for (const [name, row] of rows) {
     const { shape } = row
     const { slots } = routeOf(row)
@@ -142,7 +142,7 @@ t.test('what rows refer to exists', async (t) => {
   }
 })
 
-t.test('no two rows answer one method and path', async (t) => {
+t.test('no two rows have the same method and path', async (t) => {
   const shapes = rows.map(([, row]) => row.route.replaceAll(/:\w+/g, ':'))
   t.strictSame(
     shapes.filter((shape, index) => shapes.indexOf(shape) !== index),
@@ -150,7 +150,7 @@ t.test('no two rows answer one method and path', async (t) => {
   )
 })
 
-t.test('requests are closed, lists are paged alike, and every schema compiles', async (t) => {
+t.test('requests reject unknown fields, lists share paging, all schemas compile', async (t) => {
   for (const [name, { shape }] of rows) {
     for (const schema of [shape.body, shape.query, shape.reply]) if (schema) Compile(schema)
     for (const schema of [shape.body, shape.query])
@@ -188,7 +188,7 @@ function published({ shape, ...row }: Row): object {
     shape
   return { ...row, shape: known }
 }
-t.test('the contract is the one that was agreed on', async (t) => {
+t.test('the contract equals the locked one', async (t) => {
   const lock = join(import.meta.dirname, 'contract.lock.json')
   const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex')
   const now: Record<string, string> = Object.fromEntries([
@@ -209,12 +209,11 @@ t.test('the contract is the one that was agreed on', async (t) => {
   )
 })
 
-t.test('every query has somebody who answers it', async (t) => {
+t.test('every query has a handler', async (t) => 
   for (const [name, row] of Object.entries(table)) {
     if (row.verb !== 'query') continue
     t.ok(
       queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries,
       `${name} is answered by a view or by the edge`,
     )
-  }
-})
+  })

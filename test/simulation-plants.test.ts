@@ -6,7 +6,7 @@ import { runSeed } from './simulation/simulation.ts'
 const SEEDS = 2000
 
 for (const plant of plants) {
-  t.test(`an engine that ${plant.name} is found out`, async (t) => {
+  t.test(`the checks detect an engine that ${plant.name}`, async (t) => {
     let seed = 0
     let found: string | undefined
     while (found === undefined && ++seed <= SEEDS)

@@ -9,13 +9,13 @@ import { runSeed } from './simulation/simulation.ts'
 const SEEDS = 300
 const from = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / 86_400_000) * 1000)
 
-t.test(`whatever goes wrong, the engine keeps its promises (seeds from ${from})`, async (t) => {
+t.test(`the engine keeps its guarantees under all faults (seeds from ${from})`, async (t) => {
   t.comment(`SIM_SEED=${from}`)
   const { failures } = await simulate({ from, seeds: SEEDS })
   t.strictSame(failures, [])
 })
 
-t.test('the same seed gives the same world', async (t) => {
+t.test('the same seed yields the same trace', async (t) => {
   const [one, two] = [await runSeed(from, { trace: true }), await runSeed(from, { trace: true })]
   t.strictSame(one.trace, two.trace)
 })

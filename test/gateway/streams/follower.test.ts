@@ -169,7 +169,8 @@ t.test('deltas of a generation for a run are also sent to the followers of the r
   const sent: string[] = []
   const timers: (() => void)[] = []
   const previews = openPreviews({
-    ask: async () => ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
+    ask: async () =>
+      ({ turn_id: 'turn_1', message_id: 'm1', run_id: 'run_1', revision: 1 }) as never,
     now: () => 0,
     onPreviewed: () => () => {},
     later: (ms, run) => {
