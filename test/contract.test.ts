@@ -209,11 +209,12 @@ t.test('the contract equals the locked one', async (t) => {
   )
 })
 
-t.test('every query has a handler', async (t) => 
+t.test('every query has a handler', async (t) => {
   for (const [name, row] of Object.entries(table)) {
     if (row.verb !== 'query') continue
     t.ok(
       queryOf(name) !== undefined || (row.shape.as ?? name) in localQueries,
       `${name} is answered by a view or by the edge`,
     )
-  })
+  }
+})
