@@ -1,5 +1,4 @@
 /** Settings from flags, the environment and defaults; all faults are reported together. */
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
 import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
@@ -7,6 +6,7 @@ import { matches } from '../../../nodes/nats/listeners.ts'
 import { createLog } from '../../../nodes/observe/log.ts'
 import { createMetrics } from '../../../nodes/observe/metrics.ts'
 import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
+import { operatorGuide } from '../../docs/operator-guide.ts'
 
 const config = (env: Record<string, string> = {}, ...argv: string[]): Config => {
   const read = readConfig(env, argv)
@@ -118,7 +118,7 @@ t.test('an invalid secret is not shown', async (t) => {
 t.test(
   'every setting has a flag, a description, a line in the guide and a valid default',
   async (t) => {
-    const guide = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+    const guide = operatorGuide()
     for (const { name, flag, standard, meaning } of settingsTable()) {
       t.match(flag, /^--[a-z-]+$/)
       t.ok(meaning.length > 10)

@@ -23,7 +23,7 @@ import { receiver } from '../support/servers/receiver.ts'
 const root = join(import.meta.dirname, '../../..')
 const names = [
   'README.md',
-  ...readdirSync(join(root, 'docs'))
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .sort()
     .map((name) => `docs/${name}`),

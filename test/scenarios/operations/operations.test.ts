@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import t from 'tap'
 import { settingsTable } from '../../../nodes/config.ts'
 import { errors } from '../../../protocol/errors.ts'
+import { operatorGuide } from '../../docs/operator-guide.ts'
 import { service } from '../../support/service.ts'
 import { acting, instant, until } from '../support/given.ts'
 
 const paper = (name: string): string =>
   readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8')
-const manual = paper('operations.md')
+const manual = operatorGuide()
 const PATTERN = /\b(?:baton|process|nodejs)_[a-z0-9_]+/g
 
 const s = await service({ BATON_STATUS_PORT: '0' })
