@@ -18,7 +18,7 @@ import {
   type Call,
   type Edge,
 } from './call.ts'
-import { viewerOf } from './commands/channels.ts'
+import { viewerOf } from './auth/viewer.ts'
 import { openCursor, sealCursor } from './http/cursor.ts'
 import { localQueries } from './queries/local.ts'
 import { namesOf } from './auth/people.ts'

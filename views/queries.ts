@@ -34,7 +34,8 @@ import { search } from './tables/channels/message-search.ts'
 import { messageFacts, messageGet, messageList } from './tables/channels/messages.ts'
 import { wants, type Including, type Paging } from './page.ts'
 import { runList, workflowRuns } from './tables/runs/list.ts'
-import { locate, missingRun, runDetail, runOfKey, runRow } from './tables/runs/runs.ts'
+import { locate, runDetail, runOfKey } from './tables/runs/runs.ts'
+import { missingRun, runRow } from './tables/runs/run-row.ts'
 import {
   messagesOfSession,
   messagesOfTurn,

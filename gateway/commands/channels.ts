@@ -3,12 +3,7 @@
  * add the parts of the reply that the channel does not store.
  */
 import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
-import {
-  dmName,
-  type MessageFacts,
-  type Person,
-  type Viewer,
-} from '../../protocol/channels/schema.ts'
+import { dmName, type MessageFacts, type Person } from '../../protocol/channels/schema.ts'
 import {
   activePrincipal,
   type OrganizationDirectory,
@@ -18,32 +13,29 @@ import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { Caller } from '../auth/authenticate.ts'
 import { authorize } from '../auth/authorize.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { standingOf } from '../sessions/session-id.ts'
-
-/** The caller as views identify a reader. */
-export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
-  id: principal.id,
-  admin: permissions.has('project.admin'),
-})
+import { viewerOf } from '../auth/viewer.ts'
 
 type Known = { readonly organization: OrganizationDirectory; readonly project: ProjectDirectory }
+
 async function directories({ directory }: Edge, { project }: Call): Promise<Known | Refusal> {
   const organization = await directory.organization()
   if (isRefusal(organization)) return organization
   const own_project = await directory.project(project?.id ?? '')
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
+
 /** The active principal with this id, as a channel member. */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
 }
+
 /** The principal with this id, if it may become a member; an agent must be active. */
 function newcomer(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
@@ -153,6 +145,7 @@ async function addMember(
     },
   }
 }
+
 /**
  * Expels new members that stopped being active principals between the lookup and the commit of
  * their membership. A later change of a principal finds the membership itself (`leaveChannels`),
@@ -174,6 +167,7 @@ async function expelInactive(
   )
   return outcomes.find(isRefusal) ?? gone
 }
+
 const expel = (
   { world }: Edge,
   project: string,
@@ -297,6 +291,7 @@ async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
           }),
       }
 }
+
 const overseen = (_: Edge, { caller }: Call): Prepared => ({
   input: { project_admin: viewerOf(caller).admin },
 })

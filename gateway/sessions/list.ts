@@ -6,7 +6,7 @@ import type { RowQuestion } from '../../protocol/queries/views.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'
-import { viewerOf } from '../commands/channels.ts'
+import { viewerOf } from '../auth/viewer.ts'
 import { scopeId, type Call, type Edge } from '../call.ts'
 import { compactionOf } from './definition.ts'
 

@@ -5,7 +5,7 @@
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { viewerOf } from '../commands/channels.ts'
+import { viewerOf } from '../auth/viewer.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
 import { namesOf } from '../auth/people.ts'

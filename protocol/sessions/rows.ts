@@ -195,6 +195,7 @@ const starting = ['not_found', 'session_turn_active', 'agent_inactive', 'conflic
 const cancelTurn = {
   ...act,
   summary: 'End a turn; what it committed stays',
+  selfAccess: true,
   body: Closed({}),
   bodyOptional: true,
   reply: AgentTurn,
@@ -203,6 +204,7 @@ const cancelTurn = {
 const cancelSession = {
   ...act,
   summary: 'Cancel the active turns of a session; those of runs only with force',
+  selfAccess: true,
   body: Closed({}),
   bodyOptional: true,
   query: Closed({ force: Type.Optional(Type.Boolean()) }),
@@ -287,7 +289,6 @@ export const sessions = {
   'session.compact': command(`POST ${S}/compact`, {
     ...act,
     summary: 'Summarise what is new, and wait for it',
-    selfAccess: true,
     body: Closed({}),
     bodyOptional: true,
     reply: Session,
@@ -343,7 +344,6 @@ export const sessions = {
   'session.turn_messages': query(`GET ${P}/turns/:turn_id/messages`, {
     ...read,
     summary: 'Messages of a turn by number',
-    selfAccess: true,
     reply: MessagePage,
     query: Closed({ after_sequence: After, limit: paging.limit, include: Include }),
   }),

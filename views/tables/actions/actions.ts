@@ -3,7 +3,7 @@ import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
 import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import { beyond, CHARACTERS, limitOf, page, sizeOf, type Page, type Paging } from '../../page.ts'
-import { missingRun, runRow } from '../runs/runs.ts'
+import { missingRun, runRow } from '../runs/run-row.ts'
 import type { Store } from '../../store.ts'
 import { eventsOf, type Shown, type TimelineRow } from '../runs/timeline.ts'
 

@@ -7,7 +7,7 @@ import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/sc
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import type { Refusal } from '../../../protocol/errors.ts'
 import { isOfLoop, shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
 import { patch } from '../../../protocol/patch.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
@@ -15,122 +15,10 @@ import { feedRun } from './feed.ts'
 import { applyResult, jobsById } from '../jobs/jobs.ts'
 import { wants, type Including } from '../../page.ts'
 import { applyStep, stepCounts, stepsOf } from './steps.ts'
-import { Kept, type Store, type Value } from '../../store.ts'
+import { Kept, type Store } from '../../store.ts'
 import { applyTimeline } from './timeline.ts'
 import { waitingOfRun, type Watch } from './waiting.ts'
-
-/** A stored run. `last`: cursor of its newest applied event. */
-export interface RunRow {
-  /** The number of the run in this file. */
-  readonly n: number
-  readonly project: number
-  readonly created_at: number
-  /** The run's own spec as JSON, or the hash of a spec that runs share. */
-  readonly spec: string | null
-  record: RunRecord
-  last: number
-  /** The indexed columns as they are stored; undefined before the first write. */
-  stored: readonly Value[] | undefined
-}
-
-const COLUMNS = [
-  'status',
-  'queue',
-  'workflow_type',
-  'parent',
-  'initiated_by',
-  'external_id',
-  'definition_id',
-  'loop',
-  'source_event',
-] as const
-/**
- * The indexed columns of a run. A run of a loop has no queue, initiator or external id that clients
- * see, so these filters do not find it.
- */
-function indexed(record: RunRecord): Value[] {
-  const {
-    status = 'queued',
-    queue = 'default',
-    workflow_type,
-    parent_run_id,
-    initiated_by,
-    external_id,
-    definition_id,
-  } = record
-  if (!isOfLoop(record))
-    return [
-      status,
-      queue,
-      workflow_type ?? null,
-      parent_run_id ?? null,
-      initiated_by ?? null,
-      external_id ?? null,
-      definition_id || null,
-      null,
-      null,
-    ]
-  const source = record.meta?.['source_event_id']
-  return [
-    status,
-    '',
-    null,
-    parent_run_id ?? null,
-    null,
-    null,
-    null,
-    record.loop_id,
-    typeof source === 'string' ? source : null,
-  ]
-}
-
-const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
-const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
-const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
-const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE n = ?`
-
-// An index is rewritten for every column that an UPDATE names, so each kind of change names only
-// the columns that it must.
-function save(store: Store, row: RunRow, id: string): void {
-  const { n } = row
-  const json = JSON.stringify(row.record)
-  const next = indexed(row.record)
-  const { stored } = row
-  if (!stored)
-    store.run(INSERT, n, id, row.project, row.created_at, row.spec, row.last, json, ...next)
-  else if (next.every((value, i) => value === stored[i])) store.run(TOUCH, row.last, json, n)
-  else if (next.every((value, i) => i === 0 || value === stored[i]))
-    store.run(MOVE, row.last, json, next[0] ?? null, n)
-  else store.run(REPLACE, row.last, json, ...next, n)
-  row.stored = next
-}
-interface Stored {
-  readonly n: number
-  readonly project: number
-  readonly created_at: number
-  readonly spec: string | null
-  readonly record: string
-  readonly last: number
-}
-function load(store: Store, id: string): RunRow | undefined {
-  const row = store.one<Stored>(
-    'SELECT n, project, created_at, spec, record, last FROM runs WHERE id = ?',
-    id,
-  )
-  if (!row) return undefined
-  const record = JSON.parse(row.record) as RunRecord
-  return { ...row, record, stored: indexed(record) }
-}
-/** The cache of runs by id, for applying entries. */
-export const keptRuns = (store: Store): Kept<RunRow> =>
-  store.kept(
-    'runs',
-    () =>
-      new Kept(
-        (id) => load(store, id),
-        (row, id) => save(store, row, id),
-      ),
-  )
+import { type RunRow, keptRuns, runRow, missingRun } from './run-row.ts'
 
 // Runs of one workflow version share their spec's text; a spec that came with its run is stored
 // with the run.
@@ -139,6 +27,7 @@ interface SpecRow {
   readonly hash: string
   readonly json: string
 }
+
 const keptSpecs = (store: Store): Kept<SpecRow> =>
   store.kept(
     'specs',
@@ -154,6 +43,7 @@ const keptSpecs = (store: Store): Kept<SpecRow> =>
           ),
       ),
   )
+
 function keepSpec(store: Store, project: number, spec: Spec): string {
   const json = JSON.stringify(spec)
   const specs = keptSpecs(store)
@@ -191,6 +81,7 @@ export function applyRun(store: Store, place: Placed): void {
   row.last = lastCursor(place)
   runs.set(entry.id, row)
 }
+
 function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   const record = patch({ id: entry.id } as RunRecord, event.run)
   const project = store.numberOf(entry.project)
@@ -208,18 +99,6 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
     stored: undefined,
   }
 }
-
-/** The row of a project's run. */
-export function runRow(store: Store, project: number, id: string): RunRow | undefined {
-  const row = keptRuns(store).peek(id) ?? load(store, id)
-  return row?.project === project ? row : undefined
-}
-/** The refusal for a run that the project does not have. */
-export const missingRun: Refusal = refuse(
-  'not_found',
-  { resource: 'run' },
-  'There is no such run in this project.',
-)
 
 /** One run with its spec, its step counts and the reason why it waits. A run has one path. */
 export function runDetail(

@@ -2,7 +2,7 @@
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
-import type { RunRow } from './runs.ts'
+import type { RunRow } from './run-row.ts'
 import { Kept, type Store } from '../../store.ts'
 
 interface StepRow {

@@ -8,7 +8,7 @@ import { timestamp, type JsonObject } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
-import { missingRun, runRow, type RunRow } from './runs.ts'
+import { missingRun, runRow, type RunRow } from './run-row.ts'
 import type { Store } from '../../store.ts'
 
 /** An event of the timeline. `at`: Unix milliseconds. */
