@@ -196,12 +196,12 @@ t.test('requests that wait too long after a kill are found', async (t) => {
   t.strictSame(
     found({ strikes, requests: requests(300, (at) => (at === 9900 ? 100_000 : 20)) }),
     ['slow'],
-    'one that was already waiting counts from the kill',
+    'an earlier pending request counts from the kill',
   )
   t.strictSame(
     found({ strikes, requests: [...requests(300, () => 20), { at: 10_500 }] }),
     ['slow'],
-    'one that was never answered waited for ever',
+    'an unanswered request counts as infinite',
   )
   t.strictSame(
     found({
@@ -211,7 +211,7 @@ t.test('requests that wait too long after a kill are found', async (t) => {
       ),
     }),
     [],
-    'what waits elsewhere is not blamed on the kill',
+    'requests at other times are not attributed to the kill',
   )
   t.strictSame(
     found({

@@ -119,7 +119,7 @@ t.test('reports events that are missed, repeated or out of order', async (t) => 
   t.match(
     unequal('r', [1, 2], [1]),
     { disordered: true },
-    'what is not on record should not have been seen',
+    'an event that is not on record is a fault',
   )
 })
 

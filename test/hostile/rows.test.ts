@@ -305,7 +305,7 @@ for (const [index, [name, row]] of rows.entries()) {
     const after = await shownIn(s, place)
     if (accepted === 0 || (ADDS.test(name) && uses < REUSES))
       kept = { place, uses: uses + (accepted > 0 ? 1 : 0) }
-    if (accepted === 0) t.strictSame(after, before, 'what was refused changed nothing')
+    if (accepted === 0) t.strictSame(after, before, 'refused requests changed nothing')
     else
       for (const [list, records] of Object.entries(after)) {
         const grown = Object.keys(records).filter((id) => !Object.hasOwn(before[list] ?? {}, id))

@@ -284,7 +284,7 @@ t.test('of a credential, only the hash is stored', async (t) => {
     [],
     'views have no need of hashes',
   )
-  t.strictSame(holding(hash(UNKNOWN)), [], 'of what is unknown, nothing')
+  t.strictSame(holding(hash(UNKNOWN)), [], 'nothing is stored about an unknown key')
 })
 
 t.test('a lease token is only in the journal and the snapshots', async (t) => {

@@ -184,7 +184,7 @@ t.test('work is limited: a check that exceeds it reports a fault of the value', 
   t.strictSame(
     faultsOf({ pattern: '^(a+)+$' }, `${'a'.repeat(50_000)}!`),
     [{ field: 'input', message: 'must match ^(a+)+$', expected: '^(a+)+$' }],
-    'what backtracks elsewhere is answered',
+    'a pattern that backtracks elsewhere is answered',
   )
 })
 
@@ -205,7 +205,7 @@ t.test('a stored schema that cannot be applied reports the faulty path', async (
   t.strictSame(
     checkValue({ properties: { id: { pattern: nested } } }, { other: 1 }, 'input'),
     { faults: [] },
-    'what the pattern does not concern is checked as before',
+    'values without the pattern are checked as before',
   )
 })
 

@@ -106,7 +106,7 @@ t.test('a mask without a stored value is refused', async (t) => {
   t.equal(
     openUrl(stored('https://example.org/hook?token=***&token=***', before), opening),
     'https://example.org/hook?token=t0p&token=second',
-    'one name twice',
+    'a repeated name',
   )
   for (const [text, message] of [
     ['https://evil.example/hook?token=***', /for a new address/],

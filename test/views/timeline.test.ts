@@ -296,7 +296,7 @@ t.test('the feed lists calls and status changes of runs and jobs, in journal ord
     data: { job_id: 'job_1', status: 'claimed', step_key: 'mail', claim_attempt: 1 },
   })
   t.strictSame(all.items[2]?.data, ask(view, 'run.action_log', { id: 'run_1' }).items[0])
-  t.equal(all.last, cursorOf(4, 999), 'everything up to the position has been told')
+  t.equal(all.last, cursorOf(4, 999), 'the page covers everything up to the position')
   t.strictSame(
     feed(cursorOf(2, 1), 2).items.map(({ seq }) => seq),
     [cursorOf(2, 2), cursorOf(3, 0)],

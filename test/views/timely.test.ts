@@ -17,7 +17,7 @@ t.test('a query is refused if the view does not catch up in time', async (t) => 
   await deliver(one)
   const again = ask(0)
   await settle()
-  t.strictSame(ids(again), ['run_1'], 'what came late is known from then on')
+  t.strictSame(ids(again), ['run_1'], 'late entries are known from then on')
 })
 
 t.test('a query with a time limit gets the current content after it, marked as late', async (t) => {
@@ -54,7 +54,7 @@ t.test('a query waits while the end cannot be read, and is refused after its tim
   state.end = () => Promise.reject(new Error('no leader'))
   const [asked, late] = [ask(), ask()]
   await settle()
-  t.equal(asked.answer, undefined, 'somebody may lead soon')
+  t.equal(asked.answer, undefined, 'an election may end soon')
   state.end = undefined
   await pass(100)
   t.strictSame(ids(asked), [])

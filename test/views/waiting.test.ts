@@ -34,7 +34,7 @@ t.test(
     t.strictSame(
       each(ask(view, 'run.list'), 'id'),
       ['run_2', 'run_1'],
-      'a question sees what waits',
+      'a query sees buffered changes',
     )
     t.equal(view.unsaved(), true, 'and it goes on waiting, now in a transaction')
     const second = View.open(path)

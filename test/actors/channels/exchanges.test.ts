@@ -84,7 +84,11 @@ t.test('a message that mentions an agent wakes it in the same commit', async (t)
     alone: false,
   })
   t.strictSame(scene.ask('job_spec', { job_id: 'job_9' }), { errand: 'none' })
-  t.equal(scene.state.members['agt_1']?.last_read_seq, 1, 'who is shown a message has read it')
+  t.equal(
+    scene.state.members['agt_1']?.last_read_seq,
+    1,
+    'an agent has read the messages that it was shown',
+  )
   t.strictSame(typesOf(group().when('channel.send', { content: 'to all' }, by('ann'))), [
     'message.created',
   ])
@@ -111,7 +115,7 @@ t.test(
     t.match(
       begun(call(later)),
       [{ after_seq: 1, through_seq: 4 }],
-      'what it was shown before it is not shown again',
+      'messages shown before are not shown again',
     )
   },
 )
@@ -134,7 +138,7 @@ t.test("the answer is posted as the agent's reply, with its session and turn", a
     },
   ])
   t.strictSame(done.state.talks, {})
-  t.strictSame(ends(done, exchange).events, [], 'told twice, it is posted once')
+  t.strictSame(ends(done, exchange).events, [], 'a repeated outcome is posted once')
   const inThread = done.when(
     'channel.send',
     { content: 'and now?', ...target('cmsg_1'), thread: ['agt_1'] },
@@ -143,13 +147,13 @@ t.test("the answer is posted as the agent's reply, with its session and turn", a
   t.match(
     begun(inThread),
     [{ root: 'cmsg_1', message_id: 'cmsg_3', after_seq: 0, through_seq: 3 }],
-    'who was called in a thread hears it',
+    'an agent called in a thread receives its replies',
   )
   t.match(said(ends(inThread, begun(inThread)[0])), [{ reply_to: 'cmsg_1' }])
   t.strictSame(
     typesOf(ends(asked, exchange, { text: undefined })),
     ['exchange.ended'],
-    'who says nothing posts nothing',
+    'without a text nothing is posted',
   )
 })
 
@@ -208,7 +212,7 @@ t.test(
     t.strictSame(
       typesOf(ends(done, begun(done)[0])),
       ['exchange.ended', 'message.created'],
-      'two more calls, one more exchange',
+      'two more calls lead to one more exchange',
     )
   },
 )
@@ -224,7 +228,7 @@ t.test('in direct messages, every message of a person wakes the agents', async (
     { content: 'I', mentioned: ['agt_1'] },
     { principal: { type: 'agent', id: 'agt_1' } },
   )
-  t.strictSame(typesOf(speaks), ['message.created'], 'nobody calls oneself')
+  t.strictSame(typesOf(speaks), ['message.created'], 'an agent cannot call itself')
 })
 
 t.test('agents that call each other stop at a limit; a person starts a new streak', async (t) => {

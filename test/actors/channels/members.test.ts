@@ -139,7 +139,7 @@ t.test('memberships of archived channels and of direct messages are fixed', asyn
     t.same(
       typesOf(scene.when('channel.expel', { member_id: 'ann' })),
       ['member.removed'],
-      'but who is no principal any more goes',
+      'but a deleted principal is removed',
     )
   t.same(dm.when('channel.expel', { member_id: 'eve' }).events, [])
   t.same(typesOf(archived.when('channel.expel', { member_id: 'ann', disabled: true })), [
@@ -148,14 +148,14 @@ t.test('memberships of archived channels and of direct messages are fixed', asyn
   t.same(
     dm.when('channel.expel', { member_id: 'ann', disabled: true }).events,
     [],
-    'who may come back stays in a direct message',
+    'a disabled principal stays in a direct message',
   )
 })
 t.test('only the member moves its read marker, forward and up to the newest message', async (t) => {
   const one = opened()
     .when('channel.send', { content: 'a' }, by('ann'))
     .when('channel.send', { content: 'b' }, by('ann'))
-  t.equal(one.state.members['ann']?.last_read_seq, 2, 'who writes has read')
+  t.equal(one.state.members['ann']?.last_read_seq, 2, 'the sender has read its own message')
   const read = one.when('channel.mark_read', { user_id: 'bob', seq: 2 }, by('bob'))
   t.match([read.reply, read.state.members['bob']], [{ last_read_seq: 2 }, { last_read_seq: 2 }])
   t.match(read.when('channel.mark_read', { user_id: 'bob', seq: 1 }), {

@@ -29,7 +29,7 @@ t.test('messages are numbered from 1; the reply omits what the caller sent', asy
   })
   const two = one.when('channel.send', { content: 'b' }, { ...by('bob'), at: START + 1000 })
   t.match(two.state, { message_seq: 2, last_message_at: '2026-01-01T00:00:01.000Z' })
-  t.same(Object.keys(two.state), Object.keys(one.state), 'nothing of a message is kept')
+  t.same(Object.keys(two.state), Object.keys(one.state), 'the state contains no messages')
 })
 t.test('only members can write, and only while the channel is not archived', async (t) => {
   t.equal(
@@ -147,5 +147,5 @@ t.test('the number of pinned messages is limited', async (t) => {
     refused: 'pin_limit_reached',
     details: { limit: limits.pinned },
   })
-  t.equal(pin(1).refused, undefined, 'one that is pinned may be pinned again')
+  t.equal(pin(1).refused, undefined, 'a pinned message may be pinned again')
 })

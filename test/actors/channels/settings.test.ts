@@ -227,7 +227,7 @@ t.test(
     t.match(
       dm.when('channel.expel', { member_id: 'bob' }).when('channel.reopen', { members }).events,
       [{ type: 'member.added', id: 'chan_1:bob', member: members[0] }],
-      'who was taken out is there again',
+      'an expelled member is added again',
     )
     t.same(typesOf(dm.when('channel.delete', { project_admin: false }, by('bob'))), [
       'channel.deleted',

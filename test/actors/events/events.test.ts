@@ -190,7 +190,7 @@ t.test('a client publishes one event or many; a repeated key counts once', async
   t.strictSame(
     blank(blank(one, 'sevt_c'), 'sevt_d').reply,
     { source_event_id: 'sevt_d', status: 'accepted' },
-    'and a blank one is none',
+    'and a blank key counts as none',
   )
   const event = (idempotency_key?: string) => ({
     event_type: 'order.paid',
@@ -334,7 +334,7 @@ t.test('an event whose chain is too long starts no run but resumes waiting ones'
   t.strictSame(
     fired(from, { depth: MAX_CHAIN_DEPTH + 1 }),
     ['trg_1'],
-    'the loop is told, starts nothing, and shows why',
+    'the loop is notified, starts no run, and shows the reason',
   )
   t.match(publish(from, { depth: MAX_CHAIN_DEPTH + 1 }).events, [{ wakes: { run_1: ['wait_1'] } }])
 })

@@ -149,7 +149,7 @@ t.test('the size of an interaction and the number of its review rounds are limit
   t.match(
     record(answer(scene, 'ed', 'see the file')),
     { status: 'completed' },
-    'a shorter one is taken',
+    'a shorter answer is accepted',
   )
   let rounds = asked({
     resolution_policy: { type: 'any_of', review: { reviewer_user_ids: ['rita'] } },
@@ -256,7 +256,7 @@ t.test(
     t.match(
       [reviewed(['Viewer']).refused, record(reviewed(['Editor'])).status],
       [{ refused: 'forbidden' }, 'completed'],
-      'whoever holds a role that is a reviewer',
+      'holders of a reviewer role can review',
     )
     t.match(
       answer(byRole, 'ada').when(
@@ -270,7 +270,7 @@ t.test(
     t.equal(
       record(review(byCreator, 'user_1', 'accept')).status,
       'completed',
-      'the creator reviews when nobody is named',
+      'without named reviewers, the creator reviews',
     )
   },
 )

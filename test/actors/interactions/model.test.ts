@@ -155,7 +155,7 @@ t.test('there is one outcome, it equals the model, and it is sent once', async (
         )
         t.equal(told, model.status === 'pending' || withdrawn ? 0 : 1)
         if (frozen !== undefined)
-          t.equal(JSON.stringify(now), frozen, 'nothing changes what is over')
+          t.equal(JSON.stringify(now), frozen, 'an ended interaction never changes')
         if (model.status !== 'pending') frozen = JSON.stringify(now)
         if (!t.passing()) throw new Error('the model disagrees')
       }

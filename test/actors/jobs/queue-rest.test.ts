@@ -28,7 +28,7 @@ t.test(
     const [woken] = queue.pass(2)
     t.match(woken?.events, [{ type: 'job.rested', id: 'job_1' }])
     t.ok(queue.at >= began + 5000)
-    t.strictSame(queue.line(), ['job_1', 'job_2'], 'and it kept its place')
+    t.strictSame(queue.line(), ['job_1', 'job_2'], 'and it kept its position')
     t.match(queue.report('job_1', queue.claim('job_1')).reply, { outcome: 'accepted' })
   },
 )

@@ -100,7 +100,7 @@ t.test('a failed job is retried in its old position until its attempts are used 
     error_message: 'no',
     worker_instance_id: 'box-wst_1',
   })
-  t.same(queue.line(), ['job_1', 'job_2'], 'it keeps its place')
+  t.same(queue.line(), ['job_1', 'job_2'], 'it keeps its position')
   t.same(
     queue.report('job_1', first, 'failed').reply,
     { outcome: 'duplicate' },
@@ -266,11 +266,7 @@ t.test('a late result is accepted while the job waits for its next attempt', asy
   queue.put('job_1')
   const token = queue.claim('job_1')
   queue.pass(60)
-  t.same(
-    queue.beat('job_1', token).reply,
-    { alive: false },
-    'its heartbeat says that the lease is lost',
-  )
+  t.same(queue.beat('job_1', token).reply, { alive: false }, 'its heartbeat reports a lost lease')
   const done = queue.report('job_1', token, 'completed', { result: {} })
   t.same([done.reply, told(done)], [{ outcome: 'accepted' }, ['job.settled job_1 completed']])
   t.match(done.events[0], { job: { worker_instance_id: 'box-wst_1', claim_attempt: 1 } })
@@ -439,7 +435,7 @@ t.test("after a takeover, the worker's gateway can end a lease without heartbeat
   const next = queue.claim('job_1', 'wst_1')
   queue.recover()
   queue.beat('job_1', next)
-  t.same(expire(), [], 'a sign of life that the new owner heard counts')
+  t.same(expire(), [], 'a heartbeat to the new owner counts')
 })
 
 t.test('many leases that expire at once are ended in batches', async (t) => {

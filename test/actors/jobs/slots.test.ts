@@ -225,6 +225,6 @@ t.test('a run reports the plan limit and waits for its slot', async (t) => {
   t.strictSame(
     yard.events.map(({ type }) => type),
     ['loop.deleted', 'loop.stands', 'run.displaced'],
-    'who waits for a place goes with the loop',
+    'waiting runs end with the loop',
   )
 })

@@ -26,7 +26,7 @@ t.test('fairness keys take turns, so a flood of one key does not delay the other
   t.same(queue.line(), ['a0', 'b0', 'b1', 'a1', 'a2', 'a3', 'a4', 'a5'])
   queue.claim(['a0'])
   queue.put('c0', { fairness_key: 'c' })
-  t.same(queue.line(4), ['b0', 'b1', 'a1', 'c0'], 'who was served and who is new stand at the back')
+  t.same(queue.line(4), ['b0', 'b1', 'a1', 'c0'], 'served keys and new keys go to the back')
 })
 
 t.test('a fairness key gains no credit while it is idle', async (t) => {

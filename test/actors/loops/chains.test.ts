@@ -65,7 +65,7 @@ t.test(
     t.equal(yard.state.record?.status, 'paused')
     t.equal(yard.state.skips?.[trigger_id]?.last.reason, 'Too many.')
     stop('sevt_2')
-    t.strictSame(yard.events, [], 'a paused loop has no live trigger')
+    t.strictSame(yard.events, [], 'a paused loop has no active trigger')
     yard.send('loop.update', { organization: ORGANIZATION, status: 'active' })
     stop('sevt_3', MAX_CHAIN_DEPTH)
     t.match(

@@ -344,7 +344,7 @@ t.test('an unused reservation expires', async (t) => {
     bound.when('handle.bind', { handle: 'h', project: 'p', loop_id: 'l1', trigger_id: 't1' })
       .events,
     [],
-    'a late one takes nothing',
+    'a late binding has no effect',
   )
   t.strictSame(
     bound.when('handle.free', { loop_id: 'l2', trigger_id: 't0' }).events,

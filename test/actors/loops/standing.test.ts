@@ -58,7 +58,7 @@ t.test('an active loop reports the actions that it may call', async (t) => {
   t.match(
     told(draft.effects(), 'loop.note'),
     [{ input: { version: 1, actions: [] } }],
-    'also one that is a draft is known',
+    'a draft is reported, too',
   )
 })
 
@@ -76,7 +76,7 @@ t.test('an action that an active loop calls cannot be deleted', async (t) => {
   t.match(
     it.send('action.delete', { action_name: 'act' }),
     { refused: 'conflict' },
-    'what comes late counts no more',
+    'a late note with an older version is ignored',
   )
   note(3, ['other'])
   t.equal(it.send('action.delete', { action_name: 'act' }), undefined)

@@ -77,7 +77,7 @@ t.test('an entry is saved, replaced as a whole and forgotten', async (t) => {
   t.notOk('status_code' in (second.reply as object))
   t.notOk(
     'summary' in ((second.events as unknown as Saved[])[0]?.entry ?? {}),
-    'what is left out is gone',
+    'omitted members are removed',
   )
   const gone = second.when('memory.forget', { memory_key: 'likes' })
   t.match(gone.events, [

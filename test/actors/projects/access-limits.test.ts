@@ -21,7 +21,11 @@ t.test('people and services are limited in number; agents do not count', async (
   const full = { refused: 'conflict', details: { limit: 2 } }
   t.match(refusal(scene.when('principal.create', { name: 'two', holds })), full)
   t.match(refusal(scene.when('user.create', { name: 'Bo', holds })), full)
-  t.match(refusal(scene.when('key.create', key())), full, 'its principal would be one more')
+  t.match(
+    refusal(scene.when('key.create', key())),
+    full,
+    'its new principal would exceed the limit',
+  )
   t.notOk(refusal(scene.when('key.create', key({ name: 'one', allow_unassigned_principal: true }))))
   t.notOk(refusal(scene.when('agent.create', { name: 'other' })))
   const less = scene.when('user.delete', { id: 'user_1' })

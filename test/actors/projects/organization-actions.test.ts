@@ -85,7 +85,7 @@ t.test(
     t.match(later.ask('action', { name: 'crm.sync' }), {
       action: { secret_versions: [{ retired_at: '2026-01-01T00:01:01.000Z' }, {}] },
     })
-    t.strictSame(secrets(later), ['2 s2'], 'a retired secret is not kept')
+    t.strictSame(secrets(later), ['2 s2'], 'a retired secret is not stored')
     t.equal(later.deadline(), undefined)
   },
 )

@@ -147,7 +147,7 @@ t.test('updating a project', async (t) => {
   })
   t.same(directory(org).projects[PRJ], next)
   t.same(org.send('project.update', { project: PRJ, name: 'Main', external_ref: 'ext' }), next)
-  t.same(org.events, [], 'what changes nothing is not written')
+  t.same(org.events, [], 'an update without a change writes nothing')
   t.match(org.send('project.update', { project: PRJ, external_ref: 'ext-2' }), {
     refused: 'conflict',
   })
@@ -283,7 +283,7 @@ t.test('a workflow handle is granted to one project at a time', async (t) => {
   t.equal(
     org.send('handle.reserve', { id: 'w3', handle: 'h', project: PRJ }),
     undefined,
-    'the project itself settles who uses it',
+    'within a project, the project decides its use',
   )
   org.send('handle.release', { id: 'w1' })
   t.match(org.send('handle.reserve', { id: 'w2', handle: 'h', project: other.id }), {

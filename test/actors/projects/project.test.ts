@@ -140,7 +140,7 @@ t.test(
     const project = fresh()
     project.send('workflow.create', { name: 'Deploy', spec, ...reserved('wfd_1', 'deploy') })
     project.send('handle.settle', { id: 'wfd_1', organization: ORG })
-    t.same(project.events, [], 'a used one is kept')
+    t.same(project.events, [], 'a used reservation is kept')
     project.send('handle.settle', { id: 'wfd_2', organization: ORG })
     t.match(project.effects, [{ tell: { name: 'handle.release', input: { id: 'wfd_2' } } }])
     t.match(project.send('workflow.create', { name: 'Late', spec, ...reserved('wfd_2', 'late') }), {

@@ -101,7 +101,7 @@ for (const [name, subject] of Object.entries(subjects)) {
         refused: 'bad_request',
         details: { fields: [{ field, message: /for a new address/ }] },
       })
-    t.match(made(masked, [null]).refused, { refused: 'bad_request' }, 'nor keeps what it never had')
+    t.match(made(masked, [null]).refused, { refused: 'bad_request' }, 'a mask needs a stored value')
   })
 
   t.test(

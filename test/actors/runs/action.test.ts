@@ -304,7 +304,7 @@ t.test('attempts are counted across recoveries, in all events alike', async (t) 
   t.match(
     payload(settle(again, 'job_2', 'cancelled', { attempt: 0 }), 'action.failed'),
     { attempt: 3 },
-    'that of the call, when nobody took the job',
+    'the attempt of the call, if no worker took the job',
   )
   t.match(payload(again.when('wake', {}, { at: again.deadline() ?? 0 }), 'action.failed'), {
     attempt: 3,
@@ -359,7 +359,7 @@ t.test('parameters that are too large for a job fail the step with a clear error
   t.match(
     [sized(0), sized(1)],
     [{ status: 'suspended' }, { error_type: 'job_spec_too_large' }],
-    'what is measured is what a worker is given',
+    'the size is that of the specification for the worker',
   )
 })
 

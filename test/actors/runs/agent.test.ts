@@ -95,14 +95,14 @@ t.test('a turn is looked up, opened in its session, and its answer is the output
   t.equal(opened.ask('job_spec', { job_id: 'job_1' }), null, 'it is looked up once')
   t.match(step(opened, 'a'), { session_id: 'ses_1', agent_id: 'agt_1', status: 'suspended' })
   t.same(define(opened).events, [], 'a second answer changes nothing')
-  t.same(settle(opened, {}, 'turn_9').events, [], 'another turn is not heard')
+  t.same(settle(opened, {}, 'turn_9').events, [], 'the outcome of another turn is ignored')
   t.same(
     opened.when('job.settled', { job_id: 'job_1', outcome: 'completed', attempt: 1 }).events,
     [],
   )
   const ended = settle(opened)
   t.match(record(ended), { status: 'completed', result: { a: { text: 'done' } } })
-  t.same(settle(ended).events, [], 'it is told once')
+  t.same(settle(ended).events, [], 'a repeat changes nothing')
 })
 
 t.test("the turn receives the output schema, and its output is the step's output", async (t) => {
@@ -252,7 +252,7 @@ t.test('cancelling stops the turn, and the run ends with it', async (t) => {
   t.match(early.tells, [
     { to: { id: '0.$openings' }, name: 'queue.cancel', input: { job_ids: ['job_1'] } },
   ])
-  t.same(define(early).events, [], 'what is looked up too late is not opened')
+  t.same(define(early).events, [], 'a late definition opens no turn')
   const stopping = define(begun()).when('run.cancel', { reason: 'enough' })
   t.match(told(stopping, 'turn.stop'), {
     to: { kind: 'session', id: 'ses_1' },
@@ -264,7 +264,7 @@ t.test('cancelling stops the turn, and the run ends with it', async (t) => {
   t.match(
     [record(late).status, step(late, 'a')?.status],
     ['cancelled', 'completed'],
-    'what was completed stays',
+    'the completed step stays completed',
   )
 })
 

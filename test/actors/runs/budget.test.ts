@@ -38,7 +38,7 @@ t.test(
   async (t) => {
     for (const steps of [[ask('a')], [ask('a'), ask('b')]]) {
       const paid = spent(steps, { ends: true })
-      t.match(record(paid), { status: 'suspended' }, 'the end of the turn is told next')
+      t.match(record(paid), { status: 'suspended' }, 'the end of the turn is reported next')
       const after = paid.when('turn.settled', {
         turn_id: 'turn_1',
         session_id: 'ses_1',

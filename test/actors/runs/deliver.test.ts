@@ -26,7 +26,7 @@ t.test('an event completes the step that waits for its type, once', async (t) =>
   t.strictSame(scene.ask('awaiting'), [{ wait_id: 'wait_1', event_type: 'row.inserted' }])
   const given = open(scene.when('event.deliver', event(2)))
   t.strictSame(step(given, 's0')?.result, { n: 2, by: 'ada' })
-  t.strictSame(given.when('event.deliver', event(2)).events, [], 'said again')
+  t.strictSame(given.when('event.deliver', event(2)).events, [], 'a repeat')
   t.strictSame(given.when('event.deliver', event(1, 'e2')).events, [], 'does not match')
   t.equal(record(given.when('event.deliver', event(2, 'e3'))).status, 'completed')
 })
@@ -135,7 +135,7 @@ t.test('a wait opens, and its timeout starts, when the matcher confirms it', asy
   const opened = scene.when('event.watched', { wait_id: 'wait_1' }, { at: START + 5000 })
   t.strictSame(typesOf(opened), ['step.suspended', 'wait.opened', 'run.suspended'])
   t.equal(opened.deadline(), START + 15_000)
-  t.strictSame(opened.when('event.watched', { wait_id: 'wait_1' }).events, [], 'said again')
+  t.strictSame(opened.when('event.watched', { wait_id: 'wait_1' }).events, [], 'a repeat')
   t.strictSame(
     opened.when('event.deliver', { ...event(2), wait_ids: ['wait_0'] }).events,
     [],

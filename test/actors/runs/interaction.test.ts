@@ -111,11 +111,11 @@ t.test('answers appear on the timeline, and the outcome is the output', async (t
     },
     n: {},
   })
-  t.strictSame(done.when('interaction.settled', settled()).events, [], 'told again')
+  t.strictSame(done.when('interaction.settled', settled()).events, [], 'a repeat')
   t.strictSame(
     one.when('interaction.settled', settled({ interaction_id: 'iact_9' })).events,
     [],
-    'another one',
+    'another interaction',
   )
 })
 
@@ -144,7 +144,11 @@ t.test('an expired question fails the step by default; a cancelled one does not'
     error_message: /moot/,
   })
   const again = end({}, 'expired', { retry: { max_attempts: 2 } })
-  t.match(again.tells, [{ to: { id: 'iact_2' }, name: 'interaction.open' }], 'a retry asks anew')
+  t.match(
+    again.tells,
+    [{ to: { id: 'iact_2' }, name: 'interaction.open' }],
+    'a retry opens a new interaction',
+  )
 })
 
 t.test('templates can name reviewers', async (t) => {
@@ -298,7 +302,7 @@ t.test('interactions that clients open for a run end as signals to it', async (t
   t.match(
     record(retried.when('job.settled', { job_id, outcome: 'completed', attempt: 1, result: {} })),
     { status: 'completed' },
-    'and then has what was answered meanwhile',
+    'and then uses the answer that arrived meanwhile',
   )
   const left = started([action('a')])
     .when('interaction.opened', opened('iact_7'))
@@ -306,7 +310,7 @@ t.test('interactions that clients open for a run end as signals to it', async (t
   t.match(
     [record(left).status, left.tells],
     ['completed', [{ to: { id: 'iact_7' }, name: 'interaction.withdraw' }]],
-    'nobody waits any more',
+    'an ended run withdraws its questions',
   )
   let full = started([wait('w')])
   for (let n = 0; n < MAX_ASKED; n++) full = full.when('interaction.opened', opened(`iact_${n}`))

@@ -104,7 +104,7 @@ t.test('the total size of outputs is limited, and the step that exceeds it fails
   t.match(
     step(settle(again, 'job_9', 'completed', { result: { n: 1 } }), 'g'),
     { status: 'completed' },
-    'what is taken again counts once',
+    'the output of a repeated step counts once',
   )
   const items = started([
     {

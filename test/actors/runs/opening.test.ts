@@ -159,7 +159,7 @@ t.test('usage is counted once and stops the run before its next step', async (t)
   t.match(
     spend(fails(over), 'late', 1).events,
     [{ type: 'usage.recorded' }],
-    'what is known late is counted all the same',
+    'late usage is counted as well',
   )
 })
 
@@ -285,7 +285,7 @@ t.test('a step starts a run of any loop and continues with its answer', async (t
         source: { type: 'trigger', id: 'src_1', trigger_id: undefined },
       },
     },
-    'who caused it, but not the trigger, which is of another loop',
+    'the initiator, but not the trigger, which belongs to another loop',
   )
   t.match(shown(asked.when('child.answered', { wait_id: 'wait_1', run_id: 'run_9' })), {
     status: 'completed',

@@ -242,7 +242,7 @@ t.test(
     t.match(
       record(given<RunState>(run).when('child.start', older, clock)),
       { initiated_by: 'system' },
-      'the parent is one of an older release',
+      'the parent is of an older release',
     )
   },
 )

@@ -39,7 +39,7 @@ t.test('a signal completes the step that waits for it', async (t) => {
         meta: { run_id: 'run_1', signal_name: 'go' },
       },
     },
-    'what everybody else sees of it',
+    'the event and meta that expressions see',
   )
   t.strictSame(after.state.signals, [])
 })
@@ -175,7 +175,7 @@ t.test('the total size of stored signals is limited', async (t) => {
       signal_name: 'go',
     }).tells,
     [{ name: 'interaction.withdraw' }],
-    'what would become one is withdrawn',
+    'an interaction that would end as a signal is withdrawn',
   )
 })
 
@@ -250,7 +250,7 @@ t.test('a timed-out wait is retried after the delay of its policy', async (t) =>
   t.strictSame(
     typesOf(delayed.when('run.signal', go())),
     ['signal.stored'],
-    'a signal during the delay is kept',
+    'a signal during the delay is stored',
   )
   const again = delayed.when('wake', {}, { at: START + 70_000 })
   t.strictSame(typesOf(again), [

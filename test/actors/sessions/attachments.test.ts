@@ -74,7 +74,7 @@ t.test('a file is reserved, stored, listed and shown', async (t) => {
   t.match(
     [s.last?.events, s.last?.reply],
     [[], { artifact: { id }, status_code: 200 }],
-    'to say so again changes nothing',
+    'a repeat changes nothing',
   )
   t.equal(
     s.invoke('look', {
@@ -94,7 +94,7 @@ t.test('a file is reserved, stored, listed and shown', async (t) => {
         size_bytes: 10,
       },
     ],
-    'the service says how large it is',
+    'the size comes from the service',
   )
 })
 
@@ -131,7 +131,7 @@ t.test('an upload key is valid for one file of one caller', async (t) => {
   t.equal(announced(s, { key: 'user_1 k' }, facts({ sha256: 'cd' })), 'conflict')
   t.not(announced(s, { key: 'user_2 k' }), first.artifact.id)
   const half = announced(s, { key: 'user_1 half' })
-  t.equal(announced(s, { key: 'user_1 half' }), half, 'what was not finished goes on')
+  t.equal(announced(s, { key: 'user_1 half' }), half, 'an unfinished upload continues')
   t.notOk(replyOf<Open>(s)['attached'])
   s.do('session.detach', { artifact_id: first.artifact.id })
   t.equal(announced(s, { key: 'user_1 k' }), 'conflict')
@@ -298,7 +298,7 @@ t.test(
         '<reminder name="app-board" tier="contextual">\nthree\n</reminder>',
         '<reminder name="app-user" tier="contextual">\nann\n</reminder>',
       ],
-      'of one name the last call counts',
+      'for each name the last call counts',
     )
     const before = s.log.length
     s.settle(s.job(), { outcome: 'completed', result: message([use('c', 'board_move', { n: 3 })]) })
@@ -307,7 +307,7 @@ t.test(
       result: {},
       context: [{ name: 'board', content: 'three' }],
     })
-    t.notOk(s.types(before).includes('context.stored'), 'what is known is not said again')
+    t.notOk(s.types(before).includes('context.stored'), 'known context is not stored again')
     s.answers(say('done'))
     t.equal(s.turn().status, 'completed')
   },

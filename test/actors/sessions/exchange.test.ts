@@ -61,7 +61,7 @@ t.test(
       },
     ])
     s.do('exchange.open', opening())
-    t.strictSame(s.last?.events, [], 'nor does one after the turn')
+    t.strictSame(s.last?.events, [], 'nor does a repeat after the turn')
   },
 )
 
@@ -153,7 +153,7 @@ t.test('each message of a person or the agent publishes one source event', async
   t.match(
     published(),
     [{ input: { event: { role: 'assistant', sequence: 3 } } }],
-    'the row that streamed is told of when it is final',
+    'a streamed row is published once it is final',
   )
   s.do('session.append', {
     messages: [
@@ -164,7 +164,7 @@ t.test('each message of a person or the agent publishes one source event', async
   t.equal(published().length, 1)
   t.notOk(
     s.session.state.window.some((row) => 'said' in row),
-    'no transcript shows what goes with it',
+    'the data for source events is not in the window',
   )
   const run = new Story()
   run.invoke()

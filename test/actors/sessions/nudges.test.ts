@@ -99,7 +99,7 @@ t.test('an active turn accepts nudges even if the agent could not start a new on
   t.match(nudge(s, 'on', { ...unfit, wake: true }), { delivery: 'current_turn', woke_turn: true })
   nudge(s, 'more', unfit)
   s.settle(s.job(), { outcome: 'failed', error_type: 'x', error_message: 'y' })
-  t.match(s.turn(2), { status: 'running' }, 'it has the definition of the turn that it was said to')
+  t.match(s.turn(2), { status: 'running' }, 'it uses the definition of the nudged turn')
   s.answers(say('x'))
   t.equal(nudge(s, 'again', unfit), 'agent_inactive')
 })
@@ -239,7 +239,11 @@ t.test(
       result: {},
       context: [all[0], { name: 'more', content: 'x' }, { name: 'n1', content: 'y' }],
     })
-    t.same(rows(s, 0).slice(-2), ['app-n0', 'app-n1'], 'an action adds what there is room for')
+    t.same(
+      rows(s, 0).slice(-2),
+      ['app-n0', 'app-n1'],
+      'an action adds only as many names as allowed',
+    )
     s.answers(say('y'))
     t.equal(s.invoke('2', { input: { context: [{ name: 'more', content: 'x' }] } }), 'conflict')
     s.do('session.compact', { session_id: 'ses_1', definition: definition() })
@@ -249,7 +253,7 @@ t.test(
     t.same(
       rows(s, before).sort(),
       all.map(({ name }) => `app-${name}`).sort(),
-      'all are told again',
+      'all are stored again',
     )
   },
 )

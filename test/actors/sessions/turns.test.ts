@@ -251,7 +251,7 @@ t.test(
     s.do('session.cancel', { session_id: 'ses_1', force: true })
     t.match(s.turn(1), { status: 'cancelled' })
     s.do('turn.open', opening)
-    t.equal(s.jobs.size, 0, 'one that has ended is not opened again')
+    t.equal(s.jobs.size, 0, 'an ended turn is not opened again')
   },
 )
 

@@ -87,7 +87,7 @@ t.test('an event goes to webhooks that list its type, its family, or no types', 
   t.strictSame(
     scene.when('hook.set', { webhook_id: 'exact', events: ['run.failed'] }).events,
     [],
-    'said again',
+    'a repeat',
   )
   const told = (event_type: string) =>
     Object.keys(
@@ -104,7 +104,7 @@ t.test('an event goes to webhooks that list its type, its family, or no types', 
   t.strictSame(told('order.paid'), ['family', 'any', 'star'])
   t.strictSame(told('runs.failed'), ['any', 'star'])
   t.strictSame(told('signal.go'), ['any', 'star', 'signals'])
-  t.strictSame(told('schedule.tick'), [], 'what the service says to itself is for nobody')
+  t.strictSame(told('schedule.tick'), [], 'internal events are not delivered')
   const done = scene.when('source.publish', {
     event_type: 'run.failed',
     source_kind: 'loop_run',
@@ -145,6 +145,6 @@ t.test('an event goes to webhooks that list its type, its family, or no types', 
       depth: 0,
     }).events,
     [],
-    'nobody listens to runs any more',
+    'no listener for runs is left',
   )
 })

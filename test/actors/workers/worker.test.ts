@@ -156,7 +156,7 @@ t.test('a heartbeat is journaled only if the worker was considered stale', async
   }
   t.same(entry.pass(89), [])
   t.same(entry.pass(1).map(types), [['worker.stale']])
-  t.equal(entry.deadline(), undefined, 'said once')
+  t.equal(entry.deadline(), undefined, 'reported once')
   t.same(types(entry.seen()), ['worker.seen'])
   t.equal(entry.deadline(), entry.at + 90_000)
 })
@@ -174,7 +174,7 @@ t.test('a drain is forwarded, survives a reconnect, and ends with the session', 
   t.equal(again.reply.draining, true)
   entry.run('worker.drained', { session: 's1' })
   entry.closed(0, 's1', 2)
-  t.same(entry.drain().effects, [], 'nobody is connected')
+  t.same(entry.drain().effects, [], 'no worker is connected')
   const next = entry.register(3)
   t.same([next.reply.draining, types(next)], [false, ['worker.drain_cleared', 'worker.registered']])
   t.equal(entry.register(4, 'h3').reply.draining, false)
@@ -185,7 +185,7 @@ t.test('a worker can report that it drains', async (t) => {
   entry.register(1)
   t.same(types(entry.run('worker.drained', { session: 's0' })), [])
   t.same(types(entry.run('worker.drained', { session: 's1' })), ['worker.draining'])
-  t.same(types(entry.run('worker.drained', { session: 's1' })), [], 'said once')
+  t.same(types(entry.run('worker.drained', { session: 's1' })), [], 'a repeat')
   t.equal(entry.register(2, 'h1').reply.draining, true)
 })
 
@@ -219,7 +219,7 @@ t.test('a change of what a connected worker accepts is registered', async (t) =>
   t.match(done.events[0], {
     registration: { session: 's1', generation: 1, action_names: ['a'], connected_at: 1_000_000 },
   })
-  t.same(says(['a']).events, [], 'said twice')
+  t.same(says(['a']).events, [], 'a repeat')
   t.same(says(['b'], 0).reply, { current: false })
   t.equal(entry.state.leases, 2)
   entry.closed(2)

@@ -118,7 +118,7 @@ t.test('messages, their questions, and the ends of turns', async (t) => {
   t.strictSame(
     keys(show(question('q2', 'c2', 'cancelled'), turn(2, 'cancelled')).entries).slice(-2),
     ['message m5', 'end end of turn2'],
-    'what a cancelled turn had begun is gone with its question',
+    "a cancelled turn's incomplete rows and question are removed",
   )
 })
 
@@ -202,7 +202,7 @@ t.test('a new entry is announced once', async (t) => {
       turn(1, 'completed'),
     ),
     [],
-    'what was there is not new',
+    'earlier entries are not new',
   )
   t.strictSame(
     announced(

@@ -204,7 +204,7 @@ t.test('the part beyond a limit is plain text and complete', async (t) => {
   const costly = markdownTree(`*first*\n\n${'*a_ '.repeat(5_000)}\n\n*last*`)
   t.equal(shown(costly[0] ?? ''), '<p <em first>>')
   t.equal(costly[1]?.children.length, 1, 'the costly paragraph is one text')
-  t.equal(shown(costly[2] ?? ''), '<p <em last>>', 'and what follows is formatted')
+  t.equal(shown(costly[2] ?? ''), '<p <em last>>', 'and the following paragraph is formatted')
 })
 
 t.test('any text: only allowed links, and every character is shown', async (t) => {

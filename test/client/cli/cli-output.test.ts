@@ -39,7 +39,7 @@ t.test('a list is a table with the columns that fit', async (t) => {
   const wide = shown(runs, 'wide', 60, 'UTC')
   t.match(wide, /x{200}/, 'nothing is cut when everything is asked for')
   t.match(wide, /a,b/)
-  t.notMatch(wide, /INPUT/, 'what is not plain is for json and yaml')
+  t.notMatch(wide, /INPUT/, 'nested values are only in json and yaml')
 })
 
 t.test('text from others cannot move the cursor of the terminal', async (t) => {
@@ -103,7 +103,7 @@ t.test('names are resolved to ids', async (t) => {
       target_user_ids: ['role:Operator', 'ada'],
     }),
     { target_user_ids: ['role:Operator', 'ada'] },
-    'roles are names already, and what may not be listed is sent as it is',
+    'roles and names that cannot be listed are sent as they are',
   )
 })
 

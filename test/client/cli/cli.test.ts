@@ -290,7 +290,7 @@ t.test('errors suggest the next step', async (t) => {
     told(new WorkerError('refused', 'The service does not accept the key (401 from ws://x)')),
     /root\.key/,
   )
-  t.equal(told(new Error('a bug')), undefined, 'what nobody expected keeps its stack')
+  t.equal(told(new Error('a bug')), undefined, 'an unexpected error keeps its stack')
 })
 
 t.test('`worker` selects stock actions by name', async (t) => {

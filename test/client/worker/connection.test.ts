@@ -242,7 +242,7 @@ t.test('draining completes and reports running jobs, then closes with 1000', asy
   t.match(
     peer().last('job.report'),
     { job_id: 'job_late', status: 'cancelled' },
-    'what was already on its way is given back',
+    'a job already on its way is returned',
   )
   await clock.pass(12_000)
   work.resolve('done')

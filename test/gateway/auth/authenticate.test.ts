@@ -122,7 +122,7 @@ t.test('a bad credential is unauthorized', async (t) => {
   const held = await caller(it, mine.text)
   it.change(PRJ, 'key.revoke', { id: mine.id })
   await unauthorized(t, it, mine.text)
-  t.match(await it.again(held), { refused: 'unauthorized' }, 'also for what was open')
+  t.match(await it.again(held), { refused: 'unauthorized' }, 'open connections, too')
   const brief = it.projectKey(PRJ, 'brief', {
     expires_at: new Date(it.world.now() + 1000).toISOString(),
   })

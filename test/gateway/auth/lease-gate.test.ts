@@ -26,7 +26,7 @@ t.test('requests wait for a renewal together, each for at most three seconds', a
   t.same(
     told,
     Array.from({ length: 100 }, () => 'early false'),
-    'nobody waits for ever',
+    'the wait is limited',
   )
   t.ok(timers <= 62, `${timers} looks for all of them`)
   it.fresh = true
@@ -34,8 +34,8 @@ t.test('requests wait for a renewal together, each for at most three seconds', a
   t.equal(told.at(-1), 'late true')
   const before = timers
   await clock.advance(1000)
-  t.equal(becomesFresh(), true, 'nobody waits while it is fresh')
-  t.equal(timers, before, 'nobody looks while nobody waits')
+  t.equal(becomesFresh(), true, 'no wait while the lease is fresh')
+  t.equal(timers, before, 'no checks without waiting requests')
   it.fresh = false
   come('again')
   it.fresh = true

@@ -91,7 +91,7 @@ t.test('the event type consists of provider, resource and verb', async (t) => {
               object_kind: resource,
               ...(!known && { object_attributes: { action: verb } }),
             })
-      t.equal(type, `${provider}.${name}`, 'the catalog names what is published')
+      t.equal(type, `${provider}.${name}`, 'the catalog lists the published types')
     }
 })
 
@@ -115,7 +115,7 @@ t.test('the event contains the body, its repository and the id of the delivery',
   t.equal(keyOf({ 'idempotency-key': 'k', 'x-gitlab-event-uuid': 'u' }, 'a'), 'gitlab:k')
   const uuid = { 'x-gitlab-event-uuid': 'u' }
   t.equal(keyOf(uuid, 'a'), keyOf(uuid, 'a'))
-  t.not(keyOf(uuid, 'a'), keyOf(uuid, 'b'), 'two webhooks that one event sets off')
+  t.not(keyOf(uuid, 'a'), keyOf(uuid, 'b'), 'one event can cause two webhooks')
 })
 
 t.test('a missing or malformed part is named', async (t) => {

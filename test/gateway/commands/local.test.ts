@@ -44,11 +44,7 @@ t.test('projects are listed in pages, newest first', async (t) => {
   t.equal(first.has_more, true)
   it.change(ORG, 'project.create', { name: 'newer' })
   const second = await ask('project.list', { limit: 3, cursor: first.next_cursor })
-  t.same(
-    names(second),
-    ['p2', 'p1', 'default'],
-    'what was added meanwhile neither repeats nor hides anything',
-  )
+  t.same(names(second), ['p2', 'p1', 'default'], 'a new project neither repeats nor hides others')
   t.strictSame([second.has_more, 'next_cursor' in second], [false, false])
   t.match(await ask('project.list', { limit: 2, cursor: first.next_cursor, search: 'p' }), {
     refused: 'bad_request',
@@ -186,6 +182,6 @@ t.test('roles and permissions carry the brand', async (t) => {
   t.notMatch(
     JSON.stringify(action_groups),
     /execute\.(service|workflow)\./,
-    'what is not called by this permission',
+    'actions that this permission does not cover',
   )
 })

@@ -71,7 +71,7 @@ t.test('each secret is new, and a repeat returns that of the remembered reply', 
     const [first, second] = [await make(), await make()]
     const secret = await first.answer({ secret_version: 2, sealed: first.sealed })
     t.match(secret, { secret_version: 2, signing_secret: /^.{43}=$/ })
-    t.notOk('sealed' in Object(secret), 'what is sealed stays inside')
+    t.notOk('sealed' in Object(secret), 'the sealed secret is not in the answer')
     t.same(
       await second.answer({ secret_version: 2, sealed: first.sealed }),
       secret,
@@ -80,7 +80,7 @@ t.test('each secret is new, and a repeat returns that of the remembered reply', 
     t.notMatch(
       await second.answer({ secret_version: 3, sealed: second.sealed }),
       { signing_secret: (secret as { signing_secret: string }).signing_secret },
-      'performed again, it makes another one',
+      'another rotation yields another secret',
     )
   }
 })
@@ -106,7 +106,7 @@ t.test('a workflow gets its handle from the organization', async (t) => {
   t.match(
     await create(PRJ, { name: '日本' }),
     { handle: /^workflow-[0-9a-f]{8}$/ },
-    'a name without a letter of the alphabet',
+    'a name without Latin letters',
   )
   t.match(await create(PRJ, { name: '日本' }), { refused: 'already_exists' })
   t.match(await create(PRJ, { name: '🎉' }), { handle: /^workflow-[0-9a-f]{8}$/ })

@@ -132,7 +132,7 @@ t.test('pages of a PDF are counted, also in object streams', async (t) => {
   )
   const before = process.cpuUsage().user
   await pagesOf(Buffer.from(`%PDF-1.7 ${'stream\nendstream'.repeat(300_000)}`))
-  t.ok((process.cpuUsage().user - before) / 1000 < 3000, 'a hostile one is read in passing')
+  t.ok((process.cpuUsage().user - before) / 1000 < 3000, 'a hostile PDF costs little time')
 })
 
 t.test('the type of a file is detected from its bytes', async (t) => {
@@ -188,7 +188,7 @@ t.test('uploads wait for buffer space in FIFO order', async (t) => {
   a()
   a()
   await Promise.resolve()
-  t.same(order, [], 'a small one does not pass a large one')
+  t.same(order, [], 'a small request does not overtake a large one')
   b()
   ;(await large)()
   ;(await small)()

@@ -84,7 +84,7 @@ on('unknown paths, methods and records have distinct answers', async (t, at) => 
   t.match(
     await at.call('POST', '/v1/projects/default/runs/run_7/cancel'),
     { status: 404 },
-    'what cannot be an id does not exist',
+    'an invalid id is not found',
   )
   t.equal(at.commands.length, 0)
   const head = await at.call('HEAD', '/v1/projects')
@@ -162,7 +162,7 @@ on('every invalid field of a body is reported with its path', async (t, at) => {
   t.same(
     fieldsOf((await at.call('POST', '/v1/projects/default/runs', {})).body),
     ['definition_id'],
-    'what a schema cannot say is checked as well',
+    'rules beyond the schema are checked, too',
   )
   t.same(fieldsOf((await at.call('POST', '/v1/projects/default/runs')).body), ['body'])
   t.equal(at.commands.length, 0)
@@ -453,7 +453,7 @@ on('a new key is shown once, again for a repeat, and is valid at once', async (t
   // The first request may have reached a gateway that died before it notified the others.
   at.forgotten.length = 0
   t.equal((await at.call('DELETE', `/v1/organization/api-keys/${created.body.id}`)).status, 404)
-  t.same(at.forgotten, [ORG], 'a repeat that finds nothing has everybody forget')
+  t.same(at.forgotten, [ORG], 'a repeat also clears the caches of all gateways')
 })
 
 on(

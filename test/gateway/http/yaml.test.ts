@@ -37,6 +37,6 @@ t.test('length and nesting are limited before the parser runs', async (t) => {
   t.match(
     read('a: &a [1]\nb: [*a, *a]'),
     { value: { b: [[1], [1]] } },
-    'an alias beside it is fine',
+    'a sibling alias is allowed',
   )
 })

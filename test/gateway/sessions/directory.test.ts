@@ -52,7 +52,7 @@ t.test('a load that a change overtook is repeated', async (t) => {
   t.equal(
     isRefusal(known) ? 0 : Object.keys(known.principals).length,
     1,
-    'who waited for it sees the change',
+    'the waiting caller sees the change',
   )
   t.equal(it.asked.length, 2)
 })

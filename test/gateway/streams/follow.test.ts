@@ -260,7 +260,7 @@ t.test('a gap is filled by one query for all clients', async (t) => {
   model.commit(false, 0)
   model.commit(false, 1)
   await model.rest(false)
-  t.ok(model.questions - before <= 3, 'not one per client')
+  t.ok(model.questions - before <= 3, 'not one query per client')
   for (const client of model.clients) t.same(client.got, model.expected(0))
 })
 

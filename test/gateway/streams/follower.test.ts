@@ -257,13 +257,13 @@ t.test(
       await happens(status)
     t.strictSame(first, ['turn.started', 'turn.waiting'])
     const second = await connect()
-    t.strictSame(second, ['turn.started'], 'another connection is told what goes on')
+    t.strictSame(second, ['turn.started'], 'a new connection learns of the active turn')
     await happens('running')
     await happens('running', false)
     t.strictSame(
       [first, second],
       [['turn.started', 'turn.waiting'], ['turn.started']],
-      'also when the view is asked for what was not heard',
+      'also if missed entries come from the view',
     )
     await happens('completed')
     t.equal(first.at(-1), 'turn.completed')

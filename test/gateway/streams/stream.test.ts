@@ -97,7 +97,7 @@ on('generation deltas of a run appear on its own path while it runs', async (t, 
     await at.stream(`/v1/projects/default/runs/${RUN}/events.stream`),
   ]
   await until(() => [stream, other].every(({ text }) => frames(text).length === 1))
-  t.equal(at.previewed.size, 0, 'nobody listens for a run that asks no agent')
+  t.equal(at.previewed.size, 0, 'without an agent step there is no subscription')
   run.commit(['turn.opened'])
   await until(() => at.previewed.size === 1)
   say(1)
@@ -230,7 +230,7 @@ on(
       ),
       { status: 404 },
     )
-    t.equal(at.listeners.get(`${home} run ${RUN}`)?.size, 0, 'nobody listens any more')
+    t.equal(at.listeners.get(`${home} run ${RUN}`)?.size, 0, 'no subscription is left')
   },
 )
 

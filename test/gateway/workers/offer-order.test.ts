@@ -94,7 +94,7 @@ t.test('when slots become free, the oldest job of all shards comes first', async
   s.pass(COLLECT_TIMEOUT_MS)
   t.match(await Promise.all(answers), [{ taken: [] }, { taken: ['old'] }])
   s.at.slots = 1
-  t.match(s.offer('a'), { taken: ['young'] }, 'nobody is known to have older work')
+  t.match(s.offer('a'), { taken: ['young'] }, 'no shard is known to have older jobs')
 })
 
 t.test('an offer waits for a shard that has older jobs, up to a time limit', async (t) => {

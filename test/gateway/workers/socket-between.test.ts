@@ -65,7 +65,7 @@ t.test('between two claims', async (t) => {
       await report(n)
     }
     t.same(taken(at, 3), [header(3).id], 'before the report is decided')
-    t.same(taken(at, 4), [], 'and only one')
+    t.same(taken(at, 4), [], 'and only one job')
     await report(2)
     t.same(taken(at, 4), [], 'also when it reports again')
   })

@@ -95,7 +95,7 @@ t.test('a claim', async (t) => {
       t.equal(
         (await hand(at, jobs.slice(2))).length,
         1,
-        'a client that names its full count again is given what is left',
+        'a client that names its full count again gets the remaining slots',
       )
       t.equal(worker.of('jobs.claimed').length, 2)
       t.equal(at.listening.size, 0, 'and without a free slot the gateway does not listen')
@@ -260,7 +260,7 @@ t.test('offers', async (t) => {
     t.equal(
       at.offer([header(20, { action_name: 'send' })], 'default'),
       undefined,
-      'nobody is left who listens to it',
+      'no worker with this filter is left',
     )
     t.match(at.offer([header(21, { action_name: 'send' })], 'elsewhere'), {
       takes: [{ instance: 'w4' }],

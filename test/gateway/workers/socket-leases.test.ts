@@ -69,13 +69,13 @@ t.test('after a session resumes, jobs that the worker never received are requeue
     await worker.say({ type: 'jobs.claim', available_slots: 4 })
     return at.offer([4, 5, 6, 7].map((n) => header(n)))?.takes.length
   }
-  t.equal(await slots(undefined), 1, 'a worker that does not say may hold all three')
+  t.equal(await slots(undefined), 1, 'a worker that lists no leases may hold all three')
   t.same(at.named('queue.release'), [])
   at.granted = refuse('service_unavailable')
   t.equal(await slots([held.lease_token]), 1, 'where the queue does not answer, all three count')
   t.same(at.named('queue.release'), [])
   at.granted = [held, lost].map(({ id, lease_token }) => ({ job_id: id, lease_token }))
-  t.equal(await slots([held.lease_token]), 3, 'one is held')
+  t.equal(await slots([held.lease_token]), 3, 'one lease is held')
   t.match(at.named('queue.release'), [
     { id: '2.default', input: { job_id: lost.id, lease_token: lost.lease_token } },
   ])

@@ -83,7 +83,7 @@ t.test('the answer to an upgrade', async (t) => {
       t.match(
         await it.ask('', { protocols: subprotocol(text) }),
         { grant: { project: PRJ }, protocol: '' },
-        'what was not offered is not chosen',
+        'a sub-protocol that was not offered is not chosen',
       )
       t.match(await it.ask(bearer('bat_wrong'), { protocols: subprotocol(text) }), { status: 401 })
       t.match(await it.ask(bearer(it.root), { project: PRJ }), { grant: { handle: 'default' } })

@@ -331,7 +331,7 @@ t.test('frames', async (t) => {
             takes: { queues: [], action_names: ['print'], models: [] },
           },
         ],
-        'the registry is told',
+        'the registry is notified',
       )
       await worker.say({ type: 'worker.ready', available_slots: 0 })
       t.equal(at.listening.size, 0)
@@ -389,7 +389,7 @@ t.test('the connection', async (t) => {
         [{ session: sessionOf(at), generation: 1, leases: 0 }],
       )
       await at.clock.advance(40_000)
-      t.equal(at.named('worker.seen').length, 1, 'a silent worker is not said to be alive')
+      t.equal(at.named('worker.seen').length, 1, 'a silent worker is not reported')
       worker.connection.ponged()
       at.on['worker.seen'] = () => ({ current: false })
       await at.clock.advance(20_000)

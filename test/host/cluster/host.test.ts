@@ -57,7 +57,7 @@ t.test('a shard without a record is not claimed while its owner is alive', async
   a.host.crash()
   await a.membership.stop()
   await clock.advance(3000)
-  t.same(b.host.owned().sort(), ['0.0', '0.1'], 'of one that is gone they are taken')
+  t.same(b.host.owned().sort(), ['0.0', '0.1'], 'the shards of a dead node are claimed')
   t.same(owners(), ['b', 'b'])
 })
 

@@ -40,7 +40,7 @@ t.test(
     const joined = b.start(async () => {})
     await clock.advance(2000)
     await joined
-    t.notOk(a.alone(), 'the other one is seen before it serves')
+    t.notOk(a.alone(), 'the other node is known before it serves')
     t.same(
       a
         .members('shards')
@@ -52,7 +52,7 @@ t.test(
       throw new Error('unreachable')
     }
     await clock.advance(2500)
-    t.notOk(b.fresh(), 'a node that cannot renew says so')
+    t.notOk(b.fresh(), 'a node that cannot renew is not fresh')
     t.notOk(a.fresh())
     await settleAll()
   },
@@ -76,7 +76,7 @@ t.test(
     }
     await live({ leaving: 7, restarted: 7, silent: 7 })
     await live({ leaving: 8, restarted: 8, silent: 8 })
-    t.equal(a.ended(), 0, 'a join ends nobody')
+    t.equal(a.ended(), 0, 'a join ends no lifetime')
     await live({ leaving: 9 }, [])
     t.equal(a.ended(), 1)
     await live({ restarted: 1, silent: 9 })
@@ -132,7 +132,7 @@ t.test(
       t.ok(asked.length > 0 && asked.every((id) => id === 'b'))
       silent.clear()
       await clock.advance(1000)
-      t.ok(lives(), 'it lives again as soon as it renews')
+      t.ok(lives(), 'it is alive again as soon as it renews')
     }
   },
 )
@@ -273,7 +273,7 @@ t.test(
     }
     silent.add('b')
     await clock.advance(3000)
-    t.equal(await waits(), 0, 'a dead one is not waited for')
+    t.equal(await waits(), 0, 'no wait for a dead node')
     silent.clear()
     await clock.advance(450)
     t.ok(b.fresh())

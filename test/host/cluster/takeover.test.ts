@@ -81,7 +81,7 @@ t.test(
     await late
     answer = undefined
     const last = await world.owner(0, deps)
-    t.same(replayed, [0, 0, 0], 'nor when one is not answered in time:')
+    t.same(replayed, [0, 0, 0], 'nor after an effect without a timely answer')
     await settleAll()
     t.ok(answer, 'that is sent again')
     last.drop()
@@ -122,7 +122,7 @@ t.test(
 
     const next = await world.owner(0, deps)
     await settleAll()
-    t.same(replayed, [0, 1], 'the one change that was not stored')
+    t.same(replayed, [0, 1], 'the only change that was not stored')
     t.same(told, [...Array.from({ length: RUNS }, (_, i) => i), 100])
     t.match(
       reply(await next.ask({ project: 'prj_1', kind: 'run', id: runId(0) }, 'get', undefined)),
@@ -174,7 +174,7 @@ t.test('an owner with pending effects detects the loss of stored state', async (
   for (const [key, value] of older) values.set(key, value)
   await changed(3)
   await pass(1000)
-  t.equal(lost.length, 1, 'what its memory says of them is not written again')
+  t.equal(lost.length, 1, 'the lost state is not written again from memory')
 })
 
 t.test('commands are answered while a stopping owner stores its state', async (t) => {

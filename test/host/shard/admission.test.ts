@@ -36,7 +36,10 @@ t.test('actors of another shard or partition are rejected', async (t) => {
   t.notOk(accepted(command({ kind: 'queue', id: '2.default' })))
   t.notOk(accepted(command({ project: named(1) })), 'a project of another partition')
   t.notOk(accepted(command({ id: 'no id' })))
-  t.notOk(accepted({ type: 'commands', commands: [here, { ...here, id: run(6) }] }), 'one of many')
+  t.notOk(
+    accepted({ type: 'commands', commands: [here, { ...here, id: run(6) }] }),
+    'one of several commands',
+  )
   t.notOk(accepted({ type: 'ask', to: { ...here, id: run(6) }, name: 'record', input: {} }))
 })
 t.test('a message without a sender, or of another shape, is rejected', async (t) => {

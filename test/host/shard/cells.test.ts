@@ -37,11 +37,7 @@ t.test('snapshots for waiting commands are read once, concurrently with commits'
   t.ok(held, 'its append is under way')
   const others = [1, 2, 3, 4, 5, 1].map((i) => shard.submit(command(runId(i), 'add', { by: 1 })))
   await settleAll()
-  t.equal(
-    reads.length,
-    6,
-    'one for the first, and one for each of the others before their batch has begun',
-  )
+  t.equal(reads.length, 6, 'one read for the first, and one for each other before its batch')
   hold = false
   held?.()
   t.same(reply(await first), { count: 1 })
@@ -137,7 +133,7 @@ t.test(
       true,
     )
     await settleAll()
-    t.ok(ahead, 'what goes before the mailbox does not wait for it')
+    t.ok(ahead, 'a task with priority does not wait for the mailbox')
     over.length = 0
     read?.()
     await Promise.all(all)
@@ -297,7 +293,7 @@ t.test(
     t.equal(puts.length, 1)
     puts[0]?.fail()
     await settleAll()
-    t.equal(puts.length, 2, 'the second round stores what the first could not')
+    t.equal(puts.length, 2, 'the second flush stores what the first could not')
     puts[1]?.pass()
     await Promise.all(both)
     shard.drop()

@@ -37,7 +37,7 @@ t.test('a loss is detected although the returned record has the same content', a
   t.strictSame(
     world.snapshots.values.get(CHECKPOINT)?.data,
     before.data,
-    'no checkpoint stands for what is gone',
+    'no checkpoint covers the lost snapshots',
   )
 })
 

@@ -110,7 +110,7 @@ t.test(
     const nobody = () => {}
     const refuses = (bus: MemoryBus) => void bus.subscribe('gateway.g1', () => ({ ok: false }))
     const silent = (bus: MemoryBus) => void bus.subscribe('gateway.g1', () => new Promise(() => {}))
-    t.equal(await released(nobody, false), 1, 'nobody listens')
+    t.equal(await released(nobody, false), 1, 'no subscriber')
     t.equal(await released(refuses, false), 1, 'the session is not there')
     t.equal(await released(silent, false), 0, 'no answer came')
     t.equal(await released(nobody, true), 0, 'the owner before may have handed it out')

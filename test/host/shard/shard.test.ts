@@ -29,7 +29,7 @@ t.test('commands that wait together are appended together', async (t) => {
     answers.map(reply),
     Array.from({ length: 100 }, (_, i) => ({ count: i })),
   )
-  t.ok(world.journal.messages.length - before <= 2, 'in one envelope, or two')
+  t.ok(world.journal.messages.length - before <= 2, 'in one or two envelopes')
 })
 
 t.test('nothing is answered or published before the append is acknowledged', async (t) => {
@@ -104,7 +104,7 @@ t.test(
     t.same(
       reply(await shard.submit(command(runId(1), 'add', { by: 4 }, 'added'))),
       { count: 5 },
-      'others are what they were',
+      'other replies are unchanged',
     )
     t.notMatch(JSON.stringify(envelopes(world)), /shown/)
     shard.drop()
@@ -166,7 +166,7 @@ t.test('an actor whose snapshot fails costs its shard only time', async (t) => {
   t.match(
     await next.ask({ project: 'prj_1', kind: 'run', id: runId(1) }, 'get', {}),
     { refused: 'internal' },
-    'what cannot be said is not, and that is all',
+    'only the state that cannot be serialized is refused',
   )
   t.match(await get(next, runId(2)), { count: 4 })
   t.same(lost, [])

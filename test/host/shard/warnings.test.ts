@@ -20,5 +20,5 @@ t.test('a repeated failure is logged once a minute', async (t) => {
   for (let i = 0; i < 1100; i++) say(`other ${i}`)
   t.equal(said.length, 1103)
   say('a')
-  t.equal(said.length, 1104, 'only so many are told apart')
+  t.equal(said.length, 1104, 'the number of distinct subjects is limited')
 })

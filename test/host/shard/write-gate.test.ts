@@ -23,9 +23,9 @@ t.test('while writes are stopped, commands are refused before they are decided',
   t.match(
     await owner.submit(effect),
     { not_owner: true },
-    'what another shard tells is not dropped',
+    'a message of another shard is not dropped',
   )
-  t.match(await read(owner), { count: 2 }, 'reads see what is stored')
+  t.match(await read(owner), { count: 2 }, 'reads see the stored state')
   t.equal(world.journal.messages.length, stored)
   stop = undefined
   await owner.submit(effect)

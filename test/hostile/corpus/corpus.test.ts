@@ -41,12 +41,12 @@ t.comment(`HOSTILE_SEED=${seed}`)
 const { places, unknown } = textPlaces()
 
 t.test('the kind of every text location is classified', async (t) => {
-  t.strictSame(unknown, [], 'name what these are read as, in test/hostile/corpus/places.ts')
+  t.strictSame(unknown, [], 'classify these in test/hostile/corpus/places.ts')
   const used = new Set(places.map(({ path }) => path.findLast((name) => name !== '*')))
   t.strictSame(
     classified.filter((name) => !used.has(name)),
     [],
-    'no name is left over from a place that is gone',
+    'every classified name is used',
   )
   for (const kind of Object.keys(corpus))
     t.ok(

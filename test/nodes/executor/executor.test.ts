@@ -147,12 +147,12 @@ t.test('an executor fills its free slots, but never all from one project', async
   for (const n of [1, 2, 3]) t.ok(await it.assign(n))
   await it.finish(1)
   t.ok(it.listening())
-  t.strictSame(it.demands, ['prj_1'], 'who was refused is told that there is room')
+  t.strictSame(it.demands, ['prj_1'], 'demand is announced to the refused project')
   await it.pass(5000)
   t.equal(
     (await it.offer([7, 8], 'prj_2'))?.takes.length,
     2,
-    'a promised job that does not come frees its place',
+    'a promised job that never arrives frees its slot',
   )
 })
 
@@ -237,10 +237,7 @@ t.test(
       }).ok,
     )
     t.notOk(it.executor.receive({ type: 'drain', project: 'prj_1', session: 'wst_1' }).ok)
-    t.notOk(
-      await it.assign(1, 'prj_1', 'b'),
-      'a newer lease of what is still under way is given back',
-    )
+    t.notOk(await it.assign(1, 'prj_1', 'b'), 'a newer lease of a running job is returned')
   },
 )
 
@@ -309,7 +306,7 @@ t.test('an HTTP answer determines the outcome of a job', async (t) => {
     })
   for (const status of [300, 301, 307, 400, 401, 404, 410, 422, 451])
     t.match(answer(status), { status: 'failed', final: true })
-  t.match(answer(429, '', 'text/plain', '2'), { retry_in: 2000 }, 'who asks to be left alone is')
+  t.match(answer(429, '', 'text/plain', '2'), { retry_in: 2000 }, 'Retry-After is respected')
   t.match(answer(503, '', 'text/plain', 'Thu, 01 Jan 2026 00:00:30 GMT'), { retry_in: 30_000 })
   t.match(answer(503, '', 'text/plain', '99999'), { retry_in: 300_000 }, 'but not without end')
   for (const odd of ['soon', '-5', 'NaN', ''])
@@ -317,7 +314,7 @@ t.test('an HTTP answer determines the outcome of a job', async (t) => {
   t.match(
     answer(200, '['.repeat(500) + ']'.repeat(500)),
     { status: 'failed', error_type: 'invalid_response', final: true },
-    'what cannot be kept is no result',
+    'a result that cannot be stored is invalid',
   )
   const most = 1_048_576 - Buffer.byteLength(JSON.stringify({ text: '' }))
   t.match(answer(200, 'x'.repeat(most), 'text/plain'), { status: 'completed' })

@@ -56,7 +56,7 @@ t.test('providers, the default and the ceiling', async (t) => {
   t.notMatch(
     JSON.stringify('models' in answer && answer.models),
     'ACME_KEY',
-    'where the key is stays with who reaches the provider',
+    'the source of the key is only in the access data',
   )
   t.match(read({ default: 'large', providers: [acme] }), {
     models: { default_model: 'acme/large' },

@@ -15,7 +15,7 @@ const told = (...replicas: ReturnType<typeof replica>[]) =>
 
 t.test('a single server leads', async (t) => {
   t.ok(leads(undefined, 5))
-  t.ok(leads(undefined, 5000), 'however long it took: nobody else can')
+  t.ok(leads(undefined, 5000), 'after any delay: no other server can')
   t.ok(told())
 })
 t.test('while a server is in touch with the majority, no other server can lead', async (t) => {
@@ -55,9 +55,9 @@ t.test('an earlier leader is ignored while its successor answers', async (t) => 
   t.ok(believed(0, since(20)))
   t.ok(believed(1, since(10)), 'another stream has another leader')
   now = 3800
-  t.notOk(believed(0, since(10)), 'the successor was heard less than two seconds ago')
+  t.notOk(believed(0, since(10)), 'the successor answered less than two seconds ago')
   now = 4000
-  t.ok(believed(0, since(10)), 'clocks of servers differ: who alone answers is believed')
+  t.ok(believed(0, since(10)), 'clocks of servers differ: the only answering server counts')
   t.ok(believed(0, undefined), 'a single server')
-  t.ok(believed(0, { leader: 'x' } as unknown as Cluster), 'a server that does not say it')
+  t.ok(believed(0, { leader: 'x' } as unknown as Cluster), 'a server that does not report it')
 })

@@ -49,7 +49,7 @@ t.test('of concurrent appends to one shard, one wins', async (t) => {
   t.equal(await journal.last(0, 0), undefined, 'nothing yet')
   const a = await journal.append(0, 0, bytes('a'), 0, 'm1')
   t.same(a, { sequence: 1 })
-  t.equal(await journal.append(0, 0, bytes('x'), 0, 'm2'), 'conflict', 'somebody was first')
+  t.equal(await journal.append(0, 0, bytes('x'), 0, 'm2'), 'conflict', 'another append was first')
   t.same(
     await journal.append(0, 1, bytes('other'), 0, 'm3'),
     { sequence: 2 },
@@ -59,7 +59,7 @@ t.test('of concurrent appends to one shard, one wins', async (t) => {
   t.same(
     await journal.append(0, 0, bytes('b'), 1, 'm4'),
     { sequence: 3 },
-    'a repeat finds what it wrote',
+    'a repeat finds its own message',
   )
   const last = await journal.last(0, 0)
   t.match(last, { sequence: 3, message_id: 'm4' })
@@ -210,7 +210,7 @@ t.test('a request goes to local subscribers first, then to remote ones', async (
   t.match(
     await mine.request('ask.b', {}, 500),
     { answer: { from: 'two' } },
-    'who passes lets others answer',
+    'a subscriber that returns undefined lets others answer',
   )
   const stopFailing = mine.subscribe('ask.c', () => {
     throw new Error('expected')
@@ -218,7 +218,7 @@ t.test('a request goes to local subscribers first, then to remote ones', async (
   t.match(
     await mine.request('ask.c', {}, 500),
     { answer: { from: 'two' } },
-    'who fails lets others answer',
+    'a subscriber that throws lets others answer',
   )
   for (const end of [stop, stopHere, stopPassing, stopFailing]) end()
   await theirs.flush()

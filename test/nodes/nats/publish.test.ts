@@ -113,7 +113,7 @@ t.test('publishing continues after an outage of the server', async (t) => {
   const unanswered = failure(one.ask('silent', bytes('x'), undefined, 60_000))
   await one.sent()
   const restart = await kill()
-  t.ok((await unanswered) instanceof Disconnected, 'who waits is told at once')
+  t.ok((await unanswered) instanceof Disconnected, 'pending requests fail at once')
   // The message is written to a closing socket or not at all; the failure shows after its timeout
   // or when the disconnect is noticed.
   t.ok(
@@ -125,7 +125,7 @@ t.test('publishing continues after an outage of the server', async (t) => {
   )
   const waiting = one.publish('journal.0.3', bytes('sent later'), undefined, 30_000)
   await restart()
-  t.ok((await waiting) > 501, 'what was asked meanwhile is sent once there is a server again')
+  t.ok((await waiting) > 501, 'a request made meanwhile is sent after the restart')
   t.equal(
     await one.manager.streams
       .getMessage('JOURNAL_0', { last_by_subj: 'journal.0.3' })

@@ -28,7 +28,7 @@ t.test(
   async (t) => {
     const { asked, refuse } = given()
     refuse('JOURNAL_0', 'journal.0.1', 5, 400)
-    t.same(asked, [], 'what is under way may take a while')
+    t.same(asked, [], 'pending writes may take a while')
     refuse('JOURNAL_0', 'journal.0.1', 5, 400)
     t.same(asked, ['$JS.API.STREAM.LEADER.STEPDOWN.JOURNAL_0'])
     refuse('JOURNAL_0', 'journal.0.1', 10, 400)

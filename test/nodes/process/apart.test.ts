@@ -122,7 +122,7 @@ t.test(
     t.equal(state.stopped > 0, true)
     const again = begin()
     t.strictSame(each((await again.ask(runs)) as Answer, 'id'), ['run_2', 'run_1'])
-    t.strictSame(state.followed, [1, 3], 'the file has what was applied')
+    t.strictSame(state.followed, [1, 3], 'the file contains the applied entries')
     await again.stop()
   },
 )
@@ -147,7 +147,7 @@ t.test(
     timers[0]?.()
     t.strictSame(each((await view.ask(runs)) as Answer, 'id'), ['run_1'])
     await view.stop()
-    t.equal(timers.length, 1, 'one that was stopped is not started again')
+    t.equal(timers.length, 1, 'a stopped thread is not restarted')
   },
 )
 

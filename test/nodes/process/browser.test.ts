@@ -6,7 +6,7 @@ import { browserModules } from '../../../nodes/browser.ts'
 t.test('the chat page reaches only the modules that it needs', async (t) => {
   const modules = browserModules(CHAT)
   const addresses = [...modules.keys()]
-  t.equal(addresses[0], '/modules/client/chat/main.ts', 'the one that begins comes first')
+  t.equal(addresses[0], '/modules/client/chat/main.ts', 'the entry module comes first')
   for (const address of [
     '/modules/client/transcript/fold.ts',
     '/modules/protocol/sessions/settled.ts',

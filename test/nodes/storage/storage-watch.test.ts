@@ -13,13 +13,13 @@ t.test('the limit of a disk', async (t) => {
   t.same(
     disk(10 * GIB, 90 * GIB, 200 * GIB),
     { used: 10 * GIB, limit: 90 * GIB, free: 90 * GIB },
-    'nine tenths of the store and what is free',
+    'nine tenths of the store and the free space',
   )
   const small = disk(MIB, 4 * MIB, 64 * MIB)
   t.ok(small.used >= small.limit, 'a disk that others have filled is full')
-  t.equal(disk(GIB, 90 * GIB, 200 * GIB, 2 * GIB).limit, 2 * GIB, 'what was set')
+  t.equal(disk(GIB, 90 * GIB, 200 * GIB, 2 * GIB).limit, 2 * GIB, 'the configured limit')
   const beside = disk(GIB, 5 * MIB, 200 * GIB, 2 * GIB)
-  t.ok(beside.used >= beside.limit, 'others can leave less than what was set')
+  t.ok(beside.used >= beside.limit, 'other files can leave less than the configured limit')
 })
 
 t.test('writes stop at the limit and resume below it', async (t) => {
@@ -66,7 +66,7 @@ t.test('writes stop at the limit and resume below it', async (t) => {
 
   watch.stored(12)
   await later()
-  t.match(watch.stopped(0), { code: 'storage_full' }, 'what will follow an entry counts')
+  t.match(watch.stopped(0), { code: 'storage_full' }, 'data that will follow an entry counts')
   await clock.advance(6000)
   t.equal(watch.stopped(0), undefined, 'until it must have come')
 

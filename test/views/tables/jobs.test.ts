@@ -104,7 +104,7 @@ t.test('a job follows its patches, and its result comes from the run', (t) => {
     }),
     queue([ended('job_8', 'failed')]),
   )
-  t.equal(jobs(view).items.length, 1, 'jobs nobody knows are passed over')
+  t.equal(jobs(view).items.length, 1, 'unknown jobs are ignored')
   t.end()
 })
 
@@ -310,7 +310,7 @@ t.test('workers are listed with their filters and their leases', (t) => {
   say('worker.disconnected', 10)
   t.match(list()[0], { state: 'stale', last_seen_at: at(10) }, 'it left with a lease')
   commit(queue([ended('job_1', 'completed', { completed_at: at(11) })]))
-  t.match(list()[0], { state: 'ended', leased: 0 }, 'drained, gone and without a lease')
+  t.match(list()[0], { state: 'ended', leased: 0 }, 'drained, disconnected and without a lease')
   clock.seconds = 99
   t.strictSame(states(), [
     ['w1', 'ended'],

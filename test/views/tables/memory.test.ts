@@ -82,11 +82,11 @@ t.test('changes are stored for the retention period', async (t) => {
   const [first, second] = [save(0), save(20)]
   t.same(changes(days), { versions: [1, 2], last: second }, 'both are kept to the last day')
   t.same(changes(days + 1), { versions: [2], last: second })
-  t.same(changes(days + 1, 0), 'memory_cursor_expired', 'the first is gone')
+  t.same(changes(days + 1, 0), 'memory_cursor_expired', 'the first change was deleted')
   t.same(
     changes(days + 1, first),
     { versions: [2], last: second },
-    'who had read it misses nothing',
+    'a reader that had read it misses nothing',
   )
   const third = save(days + 25)
   t.same(changes(days + 25), { versions: [3], last: third })

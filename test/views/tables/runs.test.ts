@@ -321,7 +321,7 @@ t.test('a run is located from any project', (t) => {
   t.strictSame(
     ask(view, 'run_of_key', { stem: 'run_' }, 'prj_b'),
     { id: 'run_b' },
-    'by what it has in common with runs of its key',
+    'by the part that ids of runs under one key share',
   )
   t.strictSame(ask(view, 'run_of_key', { stem: 'run_a' }), {})
   t.end()

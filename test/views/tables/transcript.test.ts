@@ -58,7 +58,7 @@ t.test('pages are limited by number and bytes, and continue where they end', asy
   t.strictSame(numbers(ask({ after: first.through, limit: 1 })), [3])
   const last = ask({ after: 10, limit: 20 })
   t.match([numbers(last), last.more, last.through, last.revision], [[11, 12], false, 12, 12])
-  t.strictSame(numbers(session(2, 900_000)({ after: 0, limit: 20 })), [1], 'one at least')
+  t.strictSame(numbers(session(2, 900_000)({ after: 0, limit: 20 })), [1], 'at least one message')
 })
 
 t.test('a page can start after a message number', async (t) => {
