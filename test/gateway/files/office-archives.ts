@@ -2,21 +2,27 @@
 import { deflateRawSync } from 'node:zlib'
 
 /**
- * A ZIP archive like those of other programs. @param lie The size of members that its directory
- * states.
+ * A ZIP archive like those of other programs.
+ * @param lie the size of members that its directory states.
+ * @param stored whether the members are not compressed.
  */
-export function zip(members: Readonly<Record<string, string>>, lie?: number): Buffer {
+export function zip(
+  members: Readonly<Record<string, string>>,
+  lie?: number,
+  stored = false,
+): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
   let at = 0
   for (const [name, text] of Object.entries(members)) {
-    const [title, packed] = [Buffer.from(name), deflateRawSync(text)]
+    const title = Buffer.from(name)
+    const packed = stored ? Buffer.from(text) : deflateRawSync(text)
     const local = Buffer.alloc(30)
     local.write('PK\x03\x04', 'latin1')
     local.writeUInt16LE(title.length, 26)
     const entry = Buffer.alloc(46)
     entry.write('PK\x01\x02', 'latin1')
-    entry.writeUInt16LE(8, 10)
+    entry.writeUInt16LE(stored ? 0 : 8, 10)
     entry.writeUInt32LE(packed.length, 20)
     entry.writeUInt32LE(lie ?? Buffer.byteLength(text), 24)
     entry.writeUInt16LE(title.length, 28)

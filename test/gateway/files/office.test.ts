@@ -83,6 +83,20 @@ t.test('the kind of an archive is detected, and unsafe archives are not opened',
   t.equal(await kind(zip({ 'readme.txt': 'x' })), 'bad_request')
 })
 
+t.test('the bound of a member applies whether it is compressed or stored', async (t) => {
+  const MOST = 16 * 1_048_576
+  const lengthOf = async (length: number, stored: boolean, lie?: number) => {
+    const archive = openArchive(zip({ a: 'x'.repeat(length) }, lie, stored)) as Archive
+    return (await archive.text('a'))?.length
+  }
+  for (const stored of [false, true]) {
+    t.equal(await lengthOf(MOST, stored), MOST)
+    t.equal(await lengthOf(MOST + 1, stored), undefined)
+    t.equal(await lengthOf(100, stored, 99), undefined, 'it is larger than its directory states')
+    t.equal(await lengthOf(100, stored, 200), 100)
+  }
+})
+
 t.test('damaged and hostile content costs bounded time and throws nothing', async () => {
   const whole = zip({ ...types, 'word/document.xml': p('x') })
   await fc.assert(
