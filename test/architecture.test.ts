@@ -14,7 +14,8 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   actors: { folders: ['actors', 'protocol'], packages: /^$/ },
   gateway: {
     folders: ['gateway', 'protocol'],
-    packages: /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$/,
+    packages:
+      /^node:|^uWebSockets\.js$|^typebox(\/|$)|^rate-limiter-flexible$|^yaml$|^htmlparser2$/,
   },
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
   nodes: {
@@ -52,6 +53,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // Only the front matter of skills and the scripts of the scripted model are parsed as YAML; the
   // command line writes YAML.
   [/from ['"]yaml['"]/, /^client\/cli\/output\.ts$|^gateway\/files\/yaml\.ts$/],
+  [/['"]htmlparser2['"]/, /^gateway\/files\/xml\.ts$/],
   // Model providers are called from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],

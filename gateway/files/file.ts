@@ -1,7 +1,9 @@
 /**
  * Determines the type of a file from its bytes. The type that a client declares only decides
  * between Markdown and plain text. A file of a type that cannot be shown to an agent, or too large
- * for its type, is refused before any of it is stored.
+ * for its type, is refused before any of it is stored. `file-type` 21 is not used: it takes each
+ * text that begins with `GIF` for a picture, does not find a PDF header behind the first byte, and
+ * needs 26 µs for a text of 100 KiB instead of 2 µs.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'

@@ -1,7 +1,8 @@
 /**
  * Parses forms with a file (RFC 7578): splits a complete body at its boundary. Boundary: the caller
  * interprets the parts; nested forms and transfer encodings, which the RFC deprecates, are not
- * supported.
+ * supported. `@fastify/busboy` 3.2 is not used: it drops parts without a name and cuts off headers
+ * at its limit, and reports neither, so a faulty form would be accepted in part.
  */
 
 /** A part of a form. */

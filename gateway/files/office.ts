@@ -3,6 +3,7 @@
  * presentation, without its formatting. Pictures, comments and formulas are left out. A file with
  * macros is rejected.
  */
+import { attribute, readXml } from './xml.ts'
 import type { Archive } from './zip.ts'
 
 const prefix = 'application/vnd.openxmlformats-officedocument.'
@@ -13,8 +14,8 @@ const kinds = [
 ] as const
 /** Maximum length in characters of the Markdown of one file. */
 const MAX_MARKDOWN_LENGTH = 262_144
-/** Maximum number of tags and texts that are read of one part of the archive. */
-const TOKENS = 400_000
+/** Maximum number of columns of a table that are converted. */
+const COLUMNS = 200
 
 /**
  * The media type of an archive; `unsafe`: it contains macros; undefined: it is not an Office file.
@@ -37,72 +38,61 @@ export async function markdownOf(archive: Archive): Promise<string | undefined> 
     : `${text.slice(0, MAX_MARKDOWN_LENGTH)}\n\n[cut off here]`
 }
 
-/** A tag, or the text between two tags. */
-interface Token {
-  readonly tag?: string
-  readonly end?: boolean
-  readonly attributes?: string
-  readonly text?: string
-}
-function* tokens(xml: string): Generator<Token> {
-  let left = TOKENS
-  // No input can match this expression in two ways, so matching takes linear time.
-  for (const [, slash, tag, attributes = '', text] of xml.matchAll(
-    /<(\/?)([\w:]+)((?:[\s/][^<>]*)?)>|([^<>]+)/g,
-  )) {
-    if (left-- === 0) return
-    if (text !== undefined) yield { text: plain(text) }
-    else if (tag !== undefined) {
-      yield { tag: tag.slice(tag.indexOf(':') + 1), end: slash === '/', attributes }
-      if (attributes.endsWith('/'))
-        yield { tag: tag.slice(tag.indexOf(':') + 1), end: true, attributes: '' }
-    }
-  }
-}
-const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
-const plain = (text: string): string =>
-  text.replaceAll(
-    /&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(\w+));/gi,
-    (all, hex: string | undefined, number: string | undefined, name: string | undefined) => {
-      if (name !== undefined) return named[name] ?? all
-      const code = hex === undefined ? Number(number) : Number.parseInt(hex, 16)
-      return code <= 0x10ffff ? String.fromCodePoint(code) : all
-    },
-  )
-const attribute = (attributes: string | undefined, name: string): string | undefined =>
-  new RegExp(`(?:^|[\\s:])${name}="([^"]*)"`).exec(attributes ?? '')?.[1]
 const cell = (text: string): string =>
   text
+    .slice(0, MAX_MARKDOWN_LENGTH)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .join(' ')
     .replaceAll('|', '\\|')
+/** Characters of a row of Markdown for each cell, in addition to its text. */
+const SEPARATOR_LENGTH = ' | '.length
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
-/** Rows as a Markdown table; the first row is the header. */
-const table = (rows: readonly (readonly string[])[]): string => {
-  const width = Math.max(0, ...rows.map(({ length }) => length))
-  const [head = [], ...rest] = rows.map((cells) =>
-    Array.from({ length: width }, (_, index) => cells[index] ?? ''),
+/**
+ * Rows as a Markdown table; the first row is the header. Ends after the row that reaches the
+ * maximum length.
+ */
+function table(rows: readonly (readonly string[])[]): string {
+  const width = Math.min(
+    COLUMNS,
+    rows.reduce((most, { length }) => Math.max(most, length), 0),
   )
-  return width === 0 ? '' : [row(head), `|${' --- |'.repeat(width)}`, ...rest.map(row)].join('\n')
+  if (width === 0) return ''
+  const lines: string[] = []
+  let size = 0
+  for (const cells of rows) {
+    const line = row(Array.from({ length: width }, (_, index) => cells[index] ?? ''))
+    lines.push(line)
+    if (lines.length === 1) lines.push(`|${' --- |'.repeat(width)}`)
+    size += line.length
+    if (size > MAX_MARKDOWN_LENGTH) break
+  }
+  return lines.join('\n')
 }
 
 async function documentOf(archive: Archive): Promise<string | undefined> {
   const xml = await archive.text('word/document.xml')
   if (xml === undefined) return undefined
   const blocks: string[] = []
+  let size = 0
+  const add = (block: string) => {
+    blocks.push(block)
+    size += block.length
+  }
   let [line, mark, taking, depth] = ['', '', false, 0]
   let rows: string[][] = []
-  for (const { tag, end = false, attributes, text } of tokens(xml)) {
+  for (const token of readXml(xml)) {
+    const { tag, end = false, text } = token
+    if (size > MAX_MARKDOWN_LENGTH) break
     if (text !== undefined) line += taking ? text : ''
     else if (tag === 't') taking = !end
     else if ((tag === 'tab' || tag === 'br') && !end) line += tag === 'tab' ? '\t' : '\n'
-    else if (tag === 'pStyle' && !end) mark = headingOf(attribute(attributes, 'val')) || mark
+    else if (tag === 'pStyle' && !end) mark = headingOf(attribute(token, 'val')) || mark
     else if (tag === 'numPr' && !end) mark ||= '- '
     else if (tag === 'tbl') {
       depth += end ? -1 : 1
-      if (end && depth === 0) blocks.push(table(rows))
+      if (end && depth === 0) add(table(rows))
       if (depth === 0 || (!end && depth === 1)) rows = []
     } else if (depth > 0 && tag === 'tr' && !end) rows.push([])
     else if (depth > 0 && tag === 'tc' && end) {
@@ -111,7 +101,7 @@ async function documentOf(archive: Archive): Promise<string | undefined> {
     } else if (tag === 'p' && end) {
       if (depth > 0) line += '\n'
       else {
-        if (line.trim() !== '') blocks.push(mark + line.trim())
+        if (line.trim() !== '') add(mark + line.trim())
         line = ''
       }
       mark = ''
@@ -142,7 +132,7 @@ async function slidesOf(archive: Archive): Promise<string | undefined> {
 function linesOf(xml: string, element: string): string[] {
   const lines: string[] = []
   let [line, taking] = ['', false]
-  for (const { tag, end = false, text } of tokens(xml)) {
+  for (const { tag, end = false, text } of readXml(xml)) {
     if (text !== undefined) line += taking ? text : ''
     else if (tag === 't') taking = !end
     else if (tag === 'br' && !end) line += '\n'
@@ -156,9 +146,9 @@ function linesOf(xml: string, element: string): string[] {
 
 async function workbookOf(archive: Archive): Promise<string | undefined> {
   const shared = linesOf((await archive.text('xl/sharedStrings.xml')) ?? '', 'si')
-  const titles = [
-    ...((await archive.text('xl/workbook.xml')) ?? '').matchAll(/<(?:\w+:)?sheet\s([^<>]*)>/g),
-  ].map(([, attributes]) => plain(attribute(attributes, 'name') ?? ''))
+  const titles: (string | undefined)[] = []
+  for (const token of readXml((await archive.text('xl/workbook.xml')) ?? ''))
+    if (token.tag === 'sheet' && !token.end) titles.push(attribute(token, 'name'))
   const sheets: string[] = []
   for (const [index, name] of numbered(archive, /^xl\/worksheets\/sheet(\d+)\.xml$/).entries()) {
     const text = sheetOf((await archive.text(name)) ?? '', shared)
@@ -166,21 +156,16 @@ async function workbookOf(archive: Archive): Promise<string | undefined> {
   }
   return sheets.join('\n\n')
 }
-/** Maximum number of columns that are converted. */
-const COLUMNS = 200
 function sheetOf(xml: string, shared: readonly string[]): string {
   const rows: string[][] = []
   let [value, taking, kind, column, size] = ['', false, '', 0, 0]
-  for (const { tag, end = false, attributes, text } of tokens(xml)) {
+  for (const token of readXml(xml)) {
+    const { tag, end = false, text } = token
     if (text !== undefined) value += taking ? text : ''
     else if (tag === 'v' || tag === 't') taking = !end
     else if (tag === 'row' && !end) rows.push([])
     else if (tag === 'c' && !end)
-      [value, kind, column] = [
-        '',
-        attribute(attributes, 't') ?? '',
-        columnOf(attribute(attributes, 'r')),
-      ]
+      [value, kind, column] = ['', attribute(token, 't') ?? '', columnOf(attribute(token, 'r'))]
     else if (tag === 'c') {
       const shown =
         kind === 's'
@@ -192,7 +177,7 @@ function sheetOf(xml: string, shared: readonly string[]): string {
             : value
       const cells = rows.at(-1)
       if (cells && column < COLUMNS && shown !== '') {
-        while (cells.length < column) cells.push('')
+        for (; cells.length <= column; size += SEPARATOR_LENGTH) cells.push('')
         cells[column] = shown
         size += shown.length
       }

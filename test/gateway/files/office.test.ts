@@ -23,6 +23,65 @@ t.test('a document: headings, paragraphs, lists, tables', async (t) => {
   )
 })
 
+t.test('XML in every notation: comments, sections of characters, quotes, entities', async (t) => {
+  t.equal(
+    await said({
+      'word/document.xml': `\ufeff<?xml version='1.0'?><!DOCTYPE d [<!ENTITY e "&e;&e;">]><d:document><!-- ${p('hidden')} --><d:p><d:pPr><d:pStyle d:val='Heading2'/></d:pPr><d:r><d:t><![CDATA[a < b]]> > c &e; &#x1F600;&#128512; &apos;&quot;</d:t></d:r></d:p></d:document>`,
+    }),
+    '## a < b > c &e; 😀😀 \'"',
+  )
+  t.equal(
+    await said({
+      'xl/workbook.xml': `<x:workbook><x:sheets><x:sheet r:id='1' name='a > b &amp; "c"'></x:sheet></x:sheets></x:workbook>`,
+      'xl/worksheets/sheet1.xml': `<x:worksheet><x:row><x:c r='B1'><x:v>1</x:v></x:c></x:row></x:worksheet>`,
+    }),
+    '## a > b & "c"\n\n|  | 1 |\n| --- | --- |',
+  )
+})
+
+t.test('ill-formed XML: what can be read is read', async (t) => {
+  for (const [body, text] of [
+    ['<w:p><w:t>a</w:p><w:p><w:t>b</w:t></w:p>', 'a\n\nb'],
+    ['<w:p><w:t>a</w:t></w:q></w:p></w:p>', 'a'],
+    ['<w:p><w:t>a\u0001&nbsp;& b</w:t></w:p>', 'a\u0001&nbsp;& b'],
+    ['<w:p><w:t>a</w:t></w:p><w:p><w:t>b', 'a'],
+    ['<w:p a=1 b a=2><w:t>a</w:t></w:p>', 'a'],
+    ['a', ''],
+    ['', ''],
+  ] as const)
+    t.equal(await said({ 'word/document.xml': body }), text, body)
+})
+
+t.test('the work for a document is bounded', async (t) => {
+  const MOST = 262_144
+  const lengthOf = async (xml: string) => (await said({ 'word/document.xml': xml }))?.length ?? 0
+  t.equal(await lengthOf(`${'<w:p>'.repeat(300)}${p('a')}`), 1, 'in the first chunk')
+  t.equal(await lengthOf(`${'<w:p>'.repeat(10_000)}${p('a')}`), 0, 'nested too deeply')
+  t.equal(await lengthOf(`<w:p ${'a=""'.repeat(10_000)}>${p('a')}</w:p>`), 0, 'many attributes')
+  t.equal(await lengthOf(`${'<w:p/>'.repeat(399_000)}${p('a')}`), 1)
+  t.equal(await lengthOf(`${'<w:p/>'.repeat(401_000)}${p('a')}`), 0, 'many tags')
+  t.equal(await lengthOf(p('a'.repeat(1000)).repeat(500)), MOST + '\n\n[cut off here]'.length)
+  const cells = '<w:tc></w:tc>'
+  t.equal(
+    await lengthOf(
+      `<w:tbl><w:tr>${cells.repeat(50_000)}</w:tr>${'<w:tr></w:tr>'.repeat(50_000)}</w:tbl>`,
+    ),
+    MOST + '\n\n[cut off here]'.length,
+    'a table with many columns and many rows',
+  )
+  t.equal(await lengthOf(`<w:tbl>${'<w:tr></w:tr>'.repeat(150_000)}</w:tbl>`), 0)
+  t.equal(
+    (
+      await said({
+        'xl/workbook.xml': '<workbook/>',
+        'xl/worksheets/sheet1.xml': '<row><c r="GR1"><v>x</v></c></row>'.repeat(50_000),
+      })
+    )?.length,
+    MOST + '\n\n[cut off here]'.length,
+    'a sheet with many columns and many rows',
+  )
+})
+
 t.test('a workbook: sheets with their names, cells in their columns', async (t) => {
   t.equal(
     await said({
@@ -112,6 +171,13 @@ t.test('damaged and hostile content costs bounded time and throws nothing', asyn
     `<a ${'b="'.repeat(1e5)}<`,
     `<w:t>${' '.repeat(2e5)}x</w:t>`,
     '&'.repeat(2e5),
+    '&lt;'.repeat(2e6),
+    '\0'.repeat(1e6),
+    '\r'.repeat(1e6),
+    '<!--'.repeat(1e6),
+    '<![CDATA['.repeat(1e6),
+    `${'<a>'.repeat(250)}${'</b>'.repeat(1e6)}`,
+    `<a ${Array.from({ length: 1e5 }, (_, n) => `a${n}=""`).join(' ')}>`,
     `<w:tbl>${'<w:tr>'.repeat(5e4)}`,
   ]) {
     const before = process.cpuUsage().user
