@@ -20,8 +20,8 @@ const ELEMENT_LIMITS = { depth: 256, attributes: 1000 } as const
 const CHUNK_LENGTH = 16_384
 
 /**
- * A start tag, an end tag, or text between two tags, which may arrive in several tokens. Names are
- * without their namespace prefixes. A self-closing tag has both a start and an end.
+ * A start tag, an end tag, or text between two tags, which may arrive in several tokens. Tag names
+ * have no namespace prefix. A self-closing tag has both a start and an end.
  */
 export interface XmlToken {
   readonly tag?: string
