@@ -62,7 +62,8 @@ export async function restoreBackup(
   // Servers that have just started may still be electing a leader.
   await patiently(nats, 'A restore', () => empty(nats, again), ELECTING)
   await ensureConfig(nats, copies, ELECTING)
-  await patiently(nats, 'A restore', () => mark(registry, new Date().toISOString()), ELECTING)
+  const began = new Date().toISOString()
+  await patiently(nats, 'A restore', () => mark(registry, began), ELECTING)
   for (const stream of manifest.streams) {
     progress.begin(stream.stream, stream.bytes)
     try {
@@ -99,10 +100,13 @@ export async function restoreBackup(
   return { ...manifest, replicas: copies, root_hash: root_hash ?? '' }
 }
 
-/** Marks a restore as in progress; throws when another restore is in progress. */
+/**
+ * Marks a restore as in progress; throws when another restore is in progress.
+ * @param began start time of this restore, the same for all attempts to set the mark.
+ */
 async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
-  // A mark with the same start time belongs to this restore.
+  // An earlier attempt may have stored the mark and lost the answer.
   if ((await registry.get(RESTORING))?.value !== began)
     throw new StartFault('Another restore into these NATS servers is under way.')
 }

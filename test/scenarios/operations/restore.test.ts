@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
+import { Disconnected } from '../../../nodes/nats/failures.ts'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import type { Server } from '../../../nodes/nats/server/server.ts'
 import { silent } from '../../support/memory.ts'
@@ -55,4 +56,20 @@ t.test('a backup of a cluster with an empty stream is restored into one server',
   const single = await natsServers(join(folder, 'single'), 1)
   stopping(single)
   t.match(await restore(single, join(folder, 'three'), 1), { replicas: 1 })
+
+t.test('a restore recognizes its own mark when the answer to the write was lost', async (t) => {
+  const servers = await natsServers(join(folder, 'lost'), 1)
+  stopping(servers)
+  const restored = await on(servers, (nats) => {
+    let lost = false
+    const publish: Nats['publish'] = async (...message) => {
+      const sequence = await nats.publish(...message)
+      if (lost) return sequence
+      lost = true
+      throw new Disconnected()
+    }
+    const options = { replicas: 1, again: false }
+    return restoreBackup({ ...nats, publish }, join(folder, 'one'), options, quiet)
+  })
+  t.match(restored, { replicas: 1 })
 })
