@@ -8,7 +8,7 @@
  * separately and do not block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
-import { add, inOrder, removeAt, type Order } from './heap.ts'
+import { add, inOrder, removeAt, type Order } from '../heap.ts'
 import {
   alternate,
   emptyRing,

@@ -1,15 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { add, inOrder, moved, removeAt, type Order } from '../../../actors/jobs/heap.ts'
-import {
-  emptyRing,
-  isEmpty,
-  join,
-  leave,
-  member,
-  toBack,
-  turns,
-} from '../../../actors/jobs/ring.ts'
+import { add, inOrder, moved, removeAt, type Order } from '../../actors/heap.ts'
 
 interface Items {
   readonly weight: Map<string, number>
@@ -61,26 +52,3 @@ t.test(
     t.pass()
   },
 )
-
-t.test('a ring yields turns in the same order as a plain list', async (t) => {
-  fc.assert(
-    fc.property(fc.array(change, { maxLength: 80, size: 'max' }), (changes) => {
-      const ring = emptyRing<string>()
-      let list: string[] = []
-      for (const { do: what, item } of changes) {
-        const known = list.includes(item)
-        if ((member(ring, item) !== undefined) !== known) throw new Error('membership differs')
-        if (what === 'add' && !known) join(ring, item, item)
-        if (what === 'remove') leave(ring, item)
-        if (what === 'move') toBack(ring, item)
-        const others = list.filter((other) => other !== item)
-        if (what === 'remove') list = others
-        else if (what === 'add' ? !known : known) list = [...others, item]
-        if ([...turns(ring)].join() !== list.join() || isEmpty(ring) !== (list.length === 0))
-          throw new Error('turns differ')
-      }
-    }),
-    { numRuns: 300 },
-  )
-  t.pass()
-})
