@@ -56,6 +56,7 @@ t.test('a backup of a cluster with an empty stream is restored into one server',
   const single = await natsServers(join(folder, 'single'), 1)
   stopping(single)
   t.match(await restore(single, join(folder, 'three'), 1), { replicas: 1 })
+})
 
 t.test('a restore recognizes its own mark when the answer to the write was lost', async (t) => {
   const servers = await natsServers(join(folder, 'lost'), 1)
