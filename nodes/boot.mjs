@@ -19,6 +19,7 @@ const usage = `baton: work coordination for humans, systems and AI agents
   npm run simulate          the engine in simulated worlds that go wrong, one per seed
   npm run chaos             a cluster under load, killed, paused and cut apart at random, and judged
   npm test                  all tests; npm test -- test/nodes/process/config.test.ts runs one file
+  npm run test:unit         the tests that need no NATS server and no service, in less than 30 s
   npm run baton -- --help   the command line, which talks to a running server
 
 Everything is set up at the first start. Node ${NEEDED.join('.')} or newer is needed.

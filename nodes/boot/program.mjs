@@ -117,7 +117,7 @@ async function build(root, file) {
  * A young generation of 32 MiB, so that the garbage collector moves fewer objects of a commit in
  * flight.
  */
-const MEMORY = ['--max-semi-space-size=32']
+export const MEMORY = ['--max-semi-space-size=32']
 /**
  * The arguments of node that run a TypeScript file without bundling it.
  * @param {string} file

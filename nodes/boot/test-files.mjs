@@ -1,4 +1,4 @@
-/** Which files a run of the tests consists of. */
+/** Which files a run of the tests consists of, and which of them are unit tests. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -20,3 +20,65 @@ export const testsOf = (root, names) => [
     ),
   ),
 ]
+
+/**
+ * Files and folders of unit tests. A unit test starts no NATS server and no service, and all unit
+ * tests together take less than 30 s on two cores.
+ */
+const UNIT = [
+  'test/actors',
+  'test/architecture.test.ts',
+  'test/chaos',
+  'test/client',
+  'test/contract-rules.test.ts',
+  'test/contract.test.ts',
+  'test/docs',
+  'test/gateway',
+  'test/host',
+  'test/language',
+  'test/nodes/process/boot.test.ts',
+  'test/protocol',
+  'test/views',
+]
+/**
+ * Files and folders below UNIT that are left out, each with the reason.
+ * @type {Readonly<Record<string, string>>}
+ */
+const NOT_UNIT = {
+  'test/actors/events/keys.test.ts': 'it publishes for a simulated day, which takes 7 s',
+  'test/actors/jobs/waiting-jobs.test.ts': 'its long queues take 3 s',
+  'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
+  'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
+  'test/client/follow-channel.test.ts': 'it starts a service',
+  'test/host/crash': 'a crash at every write takes 15 s',
+  'test/language/engine.test.ts': 'it starts a service',
+  'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',
+  'test/views/properties.test.ts': 'its random histories take 3 s',
+}
+
+/** @param {string} file @param {string} place the file itself, or a folder above it */
+const isBelow = (file, place) => file === place || file.startsWith(`${place}/`)
+
+/**
+ * @param {string} file path of a test file, relative to the project
+ * @returns {string | undefined} the reason why it is no unit test; undefined for a unit test
+ */
+export const notUnit = (file) =>
+  UNIT.some((place) => isBelow(file, place))
+    ? Object.entries(NOT_UNIT).find(([place]) => isBelow(file, place))?.[1]
+    : 'its folder is not one of unit tests'
+
+/**
+ * The unit tests that are named. A folder stands for the unit tests below it.
+ * @param {string} root folder of the project
+ * @param {readonly string[]} names files and folders, relative to it
+ * @returns {string[]}
+ * @throws {Error} when a file is named that is no unit test
+ */
+export function unitTestsOf(root, names) {
+  for (const name of names) {
+    const reason = name.endsWith('.test.ts') && notUnit(name)
+    if (reason) throw new Error(`${name} is no unit test: ${reason}.`)
+  }
+  return testsOf(root, names).filter((file) => notUnit(file) === undefined)
+}

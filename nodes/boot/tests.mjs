@@ -9,9 +9,9 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { programOf } from './program.mjs'
+import { MEMORY, programOf } from './program.mjs'
 import { createReader } from './tap.mjs'
-import { testsOf } from './test-files.mjs'
+import { testsOf, unitTestsOf } from './test-files.mjs'
 
 /** Tests that measure time or memory of a service: nothing runs concurrently. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
@@ -24,7 +24,7 @@ const PAIRED =
  */
 const LONG =
   /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
-/** Number of files that share a process. */
+/** Number of files that share a process. Unit tests share as few processes as there are jobs. */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
 const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
@@ -36,6 +36,8 @@ const LIMIT = 300
 const GRACE = 5
 /** Preloaded by each process: on SIGTERM, it reports what keeps the process alive. */
 const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
+/** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
+const NO_SERVER = '/nonexistent/nats-server'
 const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))
 const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
@@ -44,35 +46,59 @@ const signals = /** @type {const} */ (['SIGINT', 'SIGTERM'])
  * Distributes files over shared processes. Each process gets some files of every folder, so that
  * all take about the same time.
  * @param {readonly string[]} files
+ * @param {number} most maximum number of processes
  * @returns {Process[]}
  */
-function shared(files) {
-  const parts = Math.ceil(files.length / TOGETHER)
-  return Array.from({ length: parts }, (_, part) => ({
-    name: `tests that share a process, ${part + 1} of ${parts}`,
-    files: files.filter((_, i) => i % parts === part),
-  }))
+function shared(files, most = Number.POSITIVE_INFINITY) {
+  const parts = Math.min(most, Math.ceil(files.length / TOGETHER))
+  return Array.from({ length: parts }, (_, part) => {
+    const own = files.filter((_, i) => i % parts === part)
+    const [only] = own.length === 1 ? own : []
+    return { name: only ?? `tests that share a process, ${part + 1} of ${parts}`, files: own }
+  })
 }
 
 /**
- * Runs the tests.
- * @param {string} root folder of the project
- * @param {readonly string[]} args files, `--jobs=N` for the number of concurrent processes,
- * `--timeout=N` for the seconds that a file may take (0: unlimited)
- * @param {string} loader module that loads TypeScript
- * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
+ * Prepares what tests of services need: the nats-server binary and the bundle of the program.
+ * Without the bundle, each of the first tests that start the program would build it.
+ * @param {string} root
+ * @param {string} loader
+ * @returns {string | undefined} the path of nats-server; undefined when it cannot be found
  */
-export async function runTests(root, args, loader) {
+function prepareServices(root, loader) {
   const finder = [`--import=${loader}`, join(root, 'nodes/nats/server/install.ts')]
   const server = spawnSync(process.execPath, finder, {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  if (server.status !== 0) return 1
-  // Builds the bundle once; otherwise each of the first tests that start the program would build
-  // it.
+  if (server.status !== 0) return undefined
   programOf(root, loader)
+  return server.stdout.trim()
+}
+
+/**
+ * Runs the tests.
+ * @param {string} root folder of the project
+ * @param {readonly string[]} args files and folders, `--unit` for only the unit tests among them,
+ * `--jobs=N` for the number of concurrent processes, `--timeout=N` for the seconds that a file may
+ * take (0: unlimited)
+ * @param {string} loader module that loads TypeScript
+ * @returns {Promise<number>} the exit code: 0 when something ran and nothing failed
+ */
+export async function runTests(root, args, loader) {
+  const unit = args.includes('--unit')
+  const named = args.filter((arg) => !arg.startsWith('-'))
+  /** @type {string[]} */
+  let files
+  try {
+    files = (unit ? unitTestsOf : testsOf)(root, named.length > 0 ? named : ['test'])
+  } catch (error) {
+    process.stderr.write(`${/** @type {Error} */ (error).message}\n`)
+    return 1
+  }
+  const server = unit ? NO_SERVER : prepareServices(root, loader)
+  if (server === undefined) return 1
   /** @param {string} name @param {number} otherwise */
   const option = (name, otherwise) => {
     const given = Number(
@@ -82,19 +108,19 @@ export async function runTests(root, args, loader) {
   }
   const jobs = option('jobs', 0) || availableParallelism()
   const seconds = option('timeout', LIMIT)
-  const named = args.filter((arg) => !arg.startsWith('-'))
-  const files = testsOf(root, named.length > 0 ? named : ['test'])
   const single = (/** @type {string} */ name) => ({ name, files: [name] })
   const kinds = [LONG, PAIRED, ALONE]
   const [long = [], paired = [], alone = []] = kinds.map((kind) =>
     files.filter((name) => kind.test(name)).map(single),
   )
   const rest = files.filter((name) => !kinds.some((kind) => kind.test(name)))
-  const beside = [...long, ...(named.length > 0 ? rest.map(single) : shared(rest))]
+  const others =
+    unit || named.length === 0 ? shared(rest, unit ? jobs : undefined) : rest.map(single)
+  const beside = [...long, ...others]
   const reader = createReader((line) => void process.stdout.write(`${line}\n`))
   const env = {
     ...process.env,
-    BATON_NATS_SERVER: server.stdout.trim(),
+    BATON_NATS_SERVER: server,
     TAP_TIMEOUT: String(seconds),
   }
   /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -125,6 +151,7 @@ export async function runTests(root, args, loader) {
     const child = spawn(
       process.execPath,
       [
+        ...(unit ? MEMORY : []),
         `--import=${TELL}`,
         `--import=${loader}`,
         ...(files.length > 1 ? [together, ...files] : files),

@@ -1,5 +1,9 @@
-/** The entry point: which packages count as installed, and how the results of tests are counted. */
-import { join } from 'node:path'
+/**
+ * The entry point: when packages count as installed, how results are counted, and which files are
+ * unit tests.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 
 interface Dependencies {
@@ -11,9 +15,11 @@ interface Tap {
 const { compareLocks } = (await import(
   '../../../nodes/boot/dependencies.mjs' as string
 )) as Dependencies
-const { testsOf } = (await import('../../../nodes/boot/test-files.mjs' as string)) as {
+const { testsOf, unitTestsOf } = (await import('../../../nodes/boot/test-files.mjs' as string)) as {
   testsOf(root: string, names: readonly string[]): string[]
+  unitTestsOf(root: string, names: readonly string[]): string[]
 }
+const root = join(import.meta.dirname, '../../..')
 const { createReader } = (await import('../../../nodes/boot/tap.mjs' as string)) as Tap
 
 t.test('packages count as installed if npm recorded the locked versions', async (t) => {
@@ -89,10 +95,57 @@ t.test('a file that failed without a failed assertion counts as failed', async (
 })
 
 t.test('a folder expands to the test files below it, each once', async (t) => {
-  const root = join(import.meta.dirname, '../../..')
   const found = testsOf(root, ['test/chaos', 'test/chaos/check.test.ts', 'test/missing.test.ts'])
   t.ok(found.includes('test/chaos/check.test.ts'))
   t.ok(found.includes('test/missing.test.ts'), 'a missing file is named, and fails when it runs')
   t.ok(found.every((name) => name.endsWith('.test.ts')))
   t.equal(new Set(found).size, found.length)
+})
+
+t.test('unit tests are selected by folder, and a named file must be one', async (t) => {
+  const units = unitTestsOf(root, ['test'])
+  t.ok(units.length > 100)
+  t.ok(units.includes('test/actors/runs/start.test.ts'))
+  t.strictSame(
+    unitTestsOf(root, ['test/client']),
+    units.filter((file) => file.startsWith('test/client/')),
+  )
+  t.strictSame(unitTestsOf(root, ['test/views/view.test.ts']), ['test/views/view.test.ts'])
+  t.throws(() => unitTestsOf(root, ['test/client/follow-channel.test.ts']), /starts a service/)
+  t.throws(() => unitTestsOf(root, ['test/scenarios/runs/runs.test.ts']), /no unit test/)
+})
+
+/** Modules that start nats-server or a service. */
+const STARTS =
+  /^nodes\/(node\.ts|nats\/server\/)|^test\/(support\/service|scenarios\/|chaos\/(.*\/)?stack|nodes\/support\/plain-server)/
+const imports = new Map<string, readonly string[]>()
+/** Returns the files of the project that a file imports directly. */
+function importsOf(file: string): readonly string[] {
+  const known = imports.get(file)
+  if (known) return known
+  const text = readFileSync(join(root, file), 'utf8')
+  const found = [...text.matchAll(/\b(?:from|import)\s*\(?\s*['"](\.[^'"]+\.(?:ts|mjs))['"]/g)]
+    .map(([, name = '']) => join(dirname(file), name))
+    .filter((name) => existsSync(join(root, name)))
+  imports.set(file, found)
+  return found
+}
+/** Returns the chain of imports that leads from a file to one that starts a server or a service. */
+function chainOf(file: string): readonly string[] {
+  const from = new Map<string, string | undefined>([[file, undefined]])
+  for (const at of from.keys()) {
+    if (at !== file && STARTS.test(at)) {
+      const chain: string[] = []
+      for (let step: string | undefined = at; step; step = from.get(step)) chain.unshift(step)
+      return chain
+    }
+    for (const next of importsOf(at)) if (!from.has(next)) from.set(next, at)
+  }
+  return []
+}
+
+t.test('no unit test imports what starts nats-server or a service', async (t) => {
+  for (const file of unitTestsOf(root, ['test'])) t.strictSame(chainOf(file), [], file)
+  for (const file of ['test/client/follow-channel.test.ts', 'test/nodes/nats/nats.test.ts'])
+    t.ok(chainOf(file).length > 1, `${file} is found`)
 })
