@@ -20,6 +20,7 @@ const usage = `baton: work coordination for humans, systems and AI agents
   npm run chaos             a cluster under load, killed, paused and cut apart at random, and judged
   npm test                  all tests; npm test -- test/nodes/process/config.test.ts runs one file
   npm run test:unit         the tests that need no NATS server and no service, in less than 30 s
+  npm run test:watch        the unit tests, or the named tests, again after each change
   npm run baton -- --help   the command line, which talks to a running server
 
 Everything is set up at the first start. Node ${NEEDED.join('.')} or newer is needed.
@@ -47,7 +48,12 @@ else {
     fail(/** @type {Error} */ (error).message)
   }
   const loader = import.meta.resolve('@oxc-node/core/register')
-  if (command === 'test') {
+  if (command === 'test' && args.includes('--watch')) {
+    const { watchTests } = await import('./boot/watch.mjs')
+    const others = args.filter((arg) => arg !== '--watch')
+    await watchTests(root, others, (line) => void process.stdout.write(`${line}\n`))
+    process.exit(0)
+  } else if (command === 'test') {
     const { runTests } = await import('./boot/tests.mjs')
     process.exitCode = await runTests(root, args, loader)
   } else {

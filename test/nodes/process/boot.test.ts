@@ -19,6 +19,19 @@ const { testsOf, unitTestsOf } = (await import('../../../nodes/boot/test-files.m
   testsOf(root: string, names: readonly string[]): string[]
   unitTestsOf(root: string, names: readonly string[]): string[]
 }
+interface Changes {
+  start(): Promise<void>
+  changed(file: string): void
+}
+const { createChanges, describeChanges } = (await import(
+  '../../../nodes/boot/watch.mjs' as string
+)) as {
+  createChanges(
+    run: (files: readonly string[]) => Promise<unknown>,
+    options: { changedDuringRun(): void; later(then: () => void): () => void },
+  ): Changes
+  describeChanges(files: readonly string[]): string
+}
 const root = join(import.meta.dirname, '../../..')
 const { createReader } = (await import('../../../nodes/boot/tap.mjs' as string)) as Tap
 
@@ -148,4 +161,73 @@ t.test('no unit test imports what starts nats-server or a service', async (t) =>
   for (const file of unitTestsOf(root, ['test'])) t.strictSame(chainOf(file), [], file)
   for (const file of ['test/client/follow-channel.test.ts', 'test/nodes/nats/nats.test.ts'])
     t.ok(chainOf(file).length > 1, `${file} is found`)
+})
+
+/** Changes with a quiet time and runs that end when the test says so. */
+function manualChanges() {
+  const runs: (readonly string[])[] = []
+  let interrupted = 0
+  let quiet: (() => void) | undefined
+  let end = () => {}
+  const changes = createChanges(
+    (files) => {
+      runs.push(files)
+      return new Promise<void>((resolve) => {
+        end = resolve
+      })
+    },
+    {
+      changedDuringRun: () => void interrupted++,
+      later: (then) => {
+        quiet = then
+        return () => {
+          quiet = undefined
+        }
+      },
+    },
+  )
+  return {
+    ...changes,
+    runs,
+    interrupted: () => interrupted,
+    /** Lets the quiet time pass; returns whether a run was due. */
+    pass() {
+      const due = quiet
+      quiet = undefined
+      due?.()
+      return due !== undefined
+    },
+    async end() {
+      end()
+      await new Promise(setImmediate)
+    },
+  }
+}
+
+t.test('changes that arrive together cause one run', async (t) => {
+  const changes = manualChanges()
+  changes.changed('b.ts')
+  changes.changed('a.ts')
+  changes.changed('b.ts')
+  t.ok(changes.pass())
+  t.strictSame(changes.runs, [['a.ts', 'b.ts']])
+  await changes.end()
+  t.notOk(changes.pass(), 'nothing changed since')
+})
+
+t.test('a change during a run causes another run after it', async (t) => {
+  const changes = manualChanges()
+  void changes.start()
+  t.strictSame(changes.runs, [[]], 'the first run needs no change')
+  changes.changed('a.ts')
+  t.equal(changes.interrupted(), 1)
+  t.notOk(changes.pass(), 'runs do not overlap')
+  await changes.end()
+  t.ok(changes.pass())
+  t.strictSame(changes.runs, [[], ['a.ts']])
+})
+
+t.test('the first changed files are listed', async (t) => {
+  t.equal(describeChanges(['a.ts', 'b.ts']), 'changed: a.ts, b.ts')
+  t.equal(describeChanges(['a', 'b', 'c', 'd', 'e', 'f', 'g']), 'changed: a, b, c, d, e and 2 more')
 })
