@@ -4,15 +4,15 @@
  * to their end first, because they stop the servers that they started.
  */
 import { spawn } from 'node:child_process'
-import { watch } from 'node:fs'
+import { readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { notUnit, testsOf } from './test-files.mjs'
 
 /** Folders whose subfolders are watched as well. */
 const DEEP = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client', 'test']
-/** Folders of documents. Their subfolders may contain packages and are not watched. */
-const FLAT = ['.', 'docs', 'docs/adr', 'bench']
+/** Folders of which only the files are watched. */
+const FLAT = ['.', 'bench', 'docs']
 const SOURCE = /\.([mc]?[jt]s|json|md|txt|ya?ml)$/
 /** Milliseconds without a further change after which a run starts. */
 const QUIET_MS = 200
@@ -68,9 +68,15 @@ export const describeChanges = (files) => {
   return `changed: ${files.slice(0, MOST_SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
+/** The folders of documents in docs/, without the packages of the site. @param {string} root */
+const documentsIn = (root) =>
+  readdirSync(join(root, 'docs'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name))
+    .map((entry) => join('docs', entry.name))
+
 /** @param {(line: string) => void} show @param {string} root @param {(file: string) => void} changed */
 function watchSources(show, root, changed) {
-  for (const folder of [...DEEP, ...FLAT]) {
+  for (const folder of [...DEEP, ...FLAT, ...documentsIn(root)]) {
     const watcher = watch(join(root, folder), { recursive: DEEP.includes(folder) })
     watcher.on('change', (_, name) => {
       const file = join(folder, String(name))
