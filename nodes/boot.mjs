@@ -21,6 +21,8 @@ const usage = `baton: work coordination for humans, systems and AI agents
   npm test                  all tests; npm test -- test/nodes/process/config.test.ts runs one file
   npm run test:unit         the tests that need no NATS server and no service, in less than 30 s
   npm run test:watch        the unit tests, or the named tests, again after each change
+  npm run check             types, lint, dead code, and the rules of the architecture
+  npm run docs              the documentation as a static site; -- --serve shows it
   npm run baton -- --help   the command line, which talks to a running server
 
 Everything is set up at the first start. Node ${NEEDED.join('.')} or newer is needed.

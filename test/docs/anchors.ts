@@ -1,0 +1,52 @@
+/**
+ * Headings of Markdown and their anchors by GitHub's rule. The documentation site uses the same
+ * rule, so that a link with an anchor leads to the same heading on both.
+ */
+
+/** Returns the anchor of a heading, without the number that a repeated heading gets. */
+export const anchorOf = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
+    .replaceAll(' ', '-')
+
+/** Returns the text of a heading as it is shown: without code marks, emphasis and link targets. */
+const shown = (heading: string): string =>
+  heading
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/`([^`]*)`/g, '$1')
+    .replace(/\*+([^*]+)\*+/g, '$1')
+
+/** Replaces each line of a fenced block by an empty line. */
+export function withoutFences(text: string): string {
+  let fence = ''
+  return text
+    .split('\n')
+    .map((line) => {
+      const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? ''
+      if (fence === '') {
+        fence = mark
+        return mark === '' ? line : ''
+      }
+      if (mark.startsWith(fence) && line.trim() === mark) fence = ''
+      return ''
+    })
+    .join('\n')
+}
+
+/**
+ * Returns the anchors of a document: its headings and `<a id="…">`. A repeated heading has a number
+ * after it.
+ */
+export function anchorsIn(text: string): ReadonlySet<string> {
+  const shownText = withoutFences(text)
+  const anchors = new Set([...shownText.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id))
+  for (const [, heading = ''] of shownText.matchAll(/^ {0,3}#{1,6} +(.*?)(?: +#+)? *$/gm)) {
+    const anchor = anchorOf(shown(heading))
+    let unique = anchor
+    for (let n = 1; anchors.has(unique); n++) unique = `${anchor}-${n}`
+    anchors.add(unique)
+  }
+  return anchors
+}
