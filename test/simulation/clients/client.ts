@@ -238,7 +238,7 @@ export class Clients {
   async read(to: Address, name: string): Promise<unknown> {
     this.busy++
     const from = this.#sim.timeline.now
-    const reply = await this.#through((world) => world.ask(to, name))
+    const reply = await this.#through((world) => world.ask(to, name, {}))
     if (reply !== undefined && !isRefusal(reply))
       this.#sim.records.reads.push({ to, name, from, at: this.#sim.timeline.now, reply })
     this.busy--
@@ -248,7 +248,7 @@ export class Clients {
   #through<T>(
     ask: (world: {
       command(command: Command): Promise<Outcome>
-      ask(to: Address, name: string): Promise<unknown>
+      ask(to: Address, name: string, input: object): Promise<unknown>
     }) => Promise<T>,
   ): Promise<T | undefined> {
     const machine = this.#sim.dice.pick(this.#sim.up())
