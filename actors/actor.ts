@@ -69,6 +69,8 @@ export type Effect =
 export interface Warning {
   /** Id of the subject of the warning. */
   readonly about: string
+  /** Stable name for alerts, in snake_case. */
+  readonly event: string
   readonly message: string
   readonly fields: Readonly<Record<string, string | number>>
 }

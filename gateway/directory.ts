@@ -135,7 +135,10 @@ export function openDirectory(world: World): Directory {
             ? ((load.known ??= { ...lacking[kind], ...(answer as T) }) as T)
             : unavailable()
       } catch (error) {
-        world.log.warn({ err: error, kind, id }, 'configuration could not be read')
+        world.log.warn(
+          { event: 'configuration_read_failed', err: error, kind, id },
+          'configuration read failed',
+        )
         return unavailable()
       }
     }
@@ -174,7 +177,10 @@ export function openDirectory(world: World): Directory {
         definitions.set(`${id}@${answer.version}`, answer)
         return answer
       } catch (error) {
-        world.log.warn({ err: error, project: home, id }, 'a workflow could not be read')
+        world.log.warn(
+          { event: 'workflow_read_failed', err: error, project: home, id },
+          'workflow read failed',
+        )
         return unavailable()
       }
     },

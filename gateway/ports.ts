@@ -161,11 +161,16 @@ export interface Files {
   /** Deleting an unknown name is not an error. */
   delete(name: string): Promise<void>
 }
+/** Fields of a log line. `event` is its stable name, for alerts. */
+export interface LogFields {
+  readonly event: string
+  readonly [field: string]: unknown
+}
 export interface Log {
-  debug(fields: object, message: string): void
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
+  debug(fields: LogFields, message: string): void
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
 }
 /** Metrics that the edge reports. */
 export interface Counters {

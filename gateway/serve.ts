@@ -136,8 +136,13 @@ class Served {
 
   #failed(error: unknown): Refusal {
     this.#service.world.log.error(
-      { err: error, operation: this.#route.operation, request_id: this.#exchange.request_id },
-      'a request failed',
+      {
+        event: 'request_failed',
+        err: error,
+        operation: this.#route.operation,
+        request_id: this.#exchange.request_id,
+      },
+      'request failed',
     )
     return refuse('internal')
   }
@@ -164,13 +169,14 @@ class Served {
     world.count.request(this.#route.operation, outcome, ms / 1000)
     world.log[outcome >= 500 ? 'warn' : 'debug'](
       {
+        event: 'request_completed',
         operation: this.#route.operation,
         method: this.incoming.method,
         status: outcome,
         ms,
         request_id: this.#exchange.request_id,
       },
-      'request',
+      'request completed',
     )
   }
 

@@ -79,7 +79,8 @@ function tellAll(
       ([listener, fault]): Effect => ({
         warn: {
           about: listener,
-          message: 'a condition of a trigger or wait could not be evaluated',
+          event: 'event_condition_failed',
+          message: 'event condition evaluation failed',
           fields: { project, listener, source_event_id: id, event_type, fault },
         },
       }),

@@ -101,8 +101,16 @@ function warnOfIdleTriggers(
     trigger_ids: idle.map(({ trigger_id }) => trigger_id).join(', '),
     event_types: [...new Set(idle.map(({ event_type }) => event_type))].join(', '),
   }
-  const message = 'triggers of a loop wait for events that nothing publishes'
-  return [{ warn: { about: loop_id, message, fields } }]
+  return [
+    {
+      warn: {
+        about: loop_id,
+        event: 'trigger_event_unpublished',
+        message: 'loop triggers watch event types that nothing publishes',
+        fields,
+      },
+    },
+  ]
 }
 
 function factsOf(state: LoopState, { trigger_id }: { trigger_id: string }): TriggerFacts | null {
@@ -181,7 +189,8 @@ export function loopActor(options: LoopOptions): AnyActor {
         {
           warn: {
             about: loop_id,
-            message: 'firings for events of private sessions were dropped: too many wait',
+            event: 'trigger_firing_dropped',
+            message: 'trigger firing of a private session dropped; too many are waiting',
             fields: { project, loop_id, trigger_id, source_event_id },
           },
         },

@@ -49,7 +49,10 @@ export function openTouches(world: World): Touches {
       world
         .command(command)
         .catch((error: unknown) =>
-          world.log.debug({ err: error, home }, 'the use of keys was not noted'),
+          world.log.debug(
+            { event: 'key_use_record_failed', err: error, home },
+            'key use not recorded',
+          ),
         )
     }
     waiting.clear()

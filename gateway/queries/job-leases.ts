@@ -52,7 +52,10 @@ async function renewals(
     const answer = await Promise.race([world.ask(to, 'renewals', { job_ids }), late])
     return answer === undefined || isRefusal(answer) ? [] : (answer as readonly Renewal[])
   } catch (error) {
-    world.log.debug({ err: error, queue: to.id }, 'a queue did not tell of its leases')
+    world.log.debug(
+      { event: 'queue_leases_read_failed', err: error, queue: to.id },
+      'queue leases read failed',
+    )
     return []
   } finally {
     stop()

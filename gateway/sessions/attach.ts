@@ -103,7 +103,7 @@ async function upload(
     await world.files.put(place, bytes)
     if (said !== undefined) await world.files.put(textName(place), Buffer.from(said))
   } catch (error) {
-    world.log.warn({ err: error, artifact_id }, 'a file could not be stored')
+    world.log.warn({ event: 'file_store_failed', err: error, artifact_id }, 'file not stored')
     return unavailable
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
@@ -179,7 +179,7 @@ export async function sendFile(
   try {
     bytes = await world.files?.get(fileName(project, artifact_id))
   } catch (error) {
-    world.log.warn({ err: error, artifact_id }, 'a file could not be read')
+    world.log.warn({ event: 'file_read_failed', err: error, artifact_id }, 'file read failed')
   }
   if (!bytes) return unavailable
   const headers = {

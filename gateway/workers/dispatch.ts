@@ -82,7 +82,10 @@ function ready(edge: Edge, session: Session, frame: Frame<'worker.ready'>): void
  */
 function guard(edge: Edge, connection: Connection, done: Promise<void> | void): void {
   done?.catch((error: unknown) => {
-    edge.world.log.error({ err: error }, 'a frame of a worker could not be handled')
+    edge.world.log.error(
+      { event: 'worker_frame_failed', err: error },
+      'worker frame handling failed',
+    )
     connection.close(closeCodes.internal, 'internal error')
   })
 }

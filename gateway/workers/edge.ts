@@ -149,7 +149,10 @@ export function command(
   const outcome = world
     .command({ project: to.project, kind: to.kind, id: to.id, command_id: id, name, input, origin })
     .catch((error: unknown) => {
-      world.log.error({ err: error, command: name }, 'a command of a worker failed')
+      world.log.error(
+        { event: 'worker_command_failed', err: error, command: name },
+        'worker command failed',
+      )
       return refuse('internal')
     })
   return track(edge, outcome)

@@ -40,7 +40,11 @@ class Beat implements Task {
     if (lapsed.length > 0)
       isCurrent(edge, session).then(
         (current) => current && !session.closed && lapse(edge, session, lapsed),
-        (error: unknown) => edge.world.log.debug({ err: error }, 'a registry did not answer'),
+        (error: unknown) =>
+          edge.world.log.debug(
+            { event: 'worker_session_check_failed', err: error },
+            'worker session check failed',
+          ),
       )
     if (!session.connection.heard) return
     session.connection.heard = false
@@ -107,8 +111,13 @@ export function leave(edge: Edge, session: Session): void {
   if (edge.sessions.get(session.id) === session) edge.sessions.delete(session.id)
   const input = { session: session.id, generation: session.generation, leases: session.leases }
   edge.world.log.info(
-    { project: session.project, instance: session.instance, ...input },
-    'a worker disconnected',
+    {
+      event: 'worker_disconnected',
+      project: session.project,
+      instance: session.instance,
+      ...input,
+    },
+    'worker disconnected',
   )
   void command(edge, session.connection.grant, registryOf(session), 'worker.closed', input)
 }

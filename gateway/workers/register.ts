@@ -83,13 +83,14 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
   enter(edge, session, entered)
   world.log.info(
     {
+      event: 'worker_registered',
       project,
       instance,
       session: session.id,
       generation: session.generation,
       resumed: entered.resumed,
     },
-    'a worker registered',
+    'worker registered',
   )
   const { lease, cadence } = world.settings.timing
   connection.send({

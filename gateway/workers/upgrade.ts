@@ -69,7 +69,7 @@ export function createUpgrade(
       ? grantOf(world, directory, authentication, presented, project)
       : anonymousGrant(directory, anonymous, project)
     ).catch((error: unknown) => {
-      world.log.error({ err: error }, 'a worker could not be admitted')
+      world.log.error({ event: 'worker_admission_failed', err: error }, 'worker admission failed')
       return refuse('service_unavailable')
     })
     return isRefusal(grant) ? answer(grant) : { grant, protocol }

@@ -77,7 +77,8 @@ export async function runCluster(config: Config): Promise<void> {
           port: ports[i]?.route ?? 0,
           routes: ports.filter((_, k) => k !== i).map(({ route }) => `127.0.0.1:${route}`),
         },
-        warn: (line) => log.debug({ name, line }, 'a NATS server warns'),
+        warn: (line) =>
+          log.debug({ event: 'nats_server_warning', name, line }, 'NATS server warning'),
         unexpected: () => {
           if (!stopping) {
             say(`${name} ended; starting it again`)

@@ -52,7 +52,7 @@ async function keepServer(
       sync: config.sync,
       identity,
       warn: (line) => {
-        log.warn({ nats: line }, 'the NATS server warns')
+        log.warn({ event: 'nats_server_warning', nats: line }, 'NATS server warning')
         if (FULL_DISK.test(line)) frozen = true
       },
       unexpected: (reason) => void again(reason),
@@ -62,13 +62,13 @@ async function keepServer(
     return server
   }
   const again = async (reason: string): Promise<void> => {
-    log.error({ reason }, 'the NATS server is started again')
+    log.error({ event: 'nats_server_restarting', reason }, 'NATS server restarting')
     for (let wait = 100; !stopped; wait = Math.min(wait * 2, 5000)) {
       try {
         await start(server.port)
         return
       } catch (error) {
-        log.error({ err: error }, 'the NATS server does not start')
+        log.error({ event: 'nats_server_start_failed', err: error }, 'NATS server start failed')
         await new Promise((done) => setTimeout(done, wait))
       }
     }
@@ -122,7 +122,7 @@ function standBack(config: Config, log: Log): void {
   try {
     setPriority(BEHIND)
   } catch (error) {
-    log.debug({ err: error }, 'the priority of this process cannot be changed')
+    log.debug({ event: 'process_priority_unchanged', err: error }, 'process priority not changed')
   }
 }
 
@@ -168,7 +168,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
     // A second signal only ends the wait for load balancers.
     if (hurry) return hurry()
     const drain = signal === 'SIGTERM' && node?.url !== undefined ? config.drain : 0
-    log.info({ signal, drain }, 'stopping')
+    log.info({ event: 'node_stopping', signal, drain }, 'node stopping')
     node?.leave()
     await new Promise<void>((over) => {
       hurry = over
@@ -184,7 +184,7 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   try {
     const access = server?.access ?? { servers: config.nats, ...config.nats_access }
     const fail = (fault: StartFault) => {
-      log.error({ err: fault }, 'the node cannot go on')
+      log.error({ event: 'node_failed', err: fault }, 'node failed; stopping')
       process.exitCode = 1
       void stop('fault')
     }
@@ -195,12 +195,13 @@ export async function runNode(config: Config, greet: boolean): Promise<void> {
   }
   log.info(
     {
+      event: 'node_started',
       node: node.id,
       url: node.url ?? node.status,
       roles: config.roles,
       ms: Math.round(performance.now() - started),
     },
-    'started',
+    'node started',
   )
   if (greet) process.stdout.write(greeting(node, config))
   process.send?.('ready')

@@ -201,10 +201,14 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       const outcome = await send(project, delivery_id, opening, attempt, signal)
       if (!outcome.delivered)
         world.log.info(
-          { delivery: delivery_id, attempt, status: outcome.response_code, pause: outcome.pause },
-          outcome.pause === undefined
-            ? 'a delivery was given up'
-            : 'a delivery did not get through',
+          {
+            event: outcome.pause === undefined ? 'delivery_abandoned' : 'delivery_attempt_failed',
+            delivery: delivery_id,
+            attempt,
+            status: outcome.response_code,
+            pause: outcome.pause,
+          },
+          outcome.pause === undefined ? 'delivery abandoned' : 'delivery attempt failed',
         )
       return { status: 'completed', result: { ...outcome } }
     },

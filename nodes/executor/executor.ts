@@ -244,7 +244,10 @@ export function startExecutor({
     try {
       outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
     } catch (error) {
-      world.log.error({ err: error, job: job.id }, 'a job of the service failed')
+      world.log.error(
+        { event: 'executor_job_failed', err: error, job: job.id },
+        'executor job failed',
+      )
       outcome = {
         status: 'failed',
         error_type: 'internal',

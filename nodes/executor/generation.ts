@@ -52,7 +52,10 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
     const shown = (what: typeof readable) =>
       withBytes(files, project, request.messages, { most: limits.shown, reads: what }).catch(
         (error: unknown) => {
-          log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+          log.warn(
+            { event: 'conversation_files_read_failed', err: error, job: job.id },
+            'conversation files read failed',
+          )
           return undefined
         },
       )
@@ -113,6 +116,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
       shown.end()
       log.debug(
         {
+          event: 'generation_ended',
           job: job.id,
           provider: model.provider,
           model: model.id,
@@ -121,7 +125,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
           status: outcome.status,
           ...(outcome.error_type !== undefined && { fault: outcome.error_type }),
         },
-        'a generation',
+        'model generation ended',
       )
       return outcome
     },

@@ -164,7 +164,10 @@ export class Host {
       await run()
     } catch (error) {
       if (error instanceof NewerRelease) this.#deps.doomed?.(error)
-      this.#deps.log.warn({ err: error, shard: name }, 'a shard could not be moved; trying again')
+      this.#deps.log.warn(
+        { event: 'shard_move_failed', err: error, shard: name },
+        'shard takeover or release failed; retrying',
+      )
     } finally {
       this.#busy.delete(name)
     }
@@ -208,7 +211,7 @@ export class Host {
     }
   }
   #lose(name: string, reason: string, shard = this.#shards.get(name)): void {
-    this.#deps.log.warn({ shard: name, reason }, 'shard lost')
+    this.#deps.log.warn({ event: 'shard_lost', shard: name, reason }, 'shard lost')
     shard?.drop()
     if (this.#shards.get(name) === shard) this.#shards.delete(name)
   }
@@ -228,6 +231,6 @@ export class Host {
     const current =
       revision ?? (await this.#registry.get(`shard.${name}`).catch(() => undefined))?.revision ?? 0
     await this.#record(name, shard.epoch, current, '').catch(() => false)
-    this.#deps.log.info({ shard: name }, 'shard given up')
+    this.#deps.log.info({ event: 'shard_released', shard: name }, 'shard released')
   }
 }

@@ -174,7 +174,10 @@ export class Shard {
     if (
       !isForShard(message, { partition: this.partition, shard: this.shard, partitions, shards })
     ) {
-      log.warn({ shard: this.name, actors: namedBy(message) }, 'a shard refused a message')
+      log.warn(
+        { event: 'shard_message_refused', shard: this.name, actors: namedBy(message) },
+        'shard message refused',
+      )
       return Promise.resolve(refuse('not_found'))
     }
     if (message.type === 'commands')
@@ -266,8 +269,11 @@ export class Shard {
           })
       }
     } catch (error) {
-      this.deps.log.error({ err: error, shard: this.name }, 'the shard loop failed')
-      this.lose('the shard loop failed')
+      this.deps.log.error(
+        { event: 'shard_loop_failed', err: error, shard: this.name },
+        'shard loop failed',
+      )
+      this.lose('shard loop failed')
     } finally {
       this.#pumping = false
     }
@@ -337,8 +343,8 @@ export class Shard {
       return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
     } catch (error) {
       this.deps.log.error(
-        { err: error, kind: to.kind, id: to.id, ask: name },
-        'an actor failed to answer',
+        { event: 'actor_query_failed', err: error, kind: to.kind, id: to.id, ask: name },
+        'actor query failed',
       )
       return () => answer(refuse('internal'))
     }

@@ -23,7 +23,7 @@ export class Warnings {
   constructor(deps: Pick<HostDeps, 'clock' | 'log'>) {
     this.#deps = deps
   }
-  say({ about, message, fields }: Warning): void {
+  say({ about, event, message, fields }: Warning): void {
     const now = this.#deps.clock.elapsed()
     const known = this.#said.get(about)
     if (known && now - known.at < QUIET) {
@@ -35,7 +35,7 @@ export class Warnings {
     const [oldest] = this.#said.keys()
     if (this.#said.size > MAX_WARNINGS && oldest !== undefined) this.#said.delete(oldest)
     this.#deps.log.warn(
-      { ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) },
+      { event, ...fields, ...(known && known.unsaid > 0 && { unsaid: known.unsaid }) },
       message,
     )
   }

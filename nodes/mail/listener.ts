@@ -91,7 +91,7 @@ export async function listenForMail(
         (error: unknown) => {
           world.log.error(
             { event: 'mail_recipient_failed', err: error },
-            'a recipient cannot be looked up',
+            'e-mail recipient lookup failed',
           )
           done(later())
         },
@@ -102,14 +102,17 @@ export async function listenForMail(
         () => done(null, 'OK: committed'),
         (error: unknown) => {
           if (!(error instanceof Error && 'responseCode' in error))
-            world.log.error({ event: 'mail_failed', err: error }, 'a message cannot be taken')
+            world.log.error(
+              { event: 'mail_receive_failed', err: error },
+              'e-mail message not received',
+            )
           done(error instanceof Error && 'responseCode' in error ? error : later())
         },
       )
     },
   })
   server.on('error', (error) =>
-    world.log.warn({ event: 'mail_connection_failed', err: error }, 'an SMTP connection failed'),
+    world.log.warn({ event: 'mail_connection_failed', err: error }, 'SMTP connection failed'),
   )
   const port = await new Promise<number>((open, fail) => {
     server.once('error', fail)
@@ -119,7 +122,7 @@ export async function listenForMail(
       open(typeof address === 'object' && address ? address.port : settings.port)
     })
   })
-  world.log.info({ event: 'mail_listening', host, port, domain }, 'listening for e-mail')
+  world.log.info({ event: 'mail_listening', host, port, domain }, 'SMTP listener started')
   return { port, stop: () => new Promise((closed) => server.close(() => closed())) }
 }
 

@@ -50,7 +50,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
   /** Calls a listener and returns its answer, or the promise of it. */
   const call = (listener: Listener, message: unknown, subject: string): unknown => {
     const failed = (error: unknown): undefined =>
-      void log.error({ subject, error }, 'a listener failed')
+      void log.error({ event: 'listener_failed', subject, error }, 'message listener failed')
     try {
       const answer = listener.handler(message, subject)
       return answer instanceof Promise ? answer.catch(failed) : answer
@@ -100,7 +100,11 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       return reply.headers?.has(DECLINED) ? 'no_responders' : { answer: decode(reply) }
     } catch (error) {
       if (isNoResponders(error)) return 'no_responders'
-      if (!isUnanswered(error)) log.warn({ subject, reason: sentence(error) }, 'a request failed')
+      if (!isUnanswered(error))
+        log.warn(
+          { event: 'nats_request_failed', subject, reason: sentence(error) },
+          'NATS request failed',
+        )
       return 'timeout'
     }
   }
@@ -160,11 +164,18 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
       const subscription = connection.subscribe(space.subject(subject), {
         ...(group !== undefined && { queue: group }),
         callback: (error, message) => {
-          if (error) log.error({ subject, error }, 'a subscription ended')
+          if (error)
+            log.error(
+              { event: 'nats_subscription_ended', subject, error },
+              'NATS subscription ended',
+            )
           else if (left) decline(message)
           else
             receive(listener, message).catch((failure: unknown) =>
-              log.error({ subject, error: failure }, 'a message could not be handled'),
+              log.error(
+                { event: 'message_handling_failed', subject, error: failure },
+                'message handling failed',
+              ),
             )
         },
       })

@@ -63,13 +63,13 @@ export function follow(
     } catch (error) {
       if (error instanceof DamagedEnvelope)
         nats.log.error(
-          { stream, error },
-          'the journal is damaged; nothing behind this place is read',
+          { event: 'journal_read_stopped', stream, error },
+          'journal damaged; reading stopped',
         )
       else if (!stopped())
         nats.log.warn(
-          { stream, after: received, reason: sentence(error) },
-          'reading the journal is interrupted',
+          { event: 'journal_read_interrupted', stream, after: received, reason: sentence(error) },
+          'journal read interrupted; resuming',
         )
     } finally {
       current?.close()
@@ -97,8 +97,8 @@ export function follow(
       } catch (error) {
         waiting = [...batch, ...waiting]
         nats.log.error(
-          { stream, from: batch[0]?.sequence, error },
-          'a batch of the journal was not applied; it is tried again',
+          { event: 'journal_batch_failed', stream, from: batch[0]?.sequence, error },
+          'journal batch not applied; retrying',
         )
         await pause(Math.min(100 * 2 ** failures++, LONGEST_PAUSE))
       }
@@ -118,8 +118,8 @@ export function follow(
       const silent = received === before && last_seq > received && first_seq <= last_seq
       if (silent && current && waiting.length < AHEAD && !stopped()) {
         nats.log.warn(
-          { stream, at, last_seq },
-          'the journal was not delivered; reading starts again',
+          { event: 'journal_delivery_stalled', stream, at, last_seq },
+          'journal delivery stalled; restarting the read',
         )
         current.close()
       }

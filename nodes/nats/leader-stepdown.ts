@@ -53,13 +53,16 @@ export function createLeaderStepDown(
     asked.set(stream, at)
     refused.clear()
     nats.log.warn(
-      { stream, subject },
-      'the leader refuses what follows the newest message; it is asked to step down',
+      { event: 'stream_stepdown_requested', stream, subject },
+      'stream leader rejects valid appends; step-down requested',
     )
     nats
       .ask(`${nats.space.api}.STREAM.LEADER.STEPDOWN.${stream}`, Empty, undefined, QUESTION)
       .catch((error: unknown) =>
-        nats.log.warn({ stream, reason: sentence(error) }, 'the leader did not step down'),
+        nats.log.warn(
+          { event: 'stream_stepdown_failed', stream, reason: sentence(error) },
+          'stream leader step-down failed',
+        ),
       )
   }
 }

@@ -144,8 +144,8 @@ export function createRequestMux(
           connection.publish(subject, data, headers ? { headers } : {})
         } catch (error) {
           log.warn(
-            { subject, bytes: data.length, reason: sentence(error) },
-            'a message could not be sent',
+            { event: 'nats_publish_failed', subject, bytes: data.length, reason: sentence(error) },
+            'NATS publish failed',
           )
         }
       }),

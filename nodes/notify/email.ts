@@ -133,8 +133,13 @@ export async function createEmailNotifier({
       const { code, responseCode: status = 0 } = error as { code?: string; responseCode?: number }
       const final = status >= 500 && code !== 'EAUTH'
       log.warn(
-        { code, status, delivery: id },
-        final ? 'a letter was refused' : 'a letter did not get through',
+        {
+          event: final ? 'smtp_message_rejected' : 'smtp_delivery_failed',
+          code,
+          status,
+          delivery: id,
+        },
+        final ? 'SMTP server rejected message' : 'SMTP delivery failed',
       )
       return final
     }

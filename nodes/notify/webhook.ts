@@ -97,10 +97,16 @@ export function createWebhookNotifier(options: HookOptions): Channel {
       if (answer.ok) return true
       const again = answer.status >= 500 || answer.status === 408 || answer.status === 429
       if (!again)
-        log.warn({ status: answer.status, delivery: notice.id }, 'a message to people was refused')
+        log.warn(
+          { event: 'notification_webhook_rejected', status: answer.status, delivery: notice.id },
+          'notification webhook rejected',
+        )
       return !again
     } catch (error) {
-      log.debug({ err: error, delivery: notice.id }, 'a message to people did not get through')
+      log.debug(
+        { event: 'notification_webhook_failed', err: error, delivery: notice.id },
+        'notification webhook failed',
+      )
       return false
     }
   }

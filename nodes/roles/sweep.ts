@@ -23,9 +23,13 @@ export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise
   const sweep = async () => {
     try {
       const values = await sweepPieces(nats, clock.now(), MIN_AGE_MS)
-      if (values > 0) log.info({ values }, 'pieces of values that were never finished were removed')
+      if (values > 0)
+        log.info(
+          { event: 'object_store_swept', values },
+          'incomplete values removed from the object store',
+        )
     } catch (error) {
-      log.warn({ err: error }, 'the object store could not be swept')
+      log.warn({ event: 'object_store_sweep_failed', err: error }, 'object store sweep failed')
     }
     plan(SWEEP_EVERY_MS)
   }

@@ -41,7 +41,11 @@ interface ViewParts {
 export async function startViews(parts: ViewParts): Promise<() => Promise<void>> {
   const { data, partitions, journal, recent, bus, log, metrics } = parts
   privateFiles(join(data, 'views'))
-  const warn = (error: Error) => log.warn({ err: error }, 'the logs of views are left to SQLite')
+  const warn = (error: Error) =>
+    log.warn(
+      { event: 'view_wal_maintenance_failed', err: error },
+      'WAL maintenance of views failed; SQLite takes over',
+    )
   const logs = recent && startLogs(warn)
   const running = await Promise.all(
     Array.from({ length: partitions }, async (_, partition) => {
@@ -103,7 +107,10 @@ async function served(
     alarm: (error: Error) => {
       metrics.viewAlarm(partition)
       if (error instanceof NewerRelease) doomed(error)
-      log.error({ err: error, partition }, 'a view cannot follow the journal')
+      log.error(
+        { event: 'view_follow_failed', err: error, partition },
+        'view cannot follow the journal',
+      )
     },
   }
   if (!recent || !logs)

@@ -93,7 +93,7 @@ export function startVerifying(parts: VerifyParts): Verification {
     const kept = before.filter((one) => one.next <= from || one.from >= next)
     progress.findings = reason === undefined ? kept : [...kept, { from, next, reason }]
     if (reason !== undefined && !before.some((one) => one.reason === reason))
-      log.error({ partition, reason }, 'the journal is damaged')
+      log.error({ event: 'journal_damaged', partition, reason }, 'journal damaged')
     metrics.journalDamaged(partition, progress.findings.length > 0)
   }
   const step = async (partition: number): Promise<void> => {
@@ -138,7 +138,10 @@ export function startVerifying(parts: VerifyParts): Verification {
         continue
       }
       await step(partition).catch((error: unknown) =>
-        log.debug({ partition, err: error }, 'a step of the verification failed'),
+        log.debug(
+          { event: 'journal_verification_failed', partition, err: error },
+          'journal verification step failed',
+        ),
       )
     }
     plan()

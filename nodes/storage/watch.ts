@@ -110,14 +110,18 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
   let lookedAtJournals = Number.NEGATIVE_INFINITY
 
   const damaged = (partition: number, reason: string): void => {
-    if (!damages.has(partition)) log.error({ partition, reason }, 'the journal lacks entries')
+    if (!damages.has(partition))
+      log.error({ event: 'journal_entries_missing', partition, reason }, 'journal entries missing')
     damages.set(partition, { reason, until: clock.elapsed() + HOLDS })
   }
   const damageOf = (partition: number): string | undefined => {
     const found = damages.get(partition)
     if (found && clock.elapsed() >= found.until) {
       damages.delete(partition)
-      log.info({ partition }, 'the journal is not found to lack entries any more')
+      log.info(
+        { event: 'journal_entries_restored', partition },
+        'journal entries no longer missing',
+      )
     }
     return damages.get(partition)?.reason
   }
@@ -134,12 +138,16 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     share = (disk.used + following()) / Math.max(1, disk.limit)
     const now = share >= 1 || (full && share >= RESUME_AT)
     if (now !== full)
-      if (now) log.error({ ...disk }, 'the disk is full: writes stop, reads go on')
-      else log.info({ ...disk }, 'the disk has space again: writes go on')
+      if (now) log.error({ event: 'disk_full', ...disk }, 'disk full; writes stopped')
+      else
+        log.info({ event: 'disk_space_available', ...disk }, 'disk space available; writes resumed')
     full = now
     metrics.storage(disk.used, disk.limit)
     if (full || !embedded.frozen()) return
-    log.warn({ ...disk }, 'the NATS server met a full disk; it is started again')
+    log.warn(
+      { event: 'nats_server_disk_full', ...disk },
+      'NATS server out of disk space; restarting the server',
+    )
     await embedded.restart()
   }
   const lookAtJournals = async (): Promise<void> => {
@@ -195,7 +203,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
       if (clock.elapsed() - lookedAtJournals >= JOURNALS) await lookAtJournals()
       stops()
     } catch (error) {
-      log.warn({ err: error }, 'the storage cannot be looked at')
+      log.warn({ event: 'storage_check_failed', err: error }, 'storage check failed')
     }
     looking = false
     if (ended) return
@@ -215,7 +223,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     },
     damaged,
     refused: (reason) => {
-      if (!refusal) log.error({ reason }, 'the NATS servers store nothing')
+      if (!refusal) log.error({ event: 'journal_write_refused', reason }, 'journal write refused')
       refusal = { reason, at: clock.elapsed() }
     },
     stored: (bytes) => {

@@ -121,7 +121,10 @@ function withFiles(
   return withBytes(world.files, project, messages, { most, reads: () => true }).then(
     (shown) => ({ ...job, spec: { ...job.spec, request: { ...request, messages: shown } } }),
     (error: unknown) => {
-      world.log.warn({ err: error, job: job.id }, 'the files of a conversation could not be read')
+      world.log.warn(
+        { event: 'conversation_files_read_failed', err: error, job: job.id },
+        'conversation files read failed',
+      )
       return job
     },
   )

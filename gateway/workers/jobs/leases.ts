@@ -94,8 +94,13 @@ async function compare(
         keep(edge, session, item)
       else if (lease_token !== undefined) {
         edge.world.log.info(
-          { project: session.project, instance: session.instance, job: item.job_id },
-          'a worker never received a job that was leased to it: the job waits again',
+          {
+            event: 'job_lease_undelivered',
+            project: session.project,
+            instance: session.instance,
+            job: item.job_id,
+          },
+          'leased job not delivered to worker; job requeued',
         )
         const input = { job_id: item.job_id, lease_token }
         await command(edge, session.connection.grant, to, 'queue.release', input)
@@ -116,7 +121,7 @@ async function grantedBy(
     if (isRefusal(answer)) return undefined
     return new Map((answer as GrantedLease[]).map((one) => [one.job_id, one.lease_token]))
   } catch (error) {
-    world.log.debug({ err: error }, 'a queue did not name the leases that it has granted')
+    world.log.debug({ event: 'queue_leases_read_failed', err: error }, 'queue leases read failed')
     return undefined
   }
 }

@@ -151,14 +151,17 @@ async function replayed(
       const pause = error instanceof ForeignSnapshot ? undefined : AGAIN[attempt]
       if (pause === undefined) {
         log.warn(
-          { err: error, shard: shard.name },
-          'a snapshot is missing; replaying the whole journal',
+          { event: 'shard_full_replay_started', err: error, shard: shard.name },
+          'snapshot missing; replaying the full journal',
         )
         shard.cells.clear()
         await shard.keeper.reset()
         return replayFrom(shard, { sequence: 0, state: 0 }, first, fence)
       }
-      log.warn({ err: error, shard: shard.name }, 'a snapshot is missing; looking again')
+      log.warn(
+        { event: 'shard_snapshot_missing', err: error, shard: shard.name },
+        'snapshot missing; retrying',
+      )
       await new Promise<void>((again) => clock.later(pause, again))
       shard.cells.clear()
     }
@@ -238,6 +241,7 @@ async function replayFrom(
   if (fence !== undefined) shard.sequence = fence
   log.info(
     {
+      event: 'shard_taken_over',
       shard: shard.name,
       epoch: shard.epoch,
       checkpoint,

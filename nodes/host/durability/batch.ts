@@ -114,15 +114,14 @@ export class Batch {
         torn && command.name === 'wake' ? quarantine?.add(cell.key, clock.elapsed()) : undefined
       log.error(
         {
+          event: rest === undefined ? 'actor_decision_failed' : 'actor_quarantined',
           err: error,
           kind: command.kind,
           id: command.id,
           command: command.name,
           ...(rest !== undefined && { rest }),
         },
-        rest === undefined
-          ? 'an actor failed to decide'
-          : 'an actor could not be woken, and cost its shard what was in memory; it is left alone for a while',
+        rest === undefined ? 'actor decision failed' : 'actor wake-up failed; actor quarantined',
       )
       return refuse('internal')
     }
@@ -195,8 +194,14 @@ export class Batch {
     )
     if (isRefusal(answer))
       this.#deps.log.debug(
-        { from: from.kind, to: address.kind, name: tell.name, code: answer.refused },
-        'a tell was refused',
+        {
+          event: 'actor_command_refused',
+          from: from.kind,
+          to: address.kind,
+          name: tell.name,
+          code: answer.refused,
+        },
+        'actor command refused',
       )
   }
 

@@ -138,8 +138,8 @@ export class Checkpointer {
     if (!flush) return
     await this.#next(true).catch((error) =>
       this.#shard.deps.log.warn(
-        { err: error, shard: this.#shard.name },
-        'the last checkpoint could not be stored; more will be replayed',
+        { event: 'final_checkpoint_failed', err: error, shard: this.#shard.name },
+        'final checkpoint failed; the next takeover replays more entries',
       ),
     )
   }
@@ -155,8 +155,8 @@ export class Checkpointer {
         if (error instanceof LostState) shard.lose(error.message)
         else
           shard.deps.log.warn(
-            { err: error, shard: shard.name },
-            'the checkpoint could not be stored; the next one will',
+            { event: 'checkpoint_failed', err: error, shard: shard.name },
+            'checkpoint failed; retrying at the next interval',
           )
       })
       .then(() => this.#again())
@@ -268,8 +268,8 @@ export class Checkpointer {
     } catch (error) {
       this.#lastSaved.set(cell, clock.elapsed() + RARELY)
       log.error(
-        { err: error, kind: cell.kind, id: cell.id },
-        'the snapshot of an actor cannot be taken; whoever takes over its shard replays everything since the one before',
+        { event: 'actor_snapshot_failed', err: error, kind: cell.kind, id: cell.id },
+        'actor snapshot failed; the next takeover replays from the previous snapshot',
       )
       return undefined
     }

@@ -33,10 +33,16 @@ export async function settle(
       if (outcome === 'unknown') unanswered++
       if (outcome === 'refused' || unanswered >= UNANSWERED || shard.gate.closed()) return 'refused'
     } catch (error) {
-      log.debug({ err: error, shard: shard.name }, 'the journal cannot be asked yet')
+      log.debug(
+        { event: 'journal_query_failed', err: error, shard: shard.name },
+        'journal query failed; retrying',
+      )
     }
     if (attempt === 0)
-      log.warn({ shard: shard.name, outcome }, 'an append has no known outcome; asking the journal')
+      log.warn(
+        { event: 'append_unconfirmed', shard: shard.name, outcome },
+        'append not confirmed; querying the journal',
+      )
     await new Promise<void>((again) =>
       clock.later(Math.min(1000, 20 * 2 ** Math.min(attempt, 6)), again),
     )

@@ -58,7 +58,10 @@ export class WriteGate {
     this.#latched = stop
     this.#unreadable = unreadable
     if (stop.code === 'journal_damaged') deps.damaged?.(partition, stop.reason)
-    deps.log.error({ shard: name, code: stop.code, reason: stop.reason }, 'a shard takes no writes')
+    deps.log.error(
+      { event: 'shard_writes_stopped', shard: name, code: stop.code, reason: stop.reason },
+      'shard writes stopped',
+    )
   }
   /**
    * Returns the answer to a refused command, or undefined when the command may be decided. Called
@@ -84,8 +87,8 @@ export class WriteGate {
         void this.#probe()
           .catch((error: unknown) =>
             deps.log.debug(
-              { err: error, shard: this.#shard.name },
-              'the journal cannot be asked yet',
+              { event: 'journal_query_failed', err: error, shard: this.#shard.name },
+              'journal query failed; retrying',
             ),
           )
           .then(() => {

@@ -129,7 +129,10 @@ export class Effects {
             : this.#tell(planned)
     done
       .catch((error) =>
-        this.#shard.deps.log.error({ err: error, effect: planned.id }, 'an effect failed'),
+        this.#shard.deps.log.error(
+          { event: 'effect_failed', err: error, effect: planned.id },
+          'effect failed',
+        ),
       )
       .finally(() => {
         // An effect that was interrupted by a stop remains unfinished: the checkpoint must not pass
@@ -183,7 +186,11 @@ export class Effects {
         return
       await new Promise<void>((again) => clock.later(Math.min(60_000, 1000 * 2 ** attempt), again))
     }
-    if (!this.#stopped) log.warn({ effect: id, about, id: from.id }, 'people could not be told')
+    if (!this.#stopped)
+      log.warn(
+        { event: 'notification_failed', effect: id, about, id: from.id },
+        'notification failed',
+      )
   }
 
   /**
@@ -200,7 +207,10 @@ export class Effects {
         )
         if (failure === undefined) break
         if (attempt === TELLINGS - 1)
-          log.warn({ effect: id, name, err: failure }, 'a value could not be erased')
+          log.warn(
+            { event: 'value_deletion_failed', effect: id, name, err: failure },
+            'value deletion failed',
+          )
         else
           await new Promise<void>((again) =>
             clock.later(Math.min(60_000, 1000 * 2 ** attempt), again),

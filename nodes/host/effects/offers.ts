@@ -176,7 +176,10 @@ export class Offers {
     matching.running = true
     void this.#match(matching)
       .catch((error) =>
-        this.#shard.deps.log.warn({ err: error, queue: matching.queue }, 'offering work failed'),
+        this.#shard.deps.log.warn(
+          { event: 'job_offer_failed', err: error, queue: matching.queue },
+          'job offer failed',
+        ),
       )
       .finally(() => {
         matching.running = false

@@ -72,7 +72,10 @@ export class Outbox {
     while (this.#waiting.length > 0) {
       const some = this.#next()
       await this.#send(some.map(({ command }) => command)).catch((error) =>
-        this.#shard.deps.log.error({ err: error, to: this.#to.id }, 'effects failed'),
+        this.#shard.deps.log.error(
+          { event: 'outbox_send_failed', err: error, to: this.#to.id },
+          'outbox send failed',
+        ),
       )
       for (const { done } of some) done()
     }
@@ -120,7 +123,10 @@ export class Outbox {
       // Together they may exceed the maximum message size.
       if (answer === 'timeout') most = Math.ceil(some.length / 8)
       if (attempt === 20)
-        log.warn({ subject, command: left[0]?.name }, 'an effect is still waiting for its receiver')
+        log.warn(
+          { event: 'outbox_send_delayed', subject, command: left[0]?.name },
+          'outbox send delayed; retrying',
+        )
       await new Promise<void>((again) =>
         clock.later(Math.min(1000, 10 * 2 ** Math.min(attempt++, 7)), again),
       )

@@ -228,7 +228,7 @@ export class ActorCache {
         return await attempt()
       } catch (error) {
         if (error instanceof LostState || !this.#wanted() || clock.elapsed() >= until) throw error
-        log.debug({ err: error }, 'a snapshot cannot be read yet')
+        log.debug({ event: 'snapshot_read_failed', err: error }, 'snapshot read failed; retrying')
         await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
       }
     }

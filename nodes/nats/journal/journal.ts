@@ -78,8 +78,8 @@ export function createJournal(
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
       nats.log.warn(
-        { partition, shard, reason: sentence(error) },
-        'a conflicting append has an unknown outcome',
+        { event: 'append_conflict_unresolved', partition, shard, reason: sentence(error) },
+        'append conflict unresolved; outcome unknown',
       )
       return 'unknown'
     }
@@ -122,8 +122,8 @@ export function createJournal(
         if (pause === undefined) {
           doubted()
           nats.log.warn(
-            { partition, shard, reason: sentence(error) },
-            'an append has an unknown outcome',
+            { event: 'append_outcome_unknown', partition, shard, reason: sentence(error) },
+            'append outcome unknown',
           )
           return 'unknown'
         }

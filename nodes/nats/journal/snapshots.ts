@@ -43,8 +43,8 @@ export function createSnapshots(nats: Nats): Snapshots {
       .delete(object)
       .catch((error: unknown) =>
         nats.log.debug(
-          { object, reason: sentence(error) },
-          'an old snapshot stays in the object store',
+          { event: 'snapshot_deletion_failed', object, reason: sentence(error) },
+          'old snapshot not deleted',
         ),
       )
   }

@@ -125,7 +125,7 @@ async function firstConnection(
       const lasting = lastingFailure(access, refusal ?? error)
       if (lasting !== undefined) throw new StartFault(lasting)
       if (left() <= 0) throw new StartFault(unreachable(access, error))
-      if (attempt % 10 === 0) log.info({ servers }, 'waiting for NATS')
+      if (attempt % 10 === 0) log.info({ event: 'nats_waiting', servers }, 'waiting for NATS')
       await sleep(Math.max(0, Math.min(100 * 2 ** attempt, 1000, left())))
     }
   }
@@ -170,11 +170,11 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       if (status.type === 'disconnect') {
         up = false
         asking.lost()
-        log.warn({ server: status.server }, 'disconnected from NATS')
+        log.warn({ event: 'nats_disconnected', server: status.server }, 'NATS disconnected')
       } else if (status.type === 'reconnect') {
         up = true
         asking.found()
-        log.info({ server: status.server }, 'connected to NATS again')
+        log.info({ event: 'nats_reconnected', server: status.server }, 'NATS reconnected')
         for (const run of [...waiting]) run()
       } else if (
         status.type === 'error' &&
@@ -184,14 +184,17 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       ) {
         // The permission to answer a request (`allow_responses`) ends with the connection that
         // received the request; the request is repeated.
-        log.debug({ subject: status.error.subject }, 'an answer came too late for its connection')
+        log.debug(
+          { event: 'nats_reply_dropped', subject: status.error.subject },
+          'NATS reply dropped after a reconnect',
+        )
       } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         const reason = forbidden.tell(status.error)
         if (status.error.operation === 'publish') asking.refused(status.error.subject, reason)
       } else if (status.type === 'error')
-        log.warn({ error: status.error }, 'NATS reported an error')
+        log.warn({ event: 'nats_error', error: status.error }, 'NATS connection error')
       else if (status.type === 'slowConsumer')
-        log.warn({ pending: status.pending }, 'a NATS subscription is not read fast enough')
+        log.warn({ event: 'nats_slow_consumer', pending: status.pending }, 'NATS slow consumer')
     }
   }
   void watch()
@@ -278,8 +281,13 @@ function createForbidden(log: Log) {
       if (!logged.has(reason.message)) {
         logged.set(reason.message, now)
         log.error(
-          { operation: violation.operation, subject: violation.subject },
-          `a NATS permission is missing: ${reason.message}`,
+          {
+            event: 'nats_permission_missing',
+            operation: violation.operation,
+            subject: violation.subject,
+            reason: reason.message,
+          },
+          'NATS permission missing',
         )
       }
       for (const refuse of [...waiting]) refuse(reason)

@@ -111,7 +111,10 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
   })
   if (!found) {
     await manager.streams.add(config)
-    log.info({ stream: config.name, replicas: config.num_replicas }, 'created')
+    log.info(
+      { event: 'stream_created', stream: config.name, replicas: config.num_replicas },
+      'stream created',
+    )
     return
   }
   const { num_replicas: before, compression = StoreCompression.None } = found.config
@@ -127,7 +130,10 @@ async function ensureStream({ manager, log }: Nats, config: Configured): Promise
     await manager.streams.delete(config.name)
     await manager.streams.add(config)
   } else await manager.streams.update(config.name, { ...found.config, ...wanted })
-  log.info({ stream: config.name, replicas, compression: wanted.compression }, 'stream updated')
+  log.info(
+    { event: 'stream_updated', stream: config.name, replicas, compression: wanted.compression },
+    'stream updated',
+  )
 }
 
 /**
@@ -176,7 +182,10 @@ export async function patiently<T>(
       }
       if (now - told > 3000) {
         told = now
-        nats.log.info({ what, reason: sentence(error) }, 'waiting for the NATS cluster')
+        nats.log.info(
+          { event: 'nats_cluster_waiting', what, reason: sentence(error) },
+          'waiting for the NATS cluster',
+        )
       }
       await sleep(Math.min(100 * 2 ** attempt, 1000))
     }

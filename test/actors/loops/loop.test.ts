@@ -257,7 +257,8 @@ t.test('a trigger on an event that nothing publishes is saved and logs a warning
     {
       warn: {
         about: yard.id,
-        message: 'triggers of a loop wait for events that nothing publishes',
+        event: 'trigger_event_unpublished',
+        message: 'loop triggers watch event types that nothing publishes',
         fields: {
           loop_id: yard.id,
           project: 'p',

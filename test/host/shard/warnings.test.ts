@@ -10,13 +10,17 @@ t.test('a repeated failure is logged once a minute', async (t) => {
     clock,
     log: { ...silent, warn: (fields: object) => said.push(fields) },
   })
-  const say = (about: string) => warnings.say({ about, message: 'odd', fields: { about } })
+  const say = (about: string) =>
+    warnings.say({ about, event: 'odd', message: 'odd', fields: { about } })
   for (let i = 0; i < 100; i++) say('a')
   say('b')
-  t.strictSame(said, [{ about: 'a' }, { about: 'b' }])
+  t.strictSame(said, [
+    { event: 'odd', about: 'a' },
+    { event: 'odd', about: 'b' },
+  ])
   await clock.advance(60_000)
   say('a')
-  t.strictSame(said.at(-1), { about: 'a', unsaid: 99 })
+  t.strictSame(said.at(-1), { event: 'odd', about: 'a', unsaid: 99 })
   for (let i = 0; i < 1100; i++) say(`other ${i}`)
   t.equal(said.length, 1103)
   say('a')

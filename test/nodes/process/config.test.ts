@@ -162,17 +162,24 @@ t.test('the log masks secrets', async (t) => {
   })
   log.info(
     {
+      event: 'job_seen',
       authorization: 'Bearer abc',
       job: { lease_token: 'abc', id: 'j' },
       frame: { body: { token: 'abc' } },
     },
     'seen',
   )
-  log.debug({}, 'not written')
-  log.warn({ error: new Error('because') }, 'failed')
+  log.debug({ event: 'not_written' }, 'not written')
+  log.warn({ event: 'job_failed', error: new Error('because') }, 'failed')
   t.equal(lines.length, 2)
   t.notMatch(lines[0], /abc/)
-  t.match(JSON.parse(lines[0] ?? ''), { level: 'info', node: 'n1', msg: 'seen', job: { id: 'j' } })
+  t.match(JSON.parse(lines[0] ?? ''), {
+    level: 'info',
+    node: 'n1',
+    event: 'job_seen',
+    msg: 'seen',
+    job: { id: 'j' },
+  })
   t.match(JSON.parse(lines[1] ?? ''), { error: { message: 'because' } })
 })
 

@@ -221,7 +221,7 @@ t.test(
     const long = await invoke(s, agent, play({ say: 'cut', finish: 'length' }))
     t.match(await turnIn(s, long, 'completed', 'failed'), { status: 'completed' })
     t.ok(
-      logged.some((line) => line.includes('a generation')),
+      logged.some((line) => line.includes('generation_ended')),
       'generations are logged',
     )
     t.notMatch(logged.join('\n'), there.key)

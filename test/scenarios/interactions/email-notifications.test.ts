@@ -147,15 +147,15 @@ t.test(
       ['ada@example.org', true],
       ['team@example.net', false],
     ])
-    await until(async () => lines.find((line) => line.includes('a letter was refused')), Boolean)
+    await until(async () => lines.find((line) => line.includes('smtp_message_rejected')), Boolean)
     t.notMatch(
       lines.join('\n'),
       /pass-of-baton|gone@example/,
       'neither secrets nor addresses are logged',
     )
     t.match(
-      lines.filter((line) => /letter/.test(line)),
-      [/did not get through.*451/, /was refused.*550/],
+      lines.filter((line) => /"event":"smtp/.test(line)),
+      [/smtp_delivery_failed.*451/, /smtp_message_rejected.*550/],
     )
   },
 )

@@ -211,7 +211,7 @@ export class Machine {
       warn: say,
       error: (fields, message) => {
         say(fields, message)
-        if (message === 'an actor failed to decide' || message === 'an effect failed')
+        if (fields.event === 'actor_decision_failed' || fields.event === 'effect_failed')
           this.sim.violated(
             `${message} on ${this.name}: ${String((fields as { err?: unknown }).err)}`,
           )
