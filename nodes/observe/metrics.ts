@@ -77,77 +77,99 @@ export function createMetrics(version: string): Metrics {
     'status',
   )
   const open = {
-    sse: gauge('sse_streams_open', 'Event streams open'),
-    worker_sockets: gauge('worker_sockets_open', 'Worker sockets open'),
-    followers: gauge('followers_open', 'Runs and projects that event streams follow'),
+    sse: gauge('sse_streams_open', 'Open event streams'),
+    worker_sockets: gauge('worker_sockets_open', 'Open worker sockets'),
+    followers: gauge(
+      'followers_open',
+      'Runs and projects that this gateway follows for event streams',
+    ),
   }
   const counted = {
     frames_in: counter('worker_frames_in', 'Frames received from workers'),
     frames_out: counter('worker_frames_out', 'Frames sent to workers'),
     events_sent: counter('events_sent', 'Events sent on event streams'),
-    stream_fallbacks: counter('stream_fallbacks', 'Times an event stream went back to replay'),
-    rate_limited: counter('rate_limited', 'Requests refused because there were too many'),
+    stream_fallbacks: counter(
+      'stream_fallbacks',
+      'Event streams that fell back to replay from the view',
+    ),
+    rate_limited: counter('rate_limited', 'Requests rejected by a rate limit'),
   }
   const commits = histogram(
     'commit_seconds',
-    'Time from deciding a batch to its acknowledgement',
+    'Time from the decision of a batch to the acknowledgement of its commit',
     FAST,
   )
   const batches = histogram(
     'commit_commands',
-    'Commands in a commit',
+    'Commands per commit',
     [1, 2, 4, 8, 16, 32, 64, 128, 256],
   )
-  const appends = histogram('append_seconds', 'Duration of appends to the journal', FAST)
+  const appends = histogram('append_seconds', 'Duration of journal appends', FAST)
   const appendedBytes = counter('append_bytes', 'Bytes appended to the journal')
-  const commands = counter('commands', 'Commands decided', 'kind', 'outcome')
+  const commands = counter(
+    'commands',
+    'Decided commands, by actor kind and outcome',
+    'kind',
+    'outcome',
+  )
   const shards = gauge('shards_owned', 'Shards that this node owns', 'partition')
-  const lag = gauge('view_lag_messages', 'Journal messages a view has not applied yet', 'partition')
-  const offered = counter('jobs_offered', 'Jobs offered to gateways')
-  const taken = counter('jobs_taken', 'Offered jobs that a gateway took')
-
-  const refusals = counter('refusals', 'Requests refused, by error code', 'code')
-  const alarms = counter(
-    'view_alarms',
-    'Times the journal could not be applied to a view',
+  const lag = gauge(
+    'view_lag_messages',
+    'Journal messages that a view has not applied yet',
     'partition',
   )
-  const doubts = counter('appends_unknown', 'Appends whose outcome had to be asked for')
-  const reconnects = counter('nats_reconnects', 'Times the connection to NATS was made again')
-  gauge('info', 'The release that runs; always 1', 'version').set({ version }, 1)
-  const nodes = gauge('nodes_live', 'Live nodes of the installation as this node sees them', 'role')
+  const offered = counter('jobs_offered', 'Jobs offered to gateways')
+  const taken = counter('jobs_taken', 'Offered jobs that a gateway accepted')
+
+  const refusals = counter('refusals', 'Rejected requests, by error code', 'code')
+  const alarms = counter('view_alarms', 'Failures to apply the journal to a view', 'partition')
+  const doubts = counter('appends_unknown', 'Appends whose outcome was unknown at first')
+  const reconnects = counter('nats_reconnects', 'Reconnections to NATS')
+  gauge('info', 'Release of this node, in the label; the value is always 1', 'version').set(
+    { version },
+    1,
+  )
+  const nodes = gauge(
+    'nodes_live',
+    'Live nodes of the installation as seen by this node, by role',
+    'role',
+  )
   const states = {
-    connected: gauge('nats_connected', 'Whether the connection to NATS stands'),
+    connected: gauge('nats_connected', 'Whether this node is connected to NATS (1 or 0)'),
     fresh: gauge(
       'membership_fresh',
-      'Whether the own lease is fresh; the edge answers 503 while it is not',
+      "Whether this node's lease is fresh (1 or 0); its gateway answers 503 while it is 0",
     ),
   }
   const ofShards = {
     letters: gauge(
       'shard_mailbox_letters',
-      'Commands and reads that wait in the mailbox of a shard',
+      'Commands and reads waiting in the mailbox of a shard',
       'shard',
     ),
-    actors: gauge('shard_actors', 'Actors of a shard in memory', 'shard'),
+    actors: gauge('shard_actors', 'Actor instances of a shard in memory', 'shard'),
     checkpoint_age: gauge(
       'shard_checkpoint_age_seconds',
-      'Time since all of a shard that could be stored was stored',
+      'Time since the last complete checkpoint of a shard',
       'shard',
     ),
-    jobs_waiting: gauge('jobs_waiting', 'Jobs that wait for a worker', 'shard'),
-    jobs_leased: gauge('jobs_leased', 'Jobs that workers hold', 'shard'),
+    jobs_waiting: gauge('jobs_waiting', 'Jobs waiting for a worker', 'shard'),
+    jobs_leased: gauge('jobs_leased', 'Jobs leased to workers', 'shard'),
   }
   const storage = {
-    used: gauge('storage_used_bytes', 'Bytes in use where the journal is stored'),
-    limit: gauge('storage_limit_bytes', 'Bytes from which on writes stop'),
+    used: gauge('storage_used_bytes', 'Bytes used on the storage of the journal'),
+    limit: gauge('storage_limit_bytes', 'Limit in bytes at which writes stop'),
   }
   const damage = gauge(
     'journal_damaged',
-    'Whether the daily verification found entries of a journal that cannot be read',
+    'Whether the daily verification found unreadable entries in a journal (1 or 0)',
     'partition',
   )
-  const stopped = gauge('writes_stopped', 'Whether writes are refused, by reason', 'reason')
+  const stopped = gauge(
+    'writes_stopped',
+    'Whether writes are rejected (1 or 0), by reason',
+    'reason',
+  )
   const looks: (() => Promise<void> | void)[] = []
 
   const known = new Map<string, Map<string, Counter.Internal>>()
