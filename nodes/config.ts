@@ -136,8 +136,8 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
     if (!name) {
       faults.push(
         word.startsWith('-')
-          ? `${word} is no setting; --help lists them`
-          : `${word} is not understood; settings begin with --`,
+          ? `${word} is not a setting; --help lists all settings`
+          : `${word} is not a setting; settings begin with --`,
       )
       // The value of an unknown flag is skipped, so that it is not reported as a second fault.
       if (word.startsWith('--') && rest.length === 0 && argv[i + 1]?.startsWith('-') === false) i++
@@ -169,7 +169,7 @@ const misspelt = (env: Readonly<Record<string, string | undefined>>): string[] =
       name.slice(6),
       [...settingNames, ...others].map((one) => one.slice(6)),
     )
-    return meant === undefined ? [] : [`${name} is no setting. Did you mean BATON_${meant}?`]
+    return meant === undefined ? [] : [`${name} is not a setting. Did you mean BATON_${meant}?`]
   })
 
 /** A complete configuration, or every fault with its remedy. */
@@ -211,14 +211,14 @@ export function readConfig(
     faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
   if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
     faults.push(
-      'BATON_REPLICAS is more than 1, but the NATS server beside this process is only one: name a cluster in BATON_NATS, or use `baton cluster`',
+      'BATON_REPLICAS is more than 1, but the embedded NATS server is a single server: set BATON_NATS to a cluster, or use `baton cluster`',
     )
   }
   if (v.BATON_METRICS === 'status' && v.BATON_STATUS_PORT === undefined)
-    faults.push('BATON_METRICS is status: name the port in BATON_STATUS_PORT')
+    faults.push('BATON_METRICS is status, but no status port is set: set BATON_STATUS_PORT')
   const { BATON_NOTIFY_SMTP: smtp, BATON_NOTIFY_FROM: from } = v
   if (smtp !== undefined && from === undefined)
-    faults.push('BATON_NOTIFY_SMTP is set: name the sender of letters in BATON_NOTIFY_FROM')
+    faults.push('BATON_NOTIFY_SMTP is set, but the sender is missing: set BATON_NOTIFY_FROM')
   const mail = mailOf(v)
   if (typeof mail === 'string') faults.push(mail)
   const access = natsAccessOf(v)
@@ -302,9 +302,9 @@ function mailOf(v: Values): Config['mail'] | string {
   const { BATON_SMTP_TLS_CERT: cert, BATON_SMTP_TLS_KEY: key } = v
   if (port === undefined) return undefined
   if (domain === undefined)
-    return 'BATON_SMTP_PORT is set: name the domain of the addresses of agents in BATON_INBOX_DOMAIN'
+    return 'BATON_SMTP_PORT is set, but the domain of the addresses is missing: set BATON_INBOX_DOMAIN'
   if ((cert === undefined) !== (key === undefined))
-    return 'BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY belong together: set both or none'
+    return 'BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY must be set together: set both or neither'
   return {
     host: v.BATON_SMTP_HOST,
     port,

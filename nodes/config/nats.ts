@@ -20,11 +20,11 @@ export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
     BATON_NATS_PREFIX: prefix,
   } = values
   if ((user === undefined) !== (password === undefined))
-    return 'BATON_NATS_USER and BATON_NATS_PASSWORD belong together: set both or none'
+    return 'BATON_NATS_USER and BATON_NATS_PASSWORD must be set together: set both or neither'
   if ((cert === undefined) !== (key === undefined))
-    return 'BATON_NATS_CERT and BATON_NATS_KEY belong together: set both or none'
+    return 'BATON_NATS_CERT and BATON_NATS_KEY must be set together: set both or neither'
   if ([user, token, seed, creds].filter((one) => one !== undefined).length > 1)
-    return 'BATON_NATS_USER, BATON_NATS_TOKEN, BATON_NATS_NKEY and BATON_NATS_CREDS exclude each other: set one of them'
+    return 'BATON_NATS_USER, BATON_NATS_TOKEN, BATON_NATS_NKEY and BATON_NATS_CREDS are mutually exclusive: set only one of them'
   return {
     ...(user !== undefined &&
       password !== undefined && { credentials: { type: 'password', user, password } }),

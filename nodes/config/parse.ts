@@ -86,7 +86,7 @@ export const network: Parse<string> = (text) => {
 export const sync: Parse<string> = (text) =>
   text === 'always' || (parseDuration(text) ?? 0) >= 1000
     ? text
-    : wrong('must be always or a duration of at least 1s, such as 2m')
+    : wrong('must be `always` or a duration of at least 1s, such as 2m')
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   KiB: 2 ** 10,
@@ -112,7 +112,7 @@ export const readable: Parse<string> = (text) => {
     accessSync(text, constants.R_OK)
     return text
   } catch (error) {
-    return wrong(`must be a file that can be read (${why(error)})`)
+    return wrong(`must be the path of a readable file (${why(error)})`)
   }
 }
 /** Reads the text of the file at this path. */
@@ -120,7 +120,7 @@ export const fileText: Parse<string> = (text) => {
   try {
     return readFileSync(text, 'utf8')
   } catch (error) {
-    return wrong(`must be a file that can be read (${why(error)})`)
+    return wrong(`must be the path of a readable file (${why(error)})`)
   }
 }
 /**
@@ -144,5 +144,5 @@ export const natsPrefix: Parse<string> = (text) =>
   /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !SUBJECT_WORD.test(text)
     ? text
     : wrong(
-        'must be letters, digits and -, beginning with a letter, and no word that subjects begin with, such as journal',
+        'must be 1 to 32 letters, digits and -, beginning with a letter, and not a reserved subject token such as journal',
       )

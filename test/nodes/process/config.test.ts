@@ -90,9 +90,7 @@ t.test('settings that contradict each other are refused', async (t) => {
   t.match(faults({ BATON_REPLICAS: '3' }), [/BATON_REPLICAS/])
   t.match(faults({ BATON_WORKER_LEASE: '30' }), [/lease must be at least three/])
   t.match(faults({ BATON_ROLES: ',' }), [/BATON_ROLES is empty/])
-  t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [
-    /name the sender of letters in BATON_NOTIFY_FROM/,
-  ])
+  t.match(faults({ BATON_NOTIFY_SMTP: 'smtp://mail.example.org' }), [/set BATON_NOTIFY_FROM/])
 })
 
 t.test('e-mail notifications need a mail server and a sender', async (t) => {
