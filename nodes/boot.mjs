@@ -12,20 +12,20 @@ const FROM_SOURCES = ['bench', 'simulate', 'chaos']
 const usage = `baton: work coordination for humans, systems and AI agents
 
   npm start                 everything in one process, on http://127.0.0.1:8080
-  npm start -- --port 9000  the same with a setting; npm start -- --help lists them
+  npm start -- --port 9000  the same on another port; npm start -- --help lists all settings
   npm run cluster           a whole cluster on this machine
   npm run tour              a workflow, a loop and an agent, against a running server
-  npm run bench             measurements, each with its table
-  npm run simulate          the engine in simulated worlds that go wrong, one per seed
-  npm run chaos             a cluster under load, killed, paused and cut apart at random, and judged
+  npm run bench             benchmarks, each with a table of results
+  npm run simulate          deterministic simulations of the engine with faults, one per seed
+  npm run chaos             a cluster under load and random faults, checked for lost or wrong results
   npm test                  all tests; npm test -- test/nodes/process/config.test.ts runs one file
   npm run test:unit         the tests that need no NATS server and no service, in less than 30 s
   npm run test:watch        the unit tests, or the named tests, again after each change
   npm run check             types, lint, dead code, and the rules of the architecture
   npm run docs              the documentation as a static site; -- --serve shows it
-  npm run baton -- --help   the command line, which talks to a running server
+  npm run baton -- --help   the command-line client of a running server
 
-Everything is set up at the first start. Node ${NEEDED.join('.')} or newer is needed.
+Dependencies are installed at the first start. Node ${NEEDED.join('.')} or newer is required.
 `
 
 /** @param {string} message */
@@ -40,7 +40,7 @@ const command = given === 'help' || given === '-h' ? '--help' : given
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1]))
-  fail(`Node ${NEEDED.join('.')} or newer is needed; this is ${process.versions.node}.`)
+  fail(`Node ${NEEDED.join('.')} or newer is required; this is ${process.versions.node}.`)
 else if (command === undefined) process.stdout.write(usage)
 else {
   const { ensureDependencies } = await import('./boot/dependencies.mjs')

@@ -30,7 +30,7 @@ function configured(argv: readonly string[]): Config {
   const read = readConfig(process.env, argv)
   if ('config' in read) return read.config
   process.stderr.write(
-    `These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\nSee them all with: baton start --help\n`,
+    `Invalid settings:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\nList all settings with: baton start --help\n`,
   )
   process.exit(2)
 }
@@ -44,19 +44,19 @@ const serving = (name: string, description: string, run: (config: Config) => Pro
     .description(description)
     .allowUnknownOption()
     .allowExcessArguments()
-    .argument('[settings...]', 'flags of the table below')
+    .argument('[settings...]', 'flags from the table below')
     .addHelpText(
       'after',
       `\nSettings (flag, environment variable, meaning, default):\n${settings()}\n`,
     )
     .action(async (_: unknown, __: unknown, command: Command) => run(configured(command.args)))
 
-serving('start', 'Start everything in one process, with a NATS server beside it', (config) =>
+serving('start', 'Start everything in one process, with an embedded NATS server', (config) =>
   runNode(config, true),
 )
 serving(
   'node',
-  'Start one node of a cluster; name the servers with --nats and what it does with --roles',
+  'Start one node of a cluster; set the NATS servers with --nats and its roles with --roles',
   async (config) => {
     await runNode(config, false)
   },
@@ -71,62 +71,62 @@ addPermissionsCommand(program)
 program
   .command('tour')
   .description(
-    'Run a workflow over the files of this checkout with two workers, then a loop beside a git repository, then an agent that answers a question, and check the outcome of each',
+    'Run a workflow over the files of this checkout with two workers, then a loop for a git repository, then an agent that answers a question, and check the outcome of each',
   )
   .option(
     '--server <urls>',
-    'address of the server, or several, comma-separated (BATON_URL; http://127.0.0.1:8080, or the port of BATON_PORT)',
+    'address of the server, or several addresses, comma-separated; by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
   )
   .option(
     '--key <key>',
-    'API key; else BATON_KEY, else the owner key stored by a server started here',
+    'API key; by default BATON_KEY, or the owner key stored by a server started here',
   )
-  .option('--folder <folder>', 'what to measure', process.cwd())
-  .option('--no-loop', 'without the second part, which needs git')
-  .option('--no-agent', 'without the third part')
+  .option('--folder <folder>', 'folder whose files the workflow measures', process.cwd())
+  .option('--no-loop', 'skip the second part, which requires git')
+  .option('--no-agent', 'skip the third part')
   .action(runTourCommand)
 program
   .command('bench')
-  .description('Measure, beside peers where they are installed; writes bench/RESULTS.md')
-  .argument('[name]', 'only this one')
-  .option('--times <n>', 'runs of each; medians are shown', '3')
-  .option('--quick', 'smaller counts')
-  .option('--note <sentence>', 'kept with the results')
-  .option('--profile <folder>', 'write CPU profiles of the server there')
+  .description('Run the benchmarks, and those of peers that are installed; writes bench/RESULTS.md')
+  .argument('[name]', 'the only benchmark to run')
+  .option('--times <n>', 'runs of each benchmark; the results are medians', '3')
+  .option('--quick', 'use smaller counts')
+  .option('--note <sentence>', 'sentence to store with the results')
+  .option('--profile <folder>', 'write CPU profiles of the server to this folder')
   .option('--no-save', 'do not write bench/RESULTS.md')
   .addHelpText(
     'after',
     () =>
-      `\nBenchmarks:\n${[...benchmarks()].map(([name, about]) => `  ${name.padEnd(14)} ${about}`).join('\n')}\n\nPeers are measured once they are installed: npm install --prefix bench/peers\n`,
+      `\nBenchmarks:\n${[...benchmarks()].map(([name, about]) => `  ${name.padEnd(14)} ${about}`).join('\n')}\n\nPeers are measured if they are installed: npm install --prefix bench/peers\n`,
   )
   .action(runBench)
 program
   .command('simulate')
-  .description('Run the engine in simulated worlds that go wrong, one per seed')
-  .option('--seeds <n>', 'how many', '1000')
-  .option('--from <n>', 'the first seed', '1')
-  .option('--failures <n>', 'stop after so many', '1')
-  .option('--lines <n>', 'lines of a trace', '40')
-  .option('--jobs <n>', 'processes; one for each core unless given')
+  .description('Run deterministic simulations of the engine with faults, one per seed')
+  .option('--seeds <n>', 'number of seeds', '1000')
+  .option('--from <n>', 'first seed', '1')
+  .option('--failures <n>', 'number of failures after which to stop', '1')
+  .option('--lines <n>', 'number of trace lines to show', '40')
+  .option('--jobs <n>', 'number of processes; one per core by default')
   .action(runSimulations)
 program
   .command('chaos')
   .description(
-    'Kill, pause and cut off the processes of a whole cluster under load, and check every promise to its clients',
+    'Kill, pause and disconnect the processes of a cluster under load, and check every guarantee to its clients',
   )
-  .option('--seconds <n>', 'how long', '60')
+  .option('--seconds <n>', 'duration in seconds', '60')
   .option('--rate <n>', 'runs started per second', '200')
-  .option('--seed <n>', 'the dice; random unless given')
+  .option('--seed <n>', 'seed of all random choices; random by default')
   .option('--links <auto|off>', 'cut network links where this machine allows it, or never', 'auto')
   .option(
     '--turns <n>',
-    'instead: so many turns of agents with tools, while shard nodes, gateways and executors are killed',
+    'run this many turns of agents with tools instead, while shard nodes, gateways and executors are killed',
   )
-  .option('--accounts', 'NATS in operator mode, with the least permissions for each role of node')
+  .option('--accounts', 'run NATS in operator mode, with minimal permissions for each role')
   .option('--keep', 'keep the folder with the data of all processes')
   .addHelpText(
     'after',
-    '\nIt exits with 0 when every promise was kept, and else names what was broken. A cluster of its own is started and removed; nothing else is touched.',
+    '\nExits with 0 if every guarantee held; otherwise lists the violations. It starts and removes a separate cluster and changes nothing else.',
   )
   .action(runChaosCommand)
 addClientCommands(program, process.env)

@@ -99,8 +99,7 @@ const builtIn = (brand: string): Static<typeof Provider> => ({
       context_window_tokens: 200_000,
       max_effort: 'max',
       reads: [],
-      description:
-        'Answers without a model, by what the message asks for; for tests and first steps.',
+      description: 'Answers by rules instead of a model; for tests and first steps.',
     },
   ],
 })
@@ -128,7 +127,7 @@ export function readModels(
   }
   if (!Value.Check(Settings, value)) {
     const [first] = Value.Errors(Settings, value)
-    return { wrong: `is not understood at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
+    return { wrong: `is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
   }
   const all = [...value.providers, builtIn(brand)]
   const twice = all.find(
@@ -136,7 +135,7 @@ export function readModels(
   )
   if (twice)
     return {
-      wrong: `names the provider ${twice.provider} twice, or one with the name of the service`,
+      wrong: `contains the provider ${twice.provider} twice, or a provider with the name of the service`,
     }
   for (const { provider, kind, base_url } of all)
     if (kind === 'openai-compatible' && base_url === undefined)

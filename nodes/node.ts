@@ -173,7 +173,7 @@ export async function startNode(
     // A disconnected node does not answer, so its replacement may use its id.
     if (await neighbours.there(id))
       throw new StartFault(
-        `another node is running as ${id}: give each its own BATON_NODE_ID, or none`,
+        `another node is running with the id ${id}: set a different BATON_NODE_ID for each node, or none`,
       )
     // Two nodes that start at the same time do not answer under the id yet, so the id is also
     // claimed in the registry.

@@ -92,7 +92,7 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const partial = `${path}.partial`
   const taken = await stat(path).catch(() => undefined)
   if (taken && (!taken.isDirectory() || (await readdir(path)).length > 0))
-    throw new StartFault(`${path} exists already. Name another place, or remove it first.`)
+    throw new StartFault(`${path} already exists. Choose another path, or remove it first.`)
   await rm(partial, { recursive: true, force: true })
   await mkdir(dirname(path), { recursive: true })
   const abandon = () => rm(partial, { recursive: true, force: true })
@@ -177,8 +177,8 @@ async function contents(
       if (block.toString('latin1', 257, 262) !== 'ustar')
         throw new StartFault(
           at === 0
-            ? `${path} is no backup: it is neither a folder nor a tar file.`
-            : `The backup is damaged: ${path} is no archive any more from byte ${at} on.`,
+            ? `${path} is not a backup: it is neither a folder nor a tar file.`
+            : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. Use another copy of the backup.`,
         )
       const size =
         (block[124] ?? 0) & 0x80

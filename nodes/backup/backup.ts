@@ -54,7 +54,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING))
     throw new StartFault(
-      'A restore into these NATS servers has not finished; there is nothing whole to back up.',
+      'A restore into these NATS servers has not finished, so there is no complete installation to back up. Finish the restore first.',
     )
   if (!layout || !records.some(({ key }) => key === 'installation'))
     throw new StartFault(
@@ -76,7 +76,7 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
       }
       if (attempt >= ATTEMPTS)
         throw new StartFault(
-          'The partitions told each other something during every copy. Try again when fewer handles are being changed.',
+          'The partitions exchanged messages during every copy attempt. Try again when fewer handles are being changed.',
         )
     } catch (error) {
       await archive.abandon()
@@ -147,9 +147,11 @@ async function copyStream(
     return { stream, config, state: { messages, bytes, first_seq, last_seq }, file, ...written }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-      throw new StartFault('There is no space left for the backup. Name a place with more.')
+      throw new StartFault(
+        'There is no space left for the backup. Choose a location with more space.',
+      )
     throw new StartFault(
-      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node says what is not usable) and try again.`,
+      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node reports what is unavailable) and try again.`,
     )
   }
 }

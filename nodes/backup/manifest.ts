@@ -51,7 +51,7 @@ export const textOf = async (archive: ArchiveReader, name: string): Promise<stri
 export async function readManifest(archive: ArchiveReader, place: string): Promise<Manifest> {
   if (!archive.names.includes(MANIFEST))
     throw new StartFault(
-      `${place} has no ${MANIFEST}: it is no backup, or one that was not finished. Take another.`,
+      `${place} has no ${MANIFEST}: it is not a backup, or the backup was not completed. Use another one.`,
     )
   const manifest = JSON.parse(await textOf(archive, MANIFEST)) as Manifest
   if (manifest.format !== 1)
@@ -75,7 +75,9 @@ export async function verify(
     const hash = createHash('sha256')
     let size = 0
     if (!archive.names.includes(file))
-      throw new StartFault(`The backup is damaged: ${file} is missing. Use another copy of it.`)
+      throw new StartFault(
+        `The backup is damaged: ${file} is missing. Use another copy of the backup.`,
+      )
     for await (const chunk of archive.read(file)) {
       hash.update(chunk)
       size += chunk.length
@@ -83,7 +85,7 @@ export async function verify(
     }
     if (size !== bytes || hash.digest('hex') !== sha256)
       throw new StartFault(
-        `The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of it.`,
+        `The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of the backup.`,
       )
   }
 }

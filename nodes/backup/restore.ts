@@ -50,11 +50,11 @@ export async function restoreBackup(
     manifest.streams.reduce((sum, { bytes }) => sum + bytes, 0),
   )
   await verify(archive, manifest, (bytes) => progress.moved(bytes))
-  progress.end(`whole, taken ${manifest.created_at} with Baton ${manifest.baton}`)
+  progress.end(`complete, taken ${manifest.created_at} with Baton ${manifest.baton}`)
   const { prefix = '' } = manifest
   if (prefix !== nats.space.prefix)
     throw new StartFault(
-      `The backup was taken ${prefix === '' ? 'without a prefix: leave BATON_NATS_PREFIX out' : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`}.`,
+      `The backup was taken ${prefix === '' ? 'without a prefix: unset BATON_NATS_PREFIX' : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`}.`,
     )
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
@@ -80,7 +80,7 @@ export async function restoreBackup(
     } catch (error) {
       if (error instanceof StartFault) throw error
       throw new StartFault(
-        `${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers run, that they have space, and that there are at least ${copies} of them; then repeat with --again.`,
+        `${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers are running and have free space, and that there are at least ${copies} of them; then repeat with --again.`,
       )
     }
   }
@@ -108,7 +108,9 @@ async function mark(registry: Registry, began: string): Promise<void> {
   if ((await registry.put(RESTORING, began, 0)) !== undefined) return
   // An earlier attempt may have stored the mark and lost the answer.
   if ((await registry.get(RESTORING))?.value !== began)
-    throw new StartFault('Another restore into these NATS servers is under way.')
+    throw new StartFault(
+      'Another restore into these NATS servers is in progress. Wait until it has finished.',
+    )
 }
 
 /**
@@ -126,15 +128,15 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
     })
   if (!unfinished) {
     const nodes = found.includes(`KV_${names.cluster}`)
-      ? ' Nodes run against it, or did until a moment ago.'
+      ? ' Nodes are running on it, or were until a moment ago.'
       : ''
     throw new StartFault(
-      `These NATS servers hold an installation of Baton already (${found.join(', ')}).${nodes} Restore into empty servers, or stop all nodes and delete these streams first if they are worth nothing.`,
+      `These NATS servers already contain an installation of Baton (${found.join(', ')}).${nodes} Restore into empty servers, or, if its data is not needed, stop all nodes and delete these streams first.`,
     )
   }
   if (!again)
     throw new StartFault(
-      `A restore that began at ${unfinished.value} has not finished here. If it no longer runs, repeat with --again: what it left is then deleted first.`,
+      `A restore that started at ${unfinished.value} has not finished. If it is no longer running, repeat with --again, which first deletes what it left.`,
     )
   // The mark is deleted last, so that an interrupted deletion can be repeated.
   for (const name of found.filter((stream) => stream !== `KV_${names.config}`))
@@ -163,6 +165,6 @@ function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): 
   const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
     `${messages} messages from ${first_seq} to ${last_seq}`
   throw new StartFault(
-    `${stream} came back with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`,
+    `${stream} was restored with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`,
   )
 }

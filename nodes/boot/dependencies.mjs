@@ -59,11 +59,11 @@ export function ensureDependencies(root, development, progress) {
   // npm empties the folder that a link points to, for all projects that share it.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
     throw new Error(
-      `${modules} is a link to packages of others, which are not those of package-lock.json. Remove the link and run this again, or run \`npm ci\` where it leads to.`,
+      `${modules} is a link to a folder whose packages do not match package-lock.json. Remove the link and run this again, or run \`npm ci\` in the project that owns that folder.`,
     )
   const everything = development || existsSync(modules)
   progress(
-    `Installing packages (${existsSync(modules) ? 'they changed' : 'first run'}; this takes a minute or two) …`,
+    `Installing packages (${existsSync(modules) ? 'package-lock.json changed' : 'first run'}; this takes a minute or two) …`,
   )
   const args = [
     'ci',

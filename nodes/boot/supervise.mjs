@@ -104,13 +104,13 @@ export function supervise(args, supervised) {
       const how = signal ? `signal ${signal}` : `exit code ${code}`
       if (deaths > MAX_DEATHS) {
         say(
-          `Baton ended ${deaths} times in a row, the last time with ${how}. It is not started again: look at the lines above, then start it yourself.`,
+          `Baton exited ${deaths} times in a row, the last time with ${how}. It is not restarted: check the lines above, then start it again.`,
         )
         process.exit(status)
       }
       const ms = Math.min(PAUSE_MS.most, PAUSE_MS.first * 2 ** (deaths - 1))
       say(
-        `Baton ended with ${how}. It is started again in ${ms / 1000} s (${deaths} of ${MAX_DEATHS}).`,
+        `Baton exited with ${how}. It is restarted in ${ms / 1000} s (${deaths} of ${MAX_DEATHS}).`,
       )
       pause = setTimeout(run, ms)
     })

@@ -36,7 +36,7 @@ const settings = ({ nats, data }: Given, replicas?: string): Config => {
   const read = readConfig(process.env, flags)
   if ('config' in read) return read.config
   throw new StartFault(
-    `These settings cannot be used:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    `Invalid settings:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}`,
   )
 }
 
@@ -55,7 +55,7 @@ async function connected(
     config.nats.length > 0 ? { servers: config.nats, ...config.nats_access } : runningIn(folder)
   if (!running && !mayBeNew && !existsSync(join(folder, 'store'))) {
     throw new StartFault(
-      `There is nothing in ${folder}. Name the NATS servers with --nats, or the folder of the node with --data.`,
+      `${folder} contains no data. Specify the NATS servers with --nats, or the data folder of the node with --data.`,
     )
   }
   const prefix =
@@ -123,7 +123,7 @@ async function backup(given: BackupGiven): Promise<void> {
     const { streams } = await takeBackup(nats, given.to, shown())
     const bytes = streams.reduce((sum, stream) => sum + stream.bytes, 0)
     process.stdout.write(
-      `Backed up to ${resolve(given.to)}: ${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\nIt holds the hashes of all keys and the sealing secret: keep it as safe as the system itself.\n`,
+      `Backed up to ${resolve(given.to)}: ${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\nThe backup contains the hashes of all keys and the sealing secret: protect it like the system itself.\n`,
     )
   })
 }
@@ -156,8 +156,8 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })
   if (holds === 'the key') return `The owner key is the one in ${file}.\n`
   return holds === 'another key'
-    ? `The owner key in ${file} is of another system and is not accepted: replace it with that of the backed-up system.\n`
-    : 'The owner key is not in a backup: use the one of the backed-up system.\n'
+    ? `The owner key in ${file} belongs to another system and is not accepted: replace it with the owner key of the backed-up system.\n`
+    : 'A backup does not contain the owner key: use the key of the backed-up system.\n'
 }
 
 /** Adds both commands to the program. */
@@ -166,37 +166,37 @@ export function addBackupCommands(program: Command): void {
     command
       .option(
         '--nats <urls>',
-        'NATS servers, comma-separated; else BATON_NATS, else the server of the data folder',
+        'NATS servers, comma-separated; by default BATON_NATS, or the server of the data folder',
       )
-      .option('--data <folder>', 'data folder of the node; else BATON_DATA, else .baton')
+      .option('--data <folder>', 'data folder of the node; by default BATON_DATA, or .baton')
   place(
     program
       .command('backup')
-      .description('Copy the whole system, while it runs, to a folder or a .tar file')
+      .description('Back up the whole system to a folder or a .tar file while it runs')
       .requiredOption(
-        '--to <place>',
-        'where to: a path ending in .tar is one file, any other a new folder',
+        '--to <path>',
+        'destination: a path ending in .tar is one file, any other path is a new folder',
       ),
   )
     .addHelpText(
       'after',
-      '\nIn it is everything that was acknowledged before the backup began. Snapshots, leases and views are left out: they are\nrebuilt. The owner key is not in it, only its hash.\n\n  baton backup --to /backups/2026-11-21.tar\n  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
+      '\nThe backup contains everything that was acknowledged before it began. It omits snapshots, leases and views, which are\nrebuilt. It contains only the hash of the owner key, not the key.\n\n  baton backup --to /backups/2026-11-21.tar\n  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
     )
     .action(backup)
   place(
     program
       .command('restore')
-      .description('Bring a backup back into NATS servers that hold nothing of Baton')
-      .requiredOption('--from <place>', 'folder or .tar file of the backup'),
+      .description('Restore a backup into NATS servers without a Baton installation')
+      .requiredOption('--from <path>', 'folder or .tar file of the backup'),
   )
     .option(
       '--replicas <n>',
-      'copies that the servers keep: 1, 3 or 5; else BATON_REPLICAS, else as in the backup (1 without --nats)',
+      'replicas of each stream: 1, 3 or 5; by default BATON_REPLICAS, or as in the backup (1 without --nats)',
     )
-    .option('--again', 'first delete what a restore that was broken off has left')
+    .option('--again', 'first delete what an interrupted restore left')
     .addHelpText(
       'after',
-      '\nStop all nodes first; start them when it is done. Views rebuild themselves; runs go on where they were.\n\n  baton restore --from /backups/2026-11-21.tar\n  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
+      '\nStop all nodes first, and start them afterwards. Views are rebuilt automatically; runs continue where they were.\n\n  baton restore --from /backups/2026-11-21.tar\n  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
     )
     .action(restore)
 }

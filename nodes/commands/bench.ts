@@ -52,7 +52,7 @@ export async function runBench(
 ): Promise<void> {
   const known = [...benchmarks().keys()]
   if (name !== undefined && !known.includes(name))
-    throw new StartFault(`There is no benchmark ${name}. There are: ${known.join(', ')}.`)
+    throw new StartFault(`There is no benchmark ${name}. Available: ${known.join(', ')}.`)
   if (!/^[1-9]\d{0,2}$/.test(times))
     throw new StartFault(`--times must be a whole number from 1 to 999, not ${times}.`)
   endOnSignals()

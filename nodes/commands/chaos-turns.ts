@@ -39,12 +39,12 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
     Math.max(3, Math.ceil(turns / TURNS_PER_STRIKE)),
   ]
   say(
-    `${turns} turns over ${sessions} sessions and ${strikes} strikes, seed ${seed}; repeat it with: npm run chaos -- --turns ${turns} --seed ${seed}`,
+    `${turns} turns in ${sessions} sessions with ${strikes} faults, seed ${seed}; repeat with: npm run chaos -- --turns ${turns} --seed ${seed}`,
   )
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(name, () =>
-      stop.abort(new StartFault('Chaos was stopped before its end; nothing is judged.')),
+      stop.abort(new StartFault('The chaos test was stopped before its end; nothing was checked.')),
     )
   const { runTurns } = (await import(module)) as Turns
   let code = 1

@@ -82,14 +82,14 @@ export async function runChaosCommand(given: Given): Promise<void> {
 
   const { path } = await findServer(process.env, (line) => process.stderr.write(`${line}\n`))
   const { namespaces, whyNoCuts } = (await import(at('net.ts'))) as Nets
-  const why = given.links === 'off' ? 'asked for by --links off' : whyNoCuts()
+  const why = given.links === 'off' ? 'disabled by --links off' : whyNoCuts()
   say(
-    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat it with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}${accounts ? ' --accounts' : ''}`,
+    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}${accounts ? ' --accounts' : ''}`,
   )
   say(
     why === undefined
-      ? 'Links are cut: every process has a network namespace of its own.'
-      : `Links are not cut (${why}); processes are killed and paused only.`,
+      ? 'Network links are cut: every process has a separate network namespace.'
+      : `Network links are not cut (${why}); processes are only killed and paused.`,
   )
   const folder = mkdtempSync(join(tmpdir(), 'baton-chaos-'))
   const remove = () => {
@@ -149,7 +149,7 @@ async function here({
 }): Promise<void> {
   const stop = new AbortController()
   const end = () =>
-    stop.abort(new StartFault('Chaos was stopped before its end; nothing is judged.'))
+    stop.abort(new StartFault('The chaos test was stopped before its end; nothing was checked.'))
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, end)
   // The process that started this one has ended, or forwards a stop signal.
   process.once('disconnect', end).once('message', end)

@@ -81,7 +81,7 @@ export async function runCluster(config: Config): Promise<void> {
           log.debug({ event: 'nats_server_warning', name, line }, 'NATS server warning'),
         unexpected: () => {
           if (!stopping) {
-            say(`${name} ended; starting it again`)
+            say(`${name} exited; restarting it`)
             void again()
           }
         },
@@ -114,7 +114,7 @@ export async function runCluster(config: Config): Promise<void> {
       )
       void started.exited.then((how) => {
         if (stopping) return
-        say(`${name} ended (${how}); starting it again`)
+        say(`${name} exited (${how}); restarting it`)
         setTimeout(() => {
           if (!stopping) start().catch((error: Error) => say(error.message))
         }, 500)

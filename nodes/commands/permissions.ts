@@ -28,7 +28,7 @@ function rolesOf(text: string): AccountRole[] {
     const role = accountRoles.find((one) => one === word.trim())
     if (role) return role
     throw new StartFault(
-      `--roles names ${JSON.stringify(word)}: it must be one or more of ${accountRoles.join(', ')}`,
+      `--roles contains ${JSON.stringify(word)}: it must be one or more of ${accountRoles.join(', ')}`,
     )
   })
 }
@@ -46,7 +46,7 @@ function print({ roles, ...settings }: Given): void {
   if ('faults' in read) throw new StartFault(read.faults.join('\n'))
   const { partitions, nats_access } = read.config
   process.stdout.write(
-    `# What a NATS user of Baton needs as: ${rolesOf(roles).join(', ')}\n${configurationOf(
+    `# Permissions of a NATS user of Baton for: ${rolesOf(roles).join(', ')}\n${configurationOf(
       permissionsOf(rolesOf(roles), {
         partitions,
         ...(nats_access.prefix !== undefined && { prefix: nats_access.prefix }),
@@ -65,15 +65,18 @@ export function addPermissionsCommand(program: Command): void {
     )
     .option(
       '--roles <list>',
-      `what the user is used for: ${accountRoles.join(', ')}`,
+      `purposes of the user: ${accountRoles.join(', ')}`,
       'gateway,shards,views,executor',
     )
-    .option('--partitions <n>', 'as of the nodes; else BATON_PARTITIONS')
-    .option('--nats-prefix <text>', 'as of the nodes; else BATON_NATS_PREFIX')
-    .option('--nats-domain <text>', 'as of the nodes; else BATON_NATS_DOMAIN')
+    .option('--partitions <n>', 'partitions of the installation; by default BATON_PARTITIONS')
+    .option('--nats-prefix <text>', 'prefix of the installation; by default BATON_NATS_PREFIX')
+    .option(
+      '--nats-domain <text>',
+      'JetStream domain of the installation; by default BATON_NATS_DOMAIN',
+    )
     .addHelpText(
       'after',
-      '\n`provision` is needed by the first start of an installation, and by a start that changes its streams.\n\n  baton nats-permissions --roles gateway\n  baton nats-permissions --roles shards,provision --nats-prefix acme\n',
+      '\n`provision` is required for the first start of an installation, and for a start that changes its streams.\n\n  baton nats-permissions --roles gateway\n  baton nats-permissions --roles shards,provision --nats-prefix acme\n',
     )
     .action(print)
 }

@@ -39,7 +39,7 @@ export async function runSimulations({
   let [next, done, failed, entries, time] = [first, 0, 0, 0, 0]
   const work = async (child: ChildProcess): Promise<void> => {
     const gone = once(child, 'exit').then(([code]) => {
-      throw new Error(`a process of the simulator ended (${code})`)
+      throw new Error(`a simulator process exited (${code})`)
     })
     gone.catch(() => {})
     while (next < first + all && failed < most) {

@@ -107,7 +107,7 @@ const diskFull =
   (error: NodeJS.ErrnoException): never => {
     if (error.code !== 'ENOSPC') throw error
     throw new StartFault(
-      `The disk of ${data} is full to its last byte, so nothing can be started. Make some 10 MiB of space there, or move the folder to a larger disk and name it in BATON_DATA.`,
+      `The disk of ${data} is full, so nothing can be started. Free at least 10 MiB there, or move the folder to a larger disk and set BATON_DATA to its path.`,
     )
   }
 
@@ -138,10 +138,10 @@ function ensureData(data: string): void {
     const { code } = error as NodeJS.ErrnoException
     const why =
       code === 'EEXIST' || code === 'ENOTDIR'
-        ? 'a file is in its place'
+        ? 'a file is at this path'
         : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-          ? 'this user may not write there'
-          : `it cannot be made (${code})`
+          ? 'this user may not write to it'
+          : `it cannot be created (${code})`
     throw new StartFault(
       `The data folder ${resolve(data)} cannot be used: ${why}. Choose another with BATON_DATA or --data.`,
     )
@@ -212,14 +212,14 @@ function whereOwnerKey({ data }: Config, installed: RunningNode['installed']): s
   const { file, holds } = ownerKeyFile(data, installed)
   if (holds === 'the key') return `The owner key is in ${file}`
   return holds === 'another key'
-    ? `The owner key in ${file} is of another installation: use the owner key of the system that was backed up`
-    : 'The owner key is not stored on this machine: use the one that the first start printed'
+    ? `The owner key in ${file} belongs to another installation: use the owner key of the system that was backed up`
+    : 'The owner key is not stored on this machine: use the key that the first start printed'
 }
 
 function greeting({ url, installed }: RunningNode, config: Config): string {
   const key = installed.generated
   const lines = [
-    `Baton is ready at ${url ?? 'no address (this node has no gateway)'}`,
+    url === undefined ? 'Baton is ready (this node has no gateway)' : `Baton is ready at ${url}`,
     ...(key
       ? [
           '',
@@ -230,9 +230,9 @@ function greeting({ url, installed }: RunningNode, config: Config): string {
         ? [`  ${whereOwnerKey(config, installed)}`]
         : []),
     '',
-    `  API reference:  ${url}/docs`,
-    '  Try next:       npm run tour',
-    '',
+    ...(url === undefined
+      ? []
+      : [`  API reference:  ${url}/docs`, '  Try next:       npm run tour', '']),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -35,7 +35,7 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
     )
       return key
   throw new StartFault(
-    `${url} accepts none of the keys found (BATON_KEY, ${keyFiles(process.env).join(', ')}). Give one with --key.`,
+    `${url} does not accept any of the keys found (BATON_KEY, ${keyFiles(process.env).join(', ')}). Pass a key with --key.`,
   )
 }
 const answers = async (url: string): Promise<boolean> =>

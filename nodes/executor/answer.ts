@@ -41,7 +41,7 @@ function resultOf(
   const parsed =
     type === envelope || /^application\/(.*\+)?json$/.test(type) ? parse(text) : undefined
   if (type === envelope)
-    return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is no JSON object'
+    return isObject(parsed?.value) ? opened(parsed.value) : 'an envelope that is not a JSON object'
   if (text.trim() === '') return { result: {} }
   return { result: parsed ? objectOf(parsed.value) : { text } }
 }
@@ -59,9 +59,9 @@ function opened({ output, context }: JsonObject): Carried | string {
         isObject(item) && typeof item['name'] === 'string' && typeof item['content'] === 'string',
     )
   )
-    return 'an envelope whose context is no list of names with contents'
+    return 'an envelope whose context is not a list of names with contents'
   const [fault] = checkContext(items, 'context')
-  if (fault) return `an envelope with a faulty context: ${fault.field}: ${fault.message}`
+  if (fault) return `an envelope with an invalid context: ${fault.field}: ${fault.message}`
   return {
     result,
     ...(items.length > 0 && { context: items.map(({ name, content }) => ({ name, content })) }),
@@ -127,24 +127,24 @@ export function outcomeOf(
   if (status >= 200 && status < 300) {
     const carried = resultOf(answer, envelope)
     if (typeof carried === 'string')
-      return failed('invalid_response', `The endpoint answered ${carried}.`, { final: true })
+      return failed('invalid_response', `The endpoint returned ${carried}.`, { final: true })
     if (Buffer.byteLength(JSON.stringify(carried.result)) > sizes.result)
       return failed(
         'response_too_large',
-        `The answer of the endpoint comes to a result of more than ${sizes.result} bytes.`,
+        `The endpoint returned a result of more than ${sizes.result} bytes.`,
         { final: true },
       )
     const fault = unsafe(carried.result)
     return fault
       ? failed(
           'invalid_response',
-          `The answer of the endpoint cannot be kept: ${fault.field}: ${fault.message}.`,
+          `The result of the endpoint cannot be stored: ${fault.field}: ${fault.message}.`,
           { final: true },
         )
       : { status: 'completed', ...carried }
   }
   const said = body.toString('utf8').trim().slice(0, SHOWN)
-  const message = `The endpoint answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`
+  const message = `The endpoint returned ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`
   return failed(
     `http_${status}`,
     message,

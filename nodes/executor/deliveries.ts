@@ -49,7 +49,7 @@ interface Without {
 const LIMITS = { timeout: 10_000, answer: 65_536 } as const
 const KEY = 32
 const sealedElsewhere: Without = {
-  error: 'The query of the address cannot be opened; send the address with its values again.',
+  error: 'The query of the URL cannot be decrypted; set the URL with its values again.',
   passes: true,
 }
 /** The outcome of an obsolete attempt: the delivery has ended, or has moved on. */
@@ -65,7 +65,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     input: OwnerQuery<'project', N>['input'],
   ): Promise<OwnerQuery<'project', N>['reply'] | undefined> {
     const answer = await world.ask({ project, kind: 'project', id: project }, name, input)
-    if (isRefusal(answer)) throw new Error(`the project could not be asked: ${answer.refused}`)
+    if (isRefusal(answer)) throw new Error(`the project could not be read: ${answer.refused}`)
     return answer ?? undefined
   }
 
@@ -82,7 +82,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const allowed =
       editor !== undefined &&
       (await mayRead({ world, directory }, project, private_session, editor))
-    if (isRefusal(allowed)) throw new Error(`a view could not be asked: ${allowed.refused}`)
+    if (isRefusal(allowed)) throw new Error(`the view could not be read: ${allowed.refused}`)
     return allowed
       ? undefined
       : { error: 'The last editor of the webhook may not read the session.', passes: false }
@@ -91,7 +91,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   async function find(project: string, opening: DeliveryOpening): Promise<Target | Without> {
     const { to, once } = opening
     const known = await directory.organization()
-    if (isRefusal(known)) throw new Error(`the organization could not be asked: ${known.refused}`)
+    if (isRefusal(known)) throw new Error(`the organization could not be read: ${known.refused}`)
     if (getOwn(known.projects, project)?.deleted)
       return { error: 'The project was deleted.', passes: false }
     if (to.kind === 'webhook') {
@@ -100,7 +100,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       const { webhook, secret } = kept
       if (!once && !webhook.enabled) return { error: 'The webhook is disabled.', passes: false }
       const address = to.url ?? webhook.url
-      if (address === '') return { error: 'The webhook has no address.', passes: false }
+      if (address === '') return { error: 'The webhook has no URL.', passes: false }
       const refused = await withheld(project, opening, webhook.updated_by)
       if (refused) return refused
       const url = openedUrl(world, project, address, to.url === undefined ? kept : to)
@@ -114,7 +114,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
             secret_ref: secretRef(brand, 'webhook', webhook.id),
             secret_version: secret.version,
           }
-        : { error: 'The secret of the webhook cannot be opened.', passes: true }
+        : { error: 'The secret of the webhook cannot be decrypted.', passes: true }
     }
     const found = await asked(project, 'secret', { ref: to.secret_ref })
     const text = found && world.unlock(found.sealed, project)
@@ -123,7 +123,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const key = Buffer.from((entries && getOwn(entries, SIGNING_KEY)) ?? '', 'base64')
     if (!found || key.length !== KEY)
       return {
-        error: `The secret ${to.secret_ref} is missing, or has no ${SIGNING_KEY} of 32 bytes.`,
+        error: `The secret ${to.secret_ref} is missing, or its ${SIGNING_KEY} is not 32 bytes long.`,
         passes: true,
       }
     const url = openedUrl(world, project, to.callback_url, to)
@@ -193,10 +193,11 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
           credential: { type: 'internal', id: world.node },
         },
       })
-      if (isRefusal(begun)) throw new Error(`the delivery could not be begun: ${begun.refused}`)
+      if (isRefusal(begun))
+        throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
       const { attempt } = begun.reply as DeliveryCommands['delivery.begin']['reply']
       const opening = attempt === 0 ? null : await world.ask(to, 'content', {})
-      if (isRefusal(opening)) throw new Error(`the delivery could not be asked: ${opening.refused}`)
+      if (isRefusal(opening)) throw new Error(`the delivery could not be read: ${opening.refused}`)
       if (!opening) return UNWANTED
       const outcome = await send(project, delivery_id, opening, attempt, signal)
       if (!outcome.delivered)
@@ -229,13 +230,13 @@ function resultOf(
     const passes = answer.failed !== 'refused' && answer.failed !== 'too_large'
     return {
       delivered: false,
-      error: `The address could not be reached: ${answer.message}.`,
+      error: `The URL could not be reached: ${answer.message}.`,
       ...(passes && { pause: pauseAfter(attempt, chance) }),
     }
   }
   const { status, retry_after } = answer
   if (status >= 200 && status < 300) return { delivered: true, response_code: status }
-  const error = `The receiver answered ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}.`
+  const error = `The receiver returned ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}.`
   return {
     delivered: false,
     response_code: status,

@@ -251,7 +251,7 @@ export function startExecutor({
       outcome = {
         status: 'failed',
         error_type: 'internal',
-        error_message: 'something failed inside the service',
+        error_message: 'an internal error occurred',
       }
     }
     if (outcome !== NOT_OURS) outcome = kept(outcome)

@@ -90,7 +90,7 @@ export function generations({ models, speakers, preview, files, log, now }: Gene
         return failedWith(
           new ExecutorFault(
             'model_unavailable',
-            `The service has no model ${job.provider}/${request.model} any more.`,
+            `The service no longer has the model ${job.provider}/${request.model}.`,
           ),
           job.claim_attempt,
           0,

@@ -162,13 +162,13 @@ export function httpActions({ world, directory, post }: HttpActions): Handler {
     if (!key)
       return failed(
         'action_not_signable',
-        'The secret of the action cannot be opened: it was made by another installation.',
+        'The secret of the action cannot be decrypted: another installation created it.',
       )
     const url = openedUrl(world, secret.home, target.url, target)
     if (url === undefined)
       return failed(
         'action_not_signable',
-        'The query of the address of the action cannot be opened; send the address with its values again.',
+        'The query of the URL of the action cannot be decrypted; set the URL with its values again.',
       )
     const body = bodyOf(project, target, call)
     const delivery_id = deliveryIdOf(job.id)

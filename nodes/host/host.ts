@@ -113,12 +113,12 @@ export class Host {
       const mine = this.#shards.get(name)
       const should = owners.get(name) === this.#deps.node
       if (mine && entry && entry.owner.node !== this.#deps.node)
-        this.#lose(name, 'the record names another owner')
+        this.#lose(name, 'the ownership record names another node')
       else if (mine && !should && this.#membership.fresh())
         void this.#exclusively(name, () => this.#release(name, entry?.revision ?? 0))
       // The NATS servers lost their in-memory data, and perhaps the newest snapshots with it. The
       // shard is taken over again from what is still stored.
-      else if (mine && !entry) this.#lose(name, 'the record of ownership is gone')
+      else if (mine && !entry) this.#lose(name, 'the ownership record is missing')
       else if (!mine && !should && entry?.owner.node === this.#deps.node) {
         // A takeover or a release failed halfway. The record is cleared, because other nodes never
         // take a shard that a live node seems to own.

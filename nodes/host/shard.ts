@@ -322,7 +322,7 @@ export class Shard {
     else for (const answer of answers) answer()
     for (const cell of batch.touched) this.#alarm.note(cell)
     this.#alarm.arm()
-    if (batch.torn) this.lose('an actor threw in the middle of a decision')
+    if (batch.torn) this.lose('an actor failed during a decision')
   }
 
   async #read({
@@ -336,7 +336,7 @@ export class Shard {
     const cell = found instanceof Promise ? await found : found
     const arm = cell.actor.ask?.[name]
     if (!arm)
-      return () => answer(refuse('internal', undefined, `${cell.kind} is not asked ${name}`))
+      return () => answer(refuse('internal', undefined, `${cell.kind} has no query ${name}`))
     try {
       const result = arm(cell.state as never, input as never, this.#lastAt)
       const text = result === undefined ? undefined : JSON.stringify(result)
@@ -364,7 +364,7 @@ export class Shard {
       return notOwner
     }
     if (sequence === 'refused') {
-      this.lose('the storage takes nothing')
+      this.lose('the storage rejects writes')
       // The senders of reads and effects retry. The shard is soon taken over again and then answers
       // from the stored state.
       return notOwner

@@ -134,9 +134,9 @@ async function recipientOf(
 ): Promise<Recipient | Error> {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== domain)
-    return answer(550, '5.7.1 This server takes mail of its own domain only')
+    return answer(550, '5.7.1 This server accepts e-mail for its own domain only')
   const id = agentIdOf(address.slice(0, at))
-  const unknown = answer(550, '5.1.1 There is no such address')
+  const unknown = answer(550, '5.1.1 No such address')
   if (id === undefined) return unknown
   const answers = await world.everywhere('agent_home', { agent_id: id })
   const project = answers

@@ -12,7 +12,7 @@ import { StartFault } from '../process/fault.ts'
 export class Disconnected extends Error {
   override readonly name = 'Disconnected'
   constructor() {
-    super('the connection was lost before the answer came')
+    super('the connection was lost before the reply arrived')
   }
 }
 
@@ -22,7 +22,7 @@ export class Forbidden extends StartFault {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'
     const group = queue === undefined ? '' : ` in the queue group "${queue}"`
     super(
-      `The NATS account of this process may not ${what} "${subject}"${group}: give it that permission; \`baton nats-permissions\` prints those of each role.`,
+      `The NATS account of this process may not ${what} "${subject}"${group}: grant it that permission; \`baton nats-permissions\` prints the permissions of each role.`,
     )
   }
 }

@@ -17,8 +17,8 @@ export interface Recipient {
 
 const prefixes = {
   requested: '',
-  submitted: 'To review: ',
-  changes_requested: 'Changes wanted: ',
+  submitted: 'Review: ',
+  changes_requested: 'Changes requested: ',
 } as const satisfies Record<Notice['about'], string>
 
 /** Subject and text of the e-mail. @param url the recipient's own answer link. */
@@ -31,16 +31,16 @@ export function emailOf(
   const until = expires_at === undefined ? '' : ` until ${minuteOf(expires_at)}`
   const ask =
     about === 'submitted'
-      ? `This was answered and waits for your review${until}.`
+      ? `This has been answered and awaits your review${until}.`
       : url === undefined
-        ? `This waits for an answer${until}.`
-        : `Answer here${until}:\n${url}\n\nThe link is yours alone and takes one answer. Do not pass it on.`
+        ? `This awaits an answer${until}.`
+        : `Answer here${until}:\n${url}\n\nThis link is personal and accepts one answer. Do not share it.`
   const parts = [
     ...(name === undefined ? [] : [`Hello ${name},`]),
     title,
     ...(description ? [description] : []),
     ...(about === 'changes_requested' && review_feedback
-      ? [`What should change:\n${review_feedback}`]
+      ? [`Requested changes:\n${review_feedback}`]
       : []),
     ask,
     `(${id})`,

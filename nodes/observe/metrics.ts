@@ -119,7 +119,7 @@ export function createMetrics(version: string): Metrics {
     'partition',
   )
   const offered = counter('jobs_offered', 'Jobs offered to gateways')
-  const taken = counter('jobs_taken', 'Offered jobs that a gateway accepted')
+  const taken = counter('jobs_taken', 'Offered jobs that a gateway claimed')
 
   const refusals = counter('refusals', 'Rejected requests, by error code', 'code')
   const alarms = counter('view_alarms', 'Failures to apply the journal to a view', 'partition')

@@ -55,7 +55,7 @@ export function readiness({
       }
     }
     const checks: Promise<void>[] = [
-      look('membership: the own lease is stale', async () => membership.fresh()),
+      look('membership: the lease of this node is stale', async () => membership.fresh()),
     ]
     for (let p = 0; p < partitions; p++) {
       checks.push(look(`journal ${p}`, () => journal.position(p)))

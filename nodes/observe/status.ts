@@ -59,7 +59,7 @@ export async function serveStatus(
             json(404, {
               error: {
                 code: 'not_found',
-                message: 'This port answers /healthz, /readyz and /metrics.',
+                message: 'This port serves /healthz, /readyz and /metrics.',
               },
             }),
           )

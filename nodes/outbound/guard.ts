@@ -92,7 +92,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
       throw new AddressRefused(
         host === text
           ? `${host} is not a public address`
-          : `${host} does not lead to a public address`,
+          : `${host} does not resolve to a public address`,
       )
     return {
       address: address.toString(),
@@ -105,7 +105,7 @@ export function createGuard(allowed: readonly string[], resolve: Resolve = resol
       const name = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
       if (ipaddr.isValid(name)) return [checked(name, name)]
       const found = await resolve(name)
-      if (found.length === 0) throw new AddressRefused(`${name} has no address`)
+      if (found.length === 0) throw new AddressRefused(`${name} cannot be resolved`)
       return found.map((text) => checked(name, text))
     },
   }

@@ -67,14 +67,14 @@ export const createPost =
       (schemes as readonly string[]).includes(protocol)
     const wrong = failure(
       'refused',
-      `the address must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`,
+      `the URL must begin with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`,
     )
     if (!target || !(accepted(target.protocol) || (plain && target.protocol === 'http:')))
       return wrong
     const watch = watchdog(timeout, signal)
     const why = (error: unknown): Failed => {
       if (signal.aborted) return failure('stopped', 'the call was stopped')
-      if (watch.silent()) return failure('timeout', `no answer within ${timeout} ms`)
+      if (watch.silent()) return failure('timeout', `no response within ${timeout} ms`)
       return failure(
         error instanceof AddressRefused ? 'refused' : 'network',
         error instanceof Error ? error.message : String(error),
@@ -122,14 +122,12 @@ function exchange(
         parts.push(part)
         if (size <= most) return
         if (cut) resolve(received(Buffer.concat(parts).subarray(0, most)))
-        else resolve(failure('too_large', `the answer is larger than ${most} bytes`))
+        else resolve(failure('too_large', `the response is larger than ${most} bytes`))
         answer.destroy()
       })
       answer.on('error', reject)
       // A close without a preceding `end` means that the connection was lost during the answer.
-      answer.on('close', () =>
-        reject(new Error('the connection ended in the middle of the answer')),
-      )
+      answer.on('close', () => reject(new Error('the connection was closed during the response')))
       answer.on('end', () => resolve(received(Buffer.concat(parts))))
     }
     const request = (target.protocol === 'https:' ? secureRequest : plainRequest)(

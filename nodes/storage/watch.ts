@@ -166,14 +166,14 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
           `${missing} entries of journal ${partition} are missing between ${first} and ${last}`,
         )
       else if (last < before)
-        damaged(partition, `journal ${partition} ends at ${last}, and has ended at ${before}`)
+        damaged(partition, `journal ${partition} ends at ${last}, but ended at ${before} before`)
     }
   }
   const stopped = (partition: number): WriteStop | undefined => {
     const damage = damageOf(partition)
     if (damage !== undefined) return { code: 'journal_damaged', reason: damage }
     if (embedded?.frozen())
-      return { code: 'storage_full', reason: 'the NATS server met a full disk' }
+      return { code: 'storage_full', reason: 'the NATS server ran out of disk space' }
     return full && disk ? { code: 'storage_full', reason: `${told(disk)} are in use` } : undefined
   }
   const stops = (): readonly string[] => {
@@ -188,7 +188,7 @@ export async function watchStorage(parts: StorageParts): Promise<StorageWatch> {
     }
     if (refusal && clock.elapsed() - refusal.at < REFUSAL_HOLDS) {
       storage = true
-      found.add(`storage: the NATS servers store nothing (${refusal.reason})`)
+      found.add(`storage: the NATS servers reject writes (${refusal.reason})`)
     }
     metrics.writesStopped({ storage_full: storage, journal_damaged: damage })
     return [...found]

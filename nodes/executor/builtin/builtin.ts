@@ -68,7 +68,7 @@ export function builtinActions(service: Service): Handler {
         return {
           status: 'failed',
           error_type: 'not_found',
-          error_message: 'The agent is not there any more.',
+          error_message: 'The agent no longer exists.',
           final: true,
         }
       const called: Called = { project, job, call, agent: agent.name, signal }

@@ -101,7 +101,7 @@ export const callWorkflow =
           return {
             run_id,
             status: isRefusal(run) ? 'queued' : run.status,
-            note: 'It goes on; look at it later.',
+            note: 'The run continues; check it later.',
           }
         await new Promise<void>((again) => {
           const cancel = world.later(LOOK, again)

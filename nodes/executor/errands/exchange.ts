@@ -88,13 +88,13 @@ const nameIn = (
 
 /** A description of the channel for the model, in addition to the agent's instructions. */
 function about({ channel, alone }: Errand, me: string, others: readonly string[]): string {
-  if (alone) return 'You are in a direct message. What you answer is posted there.'
+  if (alone) return 'You are in a direct message. Your answer is posted there.'
   const { kind, name, topic } = channel
   const where =
     kind === 'dm'
       ? 'a direct message of several members'
       : `the channel "${name}"${topic === undefined ? '' : ` (topic: ${topic})`}`
-  return `You are ${me}, a member of ${where}. Each text begins with the name of who wrote it. What you answer is posted there.${others.length === 0 ? '' : ` Other agents there answer when you write @ and their name: ${others.join(', ')}.`}`
+  return `You are ${me}, a member of ${where}. Each message begins with the name of its author. Your answer is posted there.${others.length === 0 ? '' : ` To call another agent, write @ and its name: ${others.join(', ')}.`}`
 }
 
 /** Opens the turn. A repeat finds the existing turn. */
@@ -119,7 +119,7 @@ export const openExchange: Runs<'exchange'> = async (asking, project, errand) =>
   const messages = await unheard(asking, project, errand)
   if (isRefusal(messages)) return messages
   if (messages.length === 0)
-    return refuse('conflict', undefined, 'There is nothing to answer any more.')
+    return refuse('conflict', undefined, 'There is no message left to answer.')
   const content = messages.map(
     (message): Block => ({
       type: 'text',

@@ -101,7 +101,7 @@ export async function collect(
         if (!isObject(part.input))
           throw new ExecutorFault(
             'invalid_response',
-            `The arguments of a call of ${part.toolName} are no JSON object.`,
+            `The arguments of a call to ${part.toolName} are not a JSON object.`,
           )
         open('tool', part.toolCallId, {
           type: 'tool_use',
@@ -126,7 +126,7 @@ export async function collect(
     }
   }
   if (!end || end.reason === 'error' || (end.reason === 'other' && end.raw === undefined))
-    throw new ExecutorFault('invalid_response', 'The answer of the provider was cut off.')
+    throw new ExecutorFault('invalid_response', 'The response of the provider was truncated.')
   const content = blocks
     .map(({ block }) => clean(block))
     .filter((block) => block['type'] !== 'text' || block['text'] !== '')

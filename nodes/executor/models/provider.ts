@@ -26,7 +26,7 @@ export async function readKey(
   if (value === '')
     throw new ExecutorFault(
       'credentials_unavailable',
-      `The key of the provider ${provider} is not there.`,
+      `The key of the provider ${provider} is missing.`,
     )
   return value
 }

@@ -75,7 +75,7 @@ async function speak(
           if (!isUrlSupportedByModel)
             throw new ExecutorFault(
               'provider_refused',
-              `The model does not read addresses such as ${url.origin}.`,
+              `The model does not accept URLs such as ${url.origin}.`,
             )
           return null
         }),
@@ -83,7 +83,7 @@ async function speak(
     return await collect(fullStream, provider, model, show, watch.alive)
   } catch (error) {
     throw watch.silent()
-      ? new ExecutorFault('provider_timeout', `The provider was silent for ${silence / 1000} s.`)
+      ? new ExecutorFault('provider_timeout', `The provider sent nothing for ${silence / 1000} s.`)
       : error
   } finally {
     watch.stop()
@@ -119,17 +119,17 @@ function faultOf(
   if (statusCode !== undefined && !(statusCode >= 200 && statusCode < 300))
     return new ExecutorFault(
       faultOfStatus(statusCode),
-      `${provider} answered ${statusCode}: ${message}`,
+      `${provider} returned ${statusCode}: ${message}`,
       pauseOf(responseHeaders?.['retry-after'], now),
     )
   if (cause instanceof ExecutorFault) return cause
   if (broken.test(name))
-    return new ExecutorFault('invalid_response', `The answer of ${provider} was not understood.`)
+    return new ExecutorFault('invalid_response', `The response of ${provider} is invalid.`)
   // An error that a provider sends within its stream is passed on as it was received.
   if (!(error instanceof Error))
     return new ExecutorFault(
       'provider_error',
-      `${provider} broke off its answer: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
+      `${provider} ended its response early: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
     )
   const reason = cause instanceof Error ? cause.message : message
   return new ExecutorFault(

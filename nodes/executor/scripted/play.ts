@@ -85,7 +85,7 @@ function choose(script: Script, facts: Facts): readonly [Rule, readonly string[]
     )
     if (stars) return [rule, stars]
   }
-  return [{ say: `No rule of the script fits: turn ${facts.turn}, step ${facts.step}.` }, []]
+  return [{ say: `No rule of the script matches: turn ${facts.turn}, step ${facts.step}.` }, []]
 }
 function fits(
   { text, turn, step, after, result, error }: When,
@@ -147,18 +147,18 @@ function faultOf({ fail }: Rule, attempt: number): ExecutorFault | undefined {
     typeof fail === 'object' ? fail : { as: fail, times: undefined, retry_after: undefined }
   if (times !== undefined && attempt > times) return undefined
   if (typeof as === 'number')
-    return new ExecutorFault(faultOfStatus(as), `The script answered ${as}.`, millis(retry_after))
+    return new ExecutorFault(faultOfStatus(as), `The script returned ${as}.`, millis(retry_after))
   if (as === 'timeout')
-    return new ExecutorFault('provider_timeout', 'The script was silent.', millis(retry_after))
+    return new ExecutorFault('provider_timeout', 'The script sent nothing.', millis(retry_after))
   return as === 'disconnect'
     ? new ExecutorFault(
         'provider_unreachable',
-        'The script broke the connection.',
+        'The script closed the connection.',
         millis(retry_after),
       )
     : new ExecutorFault(
         'invalid_response',
-        'The script wrote what nobody understands.',
+        'The script returned an invalid response.',
         millis(retry_after),
       )
 }

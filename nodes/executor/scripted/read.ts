@@ -28,5 +28,5 @@ export function readScript(instructions: string): Script | { readonly wrong: str
   const [first] = [...Value.Errors(Script, value)].sort(
     (a, b) => b.instancePath.length - a.instancePath.length,
   )
-  return { wrong: `is not understood at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
+  return { wrong: `is invalid at ${first?.instancePath || '/'}: ${first?.message ?? ''}` }
 }

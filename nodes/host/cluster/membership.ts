@@ -319,7 +319,8 @@ export class Membership {
       this.#yield(found?.value)
       revision = await this.#registry.put(key, value, found?.revision ?? 0)
     }
-    if (revision === undefined) throw new Error('the own membership record could not be renewed')
+    if (revision === undefined)
+      throw new Error('the membership record of this node could not be renewed')
     this.#revision = revision
     return started
   }

@@ -83,7 +83,7 @@ export function rivalIn(value: string, self: Instance): Instance | undefined {
 /** The error of a node whose id another instance holds. */
 export const idInUse = (id: string, { process: where }: Instance): StartFault =>
   new StartFault(
-    `another node is running as ${id} (${where}): give each its own BATON_NODE_ID, or none`,
+    `another node is running with the id ${id} (${where}): set a different BATON_NODE_ID for each node, or none`,
   )
 
 /**
@@ -119,7 +119,7 @@ export async function claimNodeId(claim: Claim): Promise<number> {
   }
   throw rival
     ? idInUse(id, rival)
-    : new StartFault(`the node id ${id} could not be taken: try again`)
+    : new StartFault(`the node id ${id} could not be claimed: try again`)
 }
 
 /** Calls `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */

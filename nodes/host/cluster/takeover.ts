@@ -80,7 +80,7 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
   }
   // A node that was away between writing the record and the fence has fenced a newer owner. It must
   // not serve, because the newer owner's reads would become stale.
-  if (!(await shard.held())) throw new Error(`shard ${shard.name} was taken by another node`)
+  if (!(await shard.held())) throw new Error(`shard ${shard.name} was taken over by another node`)
   return pending
 }
 
@@ -102,7 +102,7 @@ async function appendFence(
       const last = await journal.last(partition, number)
       if (last?.message_id === id) return { sequence: last.sequence }
       if ((last?.sequence ?? 0) === sequence && (outcome === 'refused' || attempt >= FENCES))
-        return { code: 'storage_full', reason: 'the NATS servers store nothing' }
+        return { code: 'storage_full', reason: 'the NATS servers reject writes' }
       if ((last?.sequence ?? 0) === sequence) continue
     }
     throw new Error(`the fence of shard ${shard.name} was not stored (${outcome})`)
@@ -126,7 +126,7 @@ function damage(
     )
   if (shard.sequence < state && state >= first)
     return stop(
-      `shard ${shard.name} ends at ${shard.sequence}, but its checkpoint stands for entries up to ${state}`,
+      `shard ${shard.name} ends at ${shard.sequence}, but its checkpoint covers entries up to ${state}`,
     )
   return undefined
 }

@@ -134,9 +134,9 @@ export class Batch {
     mark: { events: number },
     depth: number,
   ): Promise<Decide> {
-    if (depth > DEPTH) throw new Error(`tells are nested deeper than ${DEPTH}`)
+    if (depth > DEPTH) throw new Error(`commands between actors are nested deeper than ${DEPTH}`)
     const arm = cell.actor.decide[command.name]
-    if (!arm) throw new Error(`${cell.kind} does not decide ${command.name}`)
+    if (!arm) throw new Error(`${cell.kind} has no command ${command.name}`)
     const decision = arm(
       cell.state as never,
       command.input as never,
@@ -182,7 +182,9 @@ export class Batch {
       id: tell.to.id,
     }
     if (shardOf(address.kind, address.id, this.#deps.shards) !== this.#shard)
-      throw new Error(`${from.kind} tells ${address.kind} ${address.id} of another shard`)
+      throw new Error(
+        `${from.kind} sends a command to ${address.kind} ${address.id} of another shard`,
+      )
     const found = this.#cell(address)
     const cell = found instanceof Promise ? await found : found
     const answer = await this.#one(

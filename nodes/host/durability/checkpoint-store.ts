@@ -170,7 +170,7 @@ export class Checkpoint implements Covered {
     const before = this.#mark
     const parts = index.flatMap((_, part) => (this.#parts[part] === undefined ? [] : [part]))
     const own = await this.#again()
-    if (!(await held())) throw new LostState('the record of ownership is gone')
+    if (!(await held())) throw new LostState('this node is no longer the recorded owner')
     // The snapshots that an earlier owner was replacing have been checked, and now precede the
     // record in the stream.
     this.#inherited = []
@@ -188,7 +188,7 @@ export class Checkpoint implements Covered {
       this.#bytes(next),
       own,
     )
-    if (revision === undefined) throw new Error('the checkpoint was overtaken')
+    if (revision === undefined) throw new Error('the checkpoint was overwritten concurrently')
     this.#revision = revision
     this.#mark = next
     if (before.epoch !== next.epoch)
@@ -212,7 +212,7 @@ export class Checkpoint implements Covered {
         return
       }
     }
-    throw new Error('a part of the index is being overtaken')
+    throw new Error('a part of the index keeps being overwritten')
   }
   #bytes(mark: Mark): Uint8Array {
     const replacing = [...this.#inherited, ...this.#replacing]
@@ -237,7 +237,7 @@ export class Checkpoint implements Covered {
       }
       await this.#read()
     }
-    throw new Error('the checkpoint is being overtaken')
+    throw new Error('the checkpoint keeps being overwritten')
   }
   /**
    * Reads the record. Throws `LostState` if the record that this owner knows was lost, or if a

@@ -82,7 +82,7 @@ export class WriteGate {
     const damaged = latched.code === 'journal_damaged'
     const { deps } = this.#shard
     this.#cancel = deps.clock.later(damaged ? DAMAGE_CHECK_MS : GATE_CHECK_MS, () => {
-      if (damaged) this.#shard.lose('the journal is read again')
+      if (damaged) this.#shard.lose('the damaged journal is checked again')
       else
         void this.#probe()
           .catch((error: unknown) =>
@@ -115,7 +115,7 @@ export class WriteGate {
       id,
     )
     if (outcome === 'conflict' || typeof outcome === 'object')
-      this.#shard.lose('the journal takes entries again')
+      this.#shard.lose('the journal accepts entries again')
   }
   #resume(): void {
     this.#wasClosed = false

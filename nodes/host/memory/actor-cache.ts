@@ -183,7 +183,7 @@ export class ActorCache {
         // and does not know what was stored since.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
-          throw new Error('an older snapshot was read than the one that was stored')
+          throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
         // Read again only once: on a slow system, every read would be too old.
         else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)

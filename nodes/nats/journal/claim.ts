@@ -65,7 +65,7 @@ export function runningIn(folder: string): Access | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EACCES')
       throw new StartFault(
-        `${folder} belongs to another user: run this as the user who runs Baton, or name the NATS servers with --nats.`,
+        `${folder} belongs to another user: run this command as the user who runs Baton, or specify the NATS servers with --nats.`,
       )
     return undefined
   }
@@ -104,6 +104,6 @@ export async function clearFolder(folder: string): Promise<void> {
     if (!lives(server)) return
   }
   throw new StartFault(
-    `The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. End it first.`,
+    `The NATS server (process ${server.pid}) that still uses ${folder} cannot be stopped. Stop it manually first.`,
   )
 }

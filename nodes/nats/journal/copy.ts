@@ -104,7 +104,7 @@ export async function snapshotStream(
         clearTimeout(timer)
         if (message.data.length === 0) {
           const { code = 204, description = '' } = message.headers ?? {}
-          if (code >= 400) throw new Error(`the server gave up: ${code} ${description}`)
+          if (code >= 400) throw new Error(`the server aborted the copy: ${code} ${description}`)
           return
         }
         message.respond()

@@ -148,7 +148,7 @@ export function createJournal(
     let next = from
     for (let failures = 0; next <= end; ) {
       const before = next
-      let reason: unknown = 'nothing is delivered'
+      let reason: unknown = 'no entries are delivered'
       let source: Pulling | undefined
       try {
         source = await pull(nats, stream, next, {
@@ -185,7 +185,9 @@ export function createJournal(
       const asked = performance.now()
       const { state, cluster } = await nats.manager.streams.info(streamOf(partition))
       if (!leads(cluster, performance.now() - asked) || !succession(partition, cluster))
-        throw new Error(`who told the end of ${streamOf(partition)} may not lead it any more`)
+        throw new Error(
+          `the server that reported the end of ${streamOf(partition)} may no longer lead it`,
+        )
       const { first_seq: first, last_seq: last, messages } = state
       return { first, last, missing: messages === 0 ? 0 : last - first + 1 - messages }
     },

@@ -102,16 +102,16 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
   const text = told(error)
   if (isRefused(error)) {
     const refused = credentials
-      ? `refuses the credentials of ${settingsOf[credentials.type]}: correct them`
+      ? `rejects the credentials of ${settingsOf[credentials.type]}: correct them`
       : tls?.cert !== undefined
-        ? 'knows no user for the certificate of BATON_NATS_CERT: give it one that its configuration maps to a user'
-        : 'asks for credentials: give them with BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
+        ? 'has no user for the certificate in BATON_NATS_CERT: use a certificate that its configuration maps to a user'
+        : 'requires credentials: set BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
     return `The NATS server at ${where} ${refused}.`
   }
   if (REFUSED_CERTIFICATE.test(text))
-    return `The NATS server at ${where} ${tls?.cert === undefined ? 'asks for' : 'refuses'} the certificate of this client: name one that it accepts in BATON_NATS_CERT and BATON_NATS_KEY.`
+    return `The NATS server at ${where} ${tls?.cert === undefined ? 'requires a' : 'rejects the'} client certificate: set BATON_NATS_CERT and BATON_NATS_KEY to one that it accepts.`
   if (/self.signed|unable to (verify|get)|UNABLE_TO|altname|CERT_/i.test(text))
-    return `The certificate of the NATS server at ${where} is not trusted (${text}): name the file of its authority in BATON_NATS_CA, and the server as its certificate does in BATON_NATS.`
+    return `The certificate of the NATS server at ${where} is not trusted (${text}): set BATON_NATS_CA to the file of its certificate authority, and use the host name of the certificate in BATON_NATS.`
   if (credentials && /seed|nkey|checksum|creds|unable to parse/i.test(text))
     return `${settingsOf[credentials.type]} cannot be used: ${text}.`
   if (/\bENOENT\b|\bEACCES\b|PEM|no start line/i.test(text) && tls)

@@ -160,7 +160,7 @@ export async function fetchFromDebian(cache: string): Promise<string> {
     const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string }
     if (code === 'ENOENT') throw new StartFault('this machine has no apt-get or dpkg')
     throw new StartFault(
-      `apt-get could not fetch nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`,
+      `apt-get could not download nats-server: ${(stderr?.trim().split('\n').at(-1) || message).slice(0, 300)}`,
     )
   } finally {
     await rm(work, { recursive: true, force: true })

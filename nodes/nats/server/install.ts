@@ -53,8 +53,8 @@ async function cached(folder: string): Promise<Binary | undefined> {
   return undefined
 }
 
-const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download) and put it on the PATH or name it in BATON_NATS_SERVER, \
-or point BATON_NATS at a running server.`
+const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download) and put it on the PATH or set BATON_NATS_SERVER to its path, \
+or set BATON_NATS to a running server.`
 
 /**
  * Finds a nats-server; fetches it when the machine has none.
@@ -71,7 +71,7 @@ export async function findServer(
     const found = await probe(named)
     if (!found)
       throw new StartFault(
-        `BATON_NATS_SERVER is ${named}, which is no nats-server that runs here. ${help}`,
+        `BATON_NATS_SERVER is ${named}, which is not a nats-server that runs on this machine. ${help}`,
       )
     if (!isAccepted(found.version))
       throw new StartFault(
@@ -86,7 +86,7 @@ export async function findServer(
   const cache = cacheFolder(env)
   const kept = await cached(cache)
   if (kept) return kept
-  progress('Fetching nats-server from the Debian archive (once, about 6 MB)')
+  progress('Downloading nats-server from the Debian archive (once, about 6 MB)')
   const reason = await fetchFromDebian(cache).then(
     () => undefined,
     (error: unknown) => {
@@ -97,7 +97,7 @@ export async function findServer(
   const fetched = await cached(cache)
   if (!fetched)
     throw new StartFault(
-      `There is no nats-server, and it could not be fetched: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
+      `nats-server is not installed and could not be downloaded: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
     )
   return fetched
 }

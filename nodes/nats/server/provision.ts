@@ -172,12 +172,12 @@ export async function patiently<T>(
       if (missing) throw missing
       if (codeOf(error) === codes.notEnabledForAccount)
         throw new StartFault(
-          'JetStream is not enabled for the NATS account of this process: give that account JetStream limits.',
+          'JetStream is not enabled for the NATS account of this process: set JetStream limits for that account.',
         )
       const now = Date.now()
       if (now - started > within) {
         const check =
-          'Check that all NATS servers of the cluster run, that they have JetStream and space, and that there are as many as BATON_REPLICAS.'
+          'Check that all NATS servers of the cluster are running with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
         throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
       if (now - told > 3000) {
@@ -215,7 +215,7 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
   if (await registry.get(RESTORING))
     throw new StartFault(
-      'A restore into these NATS servers has not finished. Wait for it; if it was broken off, repeat it with `baton restore --again`.',
+      'A restore into these NATS servers has not finished. Wait for it; if it was interrupted, repeat it with `baton restore --again`.',
     )
   const found = await registry.get('layout')
   if (!found) {
@@ -233,7 +233,7 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   }
   if (wanted.replicas < stored.replicas) {
     throw new StartFault(
-      `This installation keeps ${stored.replicas} replicas; they can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
+      `This installation has ${stored.replicas} replicas; their number can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
     )
   }
   if (
@@ -255,7 +255,7 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
     const stream = nats.space.stream(names.journal(partition))
     if (await isMissing(nats, stream, LOOKS))
       throw new StartFault(
-        `The NATS servers do not have ${stream}, the journal of this installation. Their log says why; the usual reason is a damaged file. Restore the last backup into empty servers, or, in a cluster, the server's folder from another one.`,
+        `The NATS servers lack ${stream}, a journal of this installation. Their logs contain the reason, usually a damaged file. Restore the last backup into empty servers, or, in a cluster, restore the server's folder from another server.`,
       )
   }
 }

@@ -153,7 +153,7 @@ const readiness = (child: ChildProcess, warn: (line: string) => void): Promise<v
         const cause = last.filter((line) => /\[(ERR|FTL)\]/.test(line))
         failed(
           new StartFault(
-            `The NATS server ended at start:\n${(cause.length ? cause : last).join('\n')}`,
+            `The NATS server exited during its start:\n${(cause.length ? cause : last).join('\n')}`,
           ),
         )
       }),
@@ -220,7 +220,7 @@ export async function startServer(given: ServerOptions): Promise<Server> {
   }
   void exited.then(({ code, signal }) => {
     if (!expected)
-      options.unexpected?.(`the NATS server ended by itself (${signal ?? `code ${code}`})`)
+      options.unexpected?.(`the NATS server exited unexpectedly (${signal ?? `code ${code}`})`)
   })
   return {
     url,

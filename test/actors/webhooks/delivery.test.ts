@@ -40,7 +40,7 @@ const settle = (scene: Scene<State>, result?: AttemptOutcome, at = scene.at) =>
 const failing: AttemptOutcome = {
   delivered: false,
   response_code: 503,
-  error: 'The receiver answered 503.',
+  error: 'The receiver returned 503.',
   pause: 5000,
 }
 
@@ -116,7 +116,7 @@ t.test('a retryable failure is retried after a pause, up to the tenth attempt', 
       t.match(failed.state.record, {
         status: 'failed',
         attempts: 10,
-        last_error: 'The receiver answered 503.',
+        last_error: 'The receiver returned 503.',
         response_code: 503,
       })
       t.equal(failed.deadline(), undefined)

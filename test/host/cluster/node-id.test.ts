@@ -91,7 +91,7 @@ t.test('of two nodes that start at once, one gets the id and the other an error'
         if (by[winner as 'a' | 'b'] !== `${winner} holds it`) throw new Error(told.join('; '))
         if (
           by[loser] !==
-          `another node is running as n (process of ${winner}): give each its own BATON_NODE_ID, or none`
+          `another node is running with the id n (process of ${winner}): set a different BATON_NODE_ID for each node, or none`
         )
           throw new Error(told.join('; '))
       }),
@@ -125,7 +125,7 @@ t.test('a node that does not answer but renews its record keeps its id', async (
     await clock.advance(400)
     registry.values.set('node.n', { value: record(['shards'], instance('away'), 4), revision: 8 })
     await clock.advance(2000)
-    t.match(await claiming, /another node is running as n \(process of away\)/)
+    t.match(await claiming, /another node is running with the id n \(process of away\)/)
     t.equal(holder(registry), 'away')
   }
 })
@@ -147,7 +147,7 @@ t.test(
     t.ok(first.fresh())
     registry.values.set('node.n', { value: record(['shards'], instance('second')), revision: 99 })
     await clock.advance(2500)
-    t.match(told, [/another node is running as n \(process of second\)/])
+    t.match(told, [/another node is running with the id n \(process of second\)/])
     t.equal(told.length, 1)
     t.notOk(first.fresh())
     await first.stop()

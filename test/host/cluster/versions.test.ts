@@ -18,7 +18,7 @@ t.test('an envelope of a newer version is refused by its version number', async 
   if (last) last.data = raised(last.data)
   await t.rejects(world.owner(), {
     name: NewerRelease.name,
-    message: /version 2.*newer release.*run that one/s,
+    message: /version 2.*newer release.*run that release/s,
   })
 })
 

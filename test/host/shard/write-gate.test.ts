@@ -40,7 +40,7 @@ t.test('an append refused by the storage drops the shard but loses no entry', as
   await owner.submit(command(runId(0), 'add', { by: 2 }))
   world.journal.faults = ['full']
   t.match(await owner.submit(command(runId(0), 'add', { by: 5 })), { not_owner: true })
-  t.strictSame(lost, ['the storage takes nothing'])
+  t.strictSame(lost, ['the storage rejects writes'])
 
   world.journal.faults = ['full']
   const again: string[] = []
@@ -51,7 +51,7 @@ t.test('an append refused by the storage drops the shard but loses no entry', as
   await world.clock.advance(1000)
   t.strictSame(again, [], 'the journal still takes nothing')
   await world.clock.advance(1000)
-  t.strictSame(again, ['the journal takes entries again'])
+  t.strictSame(again, ['the journal accepts entries again'])
   const last = await world.owner()
   await last.submit(command(runId(0), 'add', { by: 5 }))
   t.match(await read(last), { count: 7 })

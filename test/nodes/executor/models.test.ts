@@ -83,5 +83,5 @@ t.test('faults are reported', async (t) => {
   )
   t.match(wrong({ default: 'none', providers: [acme] }), /default none/)
   t.match(wrong({ providers: [acme], ceiling: { models: ['large'] } }), /allows the model large/)
-  t.match(wrong({ providers: [], more: 1 }), /not understood/)
+  t.match(wrong({ providers: [], more: 1 }), /is invalid at/)
 })

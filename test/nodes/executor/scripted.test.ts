@@ -113,7 +113,7 @@ script:
     'again: more',
   )
   t.equal(textIn(says(talk, [person('HELLO')])), 'hi 1')
-  t.match(textIn(says(talk, [person('what?')])), /No rule of the script fits: turn 1, step 1/)
+  t.match(textIn(says(talk, [person('what?')])), /No rule of the script matches: turn 1, step 1/)
 })
 
 t.test('reminders of the service do not count as text of a person; directions do', async (t) => {

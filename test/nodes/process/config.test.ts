@@ -82,7 +82,7 @@ t.test('all faults are reported together, with instructions', async (t) => {
   t.equal(told.length, 5)
   t.match(
     told.join('\n'),
-    /--colour is no setting[\s\S]*--host needs a value[\s\S]*BATON_PORT is "x": it must be a whole number[\s\S]*must be one of gateway, shards, views, executor[\s\S]*BATON_KEY_PREFIX/,
+    /--colour is not a setting[\s\S]*--host needs a value[\s\S]*BATON_PORT is "x": it must be a whole number[\s\S]*must be one of gateway, shards, views, executor[\s\S]*BATON_KEY_PREFIX/,
   )
 })
 

@@ -67,7 +67,7 @@ t.test('a deleted journal is not created again', async (t) => {
   t.pass('a first start that was broken off goes on')
   await createRegistry(one, names.config).put('installation', '{}', 0)
   await one.manager.streams.delete(names.journal(0))
-  await t.rejects(provision(one, layout, 1000), { message: /do not have JOURNAL_0/ })
+  await t.rejects(provision(one, layout, 1000), { message: /lack JOURNAL_0/ })
 })
 
 t.test('an append without storage space is refused and stores nothing', async (t) => {

@@ -176,7 +176,10 @@ t.test('saving an action with an internal address is rejected', async (t) => {
         details,
         {
           fields: [
-            { field: 'endpoint_url', message: /not a public address|not lead to|no address/ },
+            {
+              field: 'endpoint_url',
+              message: /not a public address|not resolve to|cannot be resolved/,
+            },
           ],
         },
         `${row} ${endpoint_url}`,

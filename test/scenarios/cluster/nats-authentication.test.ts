@@ -134,7 +134,7 @@ t.test('a node connects with user and password', async (t) => {
   await fails(
     t,
     { ...right, BATON_NATS_PASSWORD: 'wrong' },
-    /refuses the credentials of BATON_NATS_USER and BATON_NATS_PASSWORD: correct them\./,
+    /rejects the credentials of BATON_NATS_USER and BATON_NATS_PASSWORD: correct them\./,
   )
 })
 
@@ -145,9 +145,9 @@ t.test('a node connects with a token', async (t) => {
   await fails(
     t,
     { ...right, BATON_NATS_TOKEN: 'wrong' },
-    /refuses the credentials of BATON_NATS_TOKEN: correct them\./,
+    /rejects the credentials of BATON_NATS_TOKEN: correct them\./,
   )
-  await fails(t, { BATON_NATS: address }, /asks for credentials: give them with BATON_NATS_CREDS/)
+  await fails(t, { BATON_NATS: address }, /requires credentials: set BATON_NATS_CREDS/)
 })
 
 t.test('a node connects with an nkey', async (t) => {
@@ -158,7 +158,7 @@ t.test('a node connects with an nkey', async (t) => {
   await fails(
     t,
     { BATON_NATS: address, BATON_NATS_NKEY: seedOf(other) },
-    /refuses the credentials of BATON_NATS_NKEY: correct them\./,
+    /rejects the credentials of BATON_NATS_NKEY: correct them\./,
   )
 })
 
@@ -175,7 +175,7 @@ t.test('a node connects in operator mode', async (t) => {
   await fails(
     t,
     { BATON_NATS: address, BATON_NATS_CREDS: await foreign.user('node', allRoles) },
-    /refuses the credentials of BATON_NATS_CREDS: correct them\./,
+    /rejects the credentials of BATON_NATS_CREDS: correct them\./,
   )
 })
 
@@ -194,7 +194,7 @@ t.test('a node connects over TLS with a private certificate authority', { skip }
     await fails(
       t,
       { BATON_NATS: `tls://${address}`, ...settings },
-      /is not trusted .*name the file of its authority in BATON_NATS_CA/,
+      /is not trusted .*set BATON_NATS_CA to the file of its certificate authority/,
     )
 })
 
@@ -221,18 +221,18 @@ for (const [mode, map] of [
     await fails(
       t,
       settingsOf(other.issue('node')),
-      /refuses the certificate of this client: name one that it accepts in BATON_NATS_CERT and BATON_NATS_KEY\./,
+      /rejects the client certificate: set BATON_NATS_CERT and BATON_NATS_KEY to one that it accepts\./,
     )
     await fails(
       t,
       { BATON_NATS: `tls://${address}`, BATON_NATS_CA: authority.ca },
-      /asks for the certificate of this client/,
+      /requires a client certificate/,
     )
     if (map)
       await fails(
         t,
         settingsOf(authority.issue('stranger')),
-        /knows no user for the certificate of BATON_NATS_CERT/,
+        /has no user for the certificate in BATON_NATS_CERT/,
       )
   })
 
@@ -264,7 +264,7 @@ for (const [title, leafHasJetStream] of [
     await fails(
       t,
       { BATON_NATS: leaf.address, BATON_NATS_DOMAIN: 'wrong' },
-      /No JetStream answers in the domain "wrong" .*correct BATON_NATS_DOMAIN/,
+      /JetStream does not answer in the domain "wrong" .*correct BATON_NATS_DOMAIN/,
     )
     if (!leafHasJetStream)
       await fails(t, { BATON_NATS: leaf.address }, /runs without JetStream\..*BATON_NATS_DOMAIN/)

@@ -80,7 +80,7 @@ t.test('a missing permission is named', async (t) => {
   const first = await start(['shards', 'provision'])
   t.teardown(() => first.stop())
   for (const [role, subject, sentence] of [
-    ['gateway', 'shard.*.*', /may not publish to "shard\.0\.\d": give it that permission/],
+    ['gateway', 'shard.*.*', /may not publish to "shard\.0\.\d": grant it that permission/],
     ['views', '$JS.API.CONSUMER.CREATE.JOURNAL_0.>', /may not publish to "\$JS\.API\.CONSUMER\./],
     ['executor', '$KV.CLUSTER.*', /may not publish to "\$KV\.CLUSTER\.node/],
   ] as const) {

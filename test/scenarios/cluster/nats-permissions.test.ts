@@ -84,7 +84,7 @@ t.test('a start without the permission to provision fails and names it', async (
   const { text, ms } = await refusal(start(['shards']))
   t.match(
     text,
-    /may not publish to "\$JS\.API\.STREAM\.CREATE\.KV_acme_CONFIG": give it that permission/,
+    /may not publish to "\$JS\.API\.STREAM\.CREATE\.KV_acme_CONFIG": grant it that permission/,
   )
   t.ok(ms < 5000, `${ms} ms`)
   errors.length = 0
@@ -204,11 +204,11 @@ t.test('wrong or missing credentials and an unreachable server are reported', as
   const foreign = await elsewhere.user('foreign', permissionsOf(['gateway'], scope))
   t.teardown(() => elsewhere.stop())
   for (const [settings, sentence] of [
-    [{ BATON_NATS_CREDS: foreign }, /refuses the credentials of BATON_NATS_CREDS: correct them/],
-    [{ BATON_NATS_CREDS: '' }, /asks for credentials: give them with BATON_NATS_CREDS/],
+    [{ BATON_NATS_CREDS: foreign }, /rejects the credentials of BATON_NATS_CREDS: correct them/],
+    [{ BATON_NATS_CREDS: '' }, /requires credentials: set BATON_NATS_CREDS/],
     [
       { BATON_NATS_CREDS: '', BATON_NATS_TOKEN: 'wrong' },
-      /refuses the credentials of BATON_NATS_TOKEN/,
+      /rejects the credentials of BATON_NATS_TOKEN/,
     ],
     [
       { BATON_NATS: 'nats://127.0.0.1:9' },

@@ -64,10 +64,10 @@ t.test('of two processes with one node id, only one serves until it ends', async
   const [winner, loser] = [both[at], both[1 - at]]
   if (!winner || !loser) return t.fail(outcomes.join('; '))
   const end = await loser.exited
-  t.match(end, /^1: another node is running as same/)
-  t.match(end, /: give each its own BATON_NODE_ID, or none\n$/)
+  t.match(end, /^1: another node is running with the id same/)
+  t.match(end, /: set a different BATON_NODE_ID for each node, or none\n$/)
   const third = await start().outcome
-  t.match(third, /^1: another node is running as same/, 'it still serves')
+  t.match(third, /^1: another node is running with the id same/, 'it still serves')
   winner.kill('SIGKILL')
   await winner.exited
   const again = start()

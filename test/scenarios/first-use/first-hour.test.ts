@@ -97,10 +97,10 @@ t.test('an invalid start is reported in one sentence', async (t) => {
   t.equal(await inFile.exited, 1)
   t.match(
     inFile.output(),
-    /^The data folder .*a-file cannot be used: a file is in its place\. .*BATON_DATA.*\n$/,
+    /^The data folder .*a-file cannot be used: a file is at this path\. .*BATON_DATA.*\n$/,
   )
   t.equal(await misspelt.exited, 2)
-  t.match(misspelt.output(), /BATON_PROT is no setting\. Did you mean BATON_PORT\?/)
+  t.match(misspelt.output(), /BATON_PROT is not a setting\. Did you mean BATON_PORT\?/)
   t.equal(await wrong.exited, 2)
   t.match(wrong.output(), /BATON_REPLICAS is "2": it must be 1, 3 or 5/)
 })
@@ -144,10 +144,7 @@ t.test('a killed server is restarted with the same key and runs', async (t) => {
   await ready(port)
   const after = owners(data)
   t.not(after.owner, before.owner)
-  t.match(
-    started.output(),
-    /Baton ended with signal SIGKILL\. It is started again in 1 s \(1 of 5\)/,
-  )
+  t.match(started.output(), /Baton exited with signal SIGKILL\. It is restarted in 1 s \(1 of 5\)/)
   t.equal((await fetch(`${runs}/${id}`, { headers })).status, 200)
   started.child.kill('SIGTERM')
   t.equal(await started.exited, 0)
@@ -165,6 +162,6 @@ t.test('npm start stops in order on SIGTERM, and when npm is killed', async (t) 
     npm.child.kill(signal)
     await npm.exited
     await gone(owner, server)
-    t.notMatch(npm.output(), /started again/, signal)
+    t.notMatch(npm.output(), /is restarted/, signal)
   }
 })

@@ -172,7 +172,7 @@ t.test('reviewers are notified of a submission, and targets of requested changes
   await s.ok('interaction.respond', { id: made['id'], value: 'done' }, { key: ada.key })
   await until(
     async () => mail.letters.slice(before).map(({ headers }) => headers['subject']),
-    (subjects) => subjects.includes('To review: Read it'),
+    (subjects) => subjects.includes('Review: Read it'),
   )
   await s.ok(
     'interaction.review',
@@ -181,13 +181,13 @@ t.test('reviewers are notified of a submission, and targets of requested changes
   )
   await until(
     async () => mail.letters.at(-1)?.headers['subject'],
-    (subject) => subject === 'Changes wanted: Read it',
+    (subject) => subject === 'Changes requested: Read it',
   )
   const last = mail.letters.at(-1)
-  t.match(last, { to: 'ada@example.org', text: /What should change:\nlonger[\s\S]*Answer here/ })
+  t.match(last, { to: 'ada@example.org', text: /Requested changes:\nlonger[\s\S]*Answer here/ })
   t.match(await s.raw('GET', String(linkIn(last?.text ?? '')), { key: null }), { status: 200 })
   t.match(
-    mail.letters.find(({ headers }) => headers['subject'] === 'To review: Read it'),
+    mail.letters.find(({ headers }) => headers['subject'] === 'Review: Read it'),
     { to: 'cy@example.org' },
   )
   t.equal(
@@ -208,7 +208,7 @@ t.test('reviewers are notified of a submission, and targets of requested changes
   await until(
     async () =>
       mail.letters
-        .filter(({ headers }) => headers['subject'] === 'To review: Sent')
+        .filter(({ headers }) => headers['subject'] === 'Review: Sent')
         .map(({ to }) => to)
         .join(),
     (to) => to === 'cy@example.org',

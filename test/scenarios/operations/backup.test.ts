@@ -146,7 +146,7 @@ t.test('backup and restore take one command each', async (t) => {
   t.match(told.err, /JOURNAL_0 .* messages, 1 to \d+/)
   t.match(
     refusal,
-    /hold an installation of Baton already \(JOURNAL_0, KV_CLUSTER.*Nodes run against it/,
+    /already contain an installation of Baton \(JOURNAL_0, KV_CLUSTER.*Nodes are running on it/,
     'an installation in use is never overwritten',
   )
 })
@@ -266,10 +266,10 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
   t.equal(manifest.replicas, 3)
 
   t.equal(await attempt(whole, 1), 'restored')
-  t.match(await attempt(whole, 1), /hold an installation of Baton already/)
+  t.match(await attempt(whole, 1), /already contain an installation of Baton/)
   const registry = createRegistry(target, names.config)
   await registry.put(RESTORING, 'then', 0)
-  t.match(await attempt(whole, 1), /has not finished here.*--again/)
+  t.match(await attempt(whole, 1), /has not finished.*--again/)
   const early = await service({}, { found: { servers: [single], key: s.key } }).then(
     () => 'started',
     (error: Error) => error.message,

@@ -105,7 +105,7 @@ t.test('a node without a gateway reports its own status and metrics', async (t) 
   t.match(await ask('/v1/projects'), { status: 404 })
   await t.rejects(
     s.add({ BATON_ROLES: 'shards', BATON_NODE_ID: 'shards-only' }),
-    /another node is running as shards-only/,
+    /another node is running with the id shards-only/,
     'node ids are unique',
   )
   node.leave()

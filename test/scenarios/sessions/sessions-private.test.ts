@@ -192,7 +192,7 @@ t.test('events reach only triggers and webhooks whose last editor may read them'
   for (const hook of hooks)
     await until(
       () => deliveries(ann, hook),
-      ([one]) => /address could not/.test(String(one?.['last_error'])),
+      ([one]) => /URL could not/.test(String(one?.['last_error'])),
     )
   const [dropped] = await until(
     () => deliveries(ann, stale),

@@ -227,7 +227,7 @@ t.test('a failed delivery is repeated with a new signature until it is accepted'
     ({ status, attempts }) => status === 'pending' && Number(attempts) === 1,
   )
   t.match(waiting, {
-    last_error: 'The receiver answered 503.',
+    last_error: 'The receiver returned 503.',
     response_code: 503,
     next_attempt_at: /Z$/,
   })
@@ -258,7 +258,7 @@ t.test(
       status: 'failed',
       attempts: 1,
       response_code: 410,
-      last_error: 'The receiver answered 410.',
+      last_error: 'The receiver returned 410.',
     })
     there.answer = (_, res) => res.writeHead(302, { location: `${there.url}/elsewhere` }).end()
     await publish('odd.moved')
@@ -282,7 +282,7 @@ t.test(
       await settled(hook, ({ status }) => status === 'pending').catch(() =>
         settled(hook, ({ status }) => status === 'pending'),
       ),
-      { attempts: 1, last_error: /no answer within 10000 ms/, next_attempt_at: /Z$/ },
+      { attempts: 1, last_error: /no response within 10000 ms/, next_attempt_at: /Z$/ },
     )
     await s.ok('webhook.delete', { webhook_id: hook['id'] })
     there.answer = json({ ok: true })
@@ -310,7 +310,7 @@ t.test("a test request returns the receiver's response and is not recorded", asy
   t.match(await s.ok('webhook.ping', one), {
     success: false,
     status_code: 500,
-    error: 'The receiver answered 500.',
+    error: 'The receiver returned 500.',
   })
   t.match(await s.ok('webhook.ping', { ...one, url: 'http://127.0.0.1:9/' }), {
     success: false,
