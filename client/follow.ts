@@ -186,7 +186,7 @@ async function* follow<T>(
         error.status !== 429
       )
         throw error
-      reason = watch.silent() ? `nothing came for ${silence / 1000} s` : reasonOf(error)
+      reason = watch.silent() ? `no data received for ${silence / 1000} s` : reasonOf(error)
       transport.next(url)
     } finally {
       watch.stop()

@@ -128,7 +128,7 @@ export async function* followTranscript(options: FollowTranscript): AsyncGenerat
       if (signal?.aborted) return
       if (error instanceof TranscriptRefused && !passing.has(error.status)) throw error
       reason = watch.silent()
-        ? `nothing came for ${silence / 1000} s`
+        ? `no data received for ${silence / 1000} s`
         : error instanceof Error
           ? error.message
           : String(error)

@@ -208,7 +208,7 @@ export class Transport {
         if (answer.status !== 429) this.next(url)
       } catch (error) {
         if (error instanceof BatonError) throw error
-        failure = new BatonError(0, 'unreachable', `${url} does not answer: ${reasonOf(error)}`)
+        failure = new BatonError(0, 'unreachable', `${url} does not respond: ${reasonOf(error)}`)
         this.next(url)
       }
       if (attempt >= tries) throw failure

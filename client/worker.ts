@@ -42,7 +42,7 @@ export class Worker {
       ...rest
     } = options
     if (!Number.isInteger(concurrency) || concurrency < 1)
-      throw new RangeError('concurrency must be a whole number, 1 or more')
+      throw new RangeError('concurrency must be a whole number of at least 1')
     this.instance = instance
     const path = `/v1${routeOf(workers['worker.socket']).path.replace(':project', encodeURIComponent(project))}`
     const urls = (typeof url === 'string' ? [url] : url).map(

@@ -66,7 +66,7 @@ const types: Readonly<Record<string, Make>> = {
     const [min, max] = bounds(parameters, 0, 100)
     const [low, high] = [Math.ceil(min), Math.floor(max)]
     if (high < low || high - low >= 2 ** 47)
-      throw new Error(`there is no such range of whole numbers: ${min} to ${max}`)
+      throw new Error(`there is no whole number in the range ${min} to ${max}`)
     return low + below(source, high - low + 1)
   },
   /** A number, min ≤ x < max; 0 to 1 by default. */

@@ -42,7 +42,7 @@ export function signIn(
     el(
       'p',
       { id: 'kept', class: 'note' },
-      'Kept in this tab until it is closed, and sent to this service alone.',
+      'Stored in this tab until it is closed, and sent only to this service.',
     ),
     el('label', { for: place.id }, 'Project'),
     place,
@@ -117,14 +117,14 @@ export function chooser(page: Page, go: (session: string) => void): Screen {
           ),
         ),
       )
-      none.textContent = found.length === 0 ? 'This agent has no session yet.' : ''
+      none.textContent = found.length === 0 ? 'This agent has no sessions yet.' : ''
     })
   void act(async () => {
     const all: readonly Agent[] = await service.agents()
     if (over) return
     agents.replaceChildren(...all.map(({ id, name }) => el('option', { value: id }, name)))
     fresh.disabled = all.length === 0
-    if (all.length === 0) none.textContent = 'There is no agent in this project yet.'
+    if (all.length === 0) none.textContent = 'This project has no agents yet.'
     else await list()
   })
   return {

@@ -71,7 +71,7 @@ export function service({ key, project }: Account) {
       if (answer?.ok) return answer
       const refused = answer
         ? await refusalOf(answer)
-        : new Refused(0, 'The service does not answer.')
+        : new Refused(0, 'The service does not respond.')
       if (!retryable.has(refused.status) || attempt === TRIES) throw refused
       await new Promise((again) => setTimeout(again, 300 * 2 ** attempt))
     }
@@ -127,5 +127,5 @@ export function service({ key, project }: Account) {
 
 async function refusalOf(answer: Response): Promise<Refused> {
   const { error } = (await answer.json().catch(() => ({}))) as { error?: { message?: string } }
-  return new Refused(answer.status, error?.message ?? `The service answers ${answer.status}.`)
+  return new Refused(answer.status, error?.message ?? `The service returned ${answer.status}.`)
 }

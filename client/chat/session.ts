@@ -64,7 +64,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   const hint = el(
     'p',
     { id: 'hint', class: 'note' },
-    'Enter sends, Shift and Enter begins a line. Files can also be dropped or pasted.',
+    'Enter sends the message; Shift+Enter starts a new line. Files can also be dropped or pasted.',
   )
   const uploads = new Uploads({
     attach: (file, signal) => service.attach(id, file, signal),
@@ -174,7 +174,7 @@ export function sessionScreen(page: Page, id: string): Screen {
   async function follow(): Promise<void> {
     const onReconnect = (reason: string) => {
       if (!reason.startsWith('the server ended the stream'))
-        trouble.textContent = `Not connected (${reason}). Trying again…`
+        trouble.textContent = `Not connected (${reason}). Reconnecting…`
     }
     try {
       for await (const _ of followTranscript({
@@ -195,7 +195,7 @@ export function sessionScreen(page: Page, id: string): Screen {
       if (error instanceof TranscriptRefused && error.status === 401) return page.refused()
       trouble.textContent =
         error instanceof TranscriptRefused && error.status === 404
-          ? 'There is no such session in this project.'
+          ? 'This session does not exist in this project.'
           : `The session cannot be followed: ${error instanceof Error ? error.message : String(error)}`
     }
   }

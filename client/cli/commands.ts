@@ -38,23 +38,23 @@ function addFollow(program: Command, shell: Shell): void {
       .description('Follow the timeline of a run until it ends, or a channel from now on')
       .argument('<run-or-channel-id>'),
   )
-    .option('--json', 'one JSON object a line')
+    .option('--json', 'print one JSON object per line')
     .option('--after <sequence>', 'start after this event', cursor)
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nIt ends with 0 when the run completed, and with 1 when it failed or was cancelled.\n',
+      '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nExits with 0 if the run completed, and with 1 if it failed or was cancelled.\n',
     )
   command.action(
     shell.guarded(async (id: string) => {
       const { json, after } = command.opts<{ json?: true; after?: number }>()
       const options = {
         ...(after !== undefined && { after }),
-        onReconnect: (reason: string) => shell.note(`(${reason}; connecting again)`),
+        onReconnect: (reason: string) => shell.note(`(${reason}; reconnecting)`),
       }
       const baton = clientFor(command, shell.env)
       let last = ''
       const show = (type: string, data: unknown, line: () => string) => {
-        if (type === 'stream.reset') shell.note('(events before this one are no longer kept)')
+        if (type === 'stream.reset') shell.note('(events before this one are no longer stored)')
         else if (json) shell.print(JSON.stringify(data))
         else if (type === 'generation.delta') return
         else shell.print(line())
@@ -72,6 +72,6 @@ function addFollow(program: Command, shell: Shell): void {
 }
 const cursor = (text: string): number => {
   if (!/^\d{1,16}$/.test(text))
-    throw new InvalidArgumentError('It must be the sequence of an event.')
+    throw new InvalidArgumentError('It must be the sequence number of an event.')
   return Number(text)
 }

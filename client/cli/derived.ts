@@ -67,7 +67,7 @@ function addRow(parent: Command, name: string, operation: string, row: Row, shel
   for (const field of fields) command.addOption(optionOf(field))
   command.addHelpText(
     'after',
-    `\n${row.verb === 'command' ? 'Changes something' : 'Reads'}: ${row.route}\nExample:\n  $ baton ${exampleOf(name, row)}\n`,
+    `\n${row.verb === 'command' ? 'Changes data' : 'Reads data'}: ${row.route}\nExample:\n  $ baton ${exampleOf(name, row)}\n`,
   )
   command.action(
     shell.guarded(async (...given: unknown[]) => {
@@ -153,7 +153,7 @@ const examples: Readonly<Record<string, string>> = {
 export function addCall(program: Command, shell: Shell): void {
   const parent = program
     .command('call')
-    .description('Call an operation of the API by its name; without one, list them')
+    .description('Call an API operation by its name; without a name, list all operations')
     .addHelpText(
       'after',
       '\nExamples:\n  $ baton call\n  $ baton call run.start --help\n  $ baton call run.start --set definition_id=my-workflow --set input=\'{"order":17}\'\n  $ baton call workflow.create --body @workflow.json\n',
@@ -165,10 +165,10 @@ export function addCall(program: Command, shell: Shell): void {
     )
       .option(
         '--set <field=value...>',
-        'a field; JSON fields take JSON or @file',
+        'value of a field; JSON fields accept JSON or @file',
         (text: string, before: string[] | undefined) => [...(before ?? []), text],
       )
-      .option('--body <json|@file>', 'all fields at once; @- reads standard input')
+      .option('--body <json|@file>', 'all fields in one JSON object; @- reads standard input')
       .addHelpText(
         'after',
         `\n${row.route}\n${described(name, row)}\nExample:\n  $ baton call ${name}${settings(name, row)}\n`,
@@ -207,7 +207,7 @@ function settings(name: string, row: Row): string {
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))
-  return `${shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n')}\n\nThe fields of one: baton call <operation> --help`
+  return `${shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n')}\n\nShow the fields of an operation with: baton call <operation> --help`
 }
 /** Lists the fields of a row, one per line. */
 export function described(name: string, row: Row): string {
@@ -223,7 +223,7 @@ export function described(name: string, row: Row): string {
       [field.required ? 'required' : '', field.help].filter((part) => part !== '').join('; '),
     ]),
   ]
-  if (lines.length === 0) return 'It has no fields.\n'
+  if (lines.length === 0) return 'This operation has no fields.\n'
   const width = Math.max(...lines.map(([field = '']) => field.length))
   return `Fields:\n${lines.map(([field = '', form = '', help = '']) => `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`).join('\n')}\n`
 }
@@ -233,7 +233,7 @@ const formatted = (command: Command): Command =>
   command.addOption(
     new Option(
       '-o, --format <format>',
-      `how the answer is shown: ${formats.join(', ')}, or field=<name> for one field as plain text (on a terminal a table or YAML, else JSON)`,
+      `output format: ${formats.join(', ')}, or field=<name> for one field as plain text; by default a table or YAML on a terminal, otherwise JSON`,
     )
       .choices(formats)
       .argParser((text: string): Format => {
@@ -270,7 +270,7 @@ async function call(
     shell.print(shown(reply, used, shell.columns ?? DEFAULT_COLUMNS))
   const next = (reply as { next_cursor?: unknown }).next_cursor
   if (typeof next === 'string' && shell.columns !== undefined && format === undefined)
-    shell.note(`There are more: repeat the command with --cursor ${next}`)
+    shell.note(`There are more results: repeat the command with --cursor ${next}`)
 }
 
 /** The message for an empty list, with the filters that matched nothing. */
@@ -283,6 +283,6 @@ function noneOf(name: string, command: Command): string {
       : []
   })
   return given.length > 0
-    ? `Nothing in ${name} matches ${given.join(' ')}.`
-    : `There is nothing in ${name}.`
+    ? `${name} returned no results for ${given.join(' ')}.`
+    : `${name} returned no results.`
 }

@@ -20,7 +20,7 @@ export function explain(error: unknown, env: Environment): string | undefined {
   if (!(error instanceof BatonError)) return undefined
   const { code, status, message, details, request_id } = error
   if (code === 'unreachable')
-    return `${message}\nIs the server running? Start it with: npm start. Another address is given with --server, BATON_URL or BATON_PORT.`
+    return `${message}\nIs the server running? Start it with: npm start. Specify another address with --server, BATON_URL or BATON_PORT.`
   const lines = [`${code}: ${message}`]
   const fields = Array.isArray(details?.['fields']) ? (details['fields'] as Field[]) : []
   for (const { field, message: fault } of fields) {
@@ -35,12 +35,12 @@ export function explain(error: unknown, env: Environment): string | undefined {
 }
 
 const whereKeys = (env: Environment): string =>
-  `Give a key with --key or BATON_KEY. A server started here keeps its owner key in ${keyFiles(env).join(', a cluster in ')}.`
+  `Pass a key with --key or BATON_KEY. A server started here stores its owner key in ${keyFiles(env).join(', a cluster in ')}.`
 const advice: Readonly<Record<string, string>> = {
   permission_denied:
     'Use a key whose role has this permission; `baton permission list` shows what each role grants.',
-  not_found: 'Check the id and --project; the list command of the resource shows what there is.',
-  bad_request: 'The command with --help lists its fields.',
+  not_found: 'Check the id and --project; the list command of the resource shows the existing ids.',
+  bad_request: 'Run the command with --help to list its fields.',
   rate_limit_exceeded: 'Wait a moment and try again.',
   service_unavailable:
     'The service is starting or has lost its storage; try again in a few seconds.',

@@ -160,7 +160,9 @@ export function readValue(
           : undefined
       return wrong === undefined
         ? value
-        : { fault: `${name} must be of ${choices?.join(', ')}, not ${JSON.stringify(wrong)}` }
+        : {
+            fault: `${name} must contain only ${choices?.join(', ')}, not ${JSON.stringify(wrong)}`,
+          }
     }
     case 'file':
       return { value: read(text.replace(/^@/, ''), 'base64') }
@@ -175,7 +177,7 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
     return {
-      fault: `${name} is not JSON (${(error as Error).message}); a file is given as @name, and quotes around text must be kept from the shell`,
+      fault: `${name} is not JSON (${(error as Error).message}); pass a file as @name, and protect quotation marks from the shell`,
     }
   }
 }
@@ -205,7 +207,7 @@ export function inputOf(
         : undefined)
     if (!field)
       return {
-        fault: `there is no field ${name}; the fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}`,
+        fault: `there is no field ${name}; the available fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}`,
       }
     const value = readValue(field, set.slice(at + 1), read)
     if ('fault' in value) return value

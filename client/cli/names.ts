@@ -153,7 +153,7 @@ async function resolve(
     }
     if (found.length > 1)
       throw new Mistake(
-        `The name ${text} belongs to ${found.length} ${noun}s: ${found.slice(0, 5).join(', ')}. Give the id of one.`,
+        `The name ${text} belongs to ${found.length} ${noun}s: ${found.slice(0, 5).join(', ')}. Use one of these ids.`,
       )
     if (found[0] !== undefined) return found[0]
   }

@@ -73,7 +73,7 @@ function memberOf(record: unknown, path: string): string {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
       const known = isRecord(value) ? Object.keys(value).join(', ') : ''
       throw new Mistake(
-        `The answer has no field ${path}.${known === '' ? '' : ` There are: ${known}.`}`,
+        `The response has no field ${path}.${known === '' ? '' : ` Its fields are: ${known}.`}`,
       )
     }
     value = (value as Record_)[name]

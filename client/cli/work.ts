@@ -23,24 +23,24 @@ export function addWorker(program: Command, shell: Shell): void {
   )
     .option(
       '--actions <names>',
-      `comma-separated, of ${Object.keys(stockActions).join(', ')} (all)`,
+      `comma-separated list of ${Object.keys(stockActions).join(', ')}; by default all`,
     )
-    .option('--concurrency <n>', 'jobs at the same time', whole, 4)
-    .option('--queue <names...>', 'queues to take jobs from (all)')
+    .option('--concurrency <n>', 'maximum number of concurrent jobs', whole, 4)
+    .option('--queue <names...>', 'queues to take jobs from; by default all')
     .option(
       '--instance <id>',
-      'name of this process among the workers of the project (made from the host name)',
+      'instance name of this worker, unique in the project; by default based on the host name',
     )
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton worker --actions print,time --concurrency 8\nIt runs until Ctrl-C or SIGTERM, then finishes its jobs; a second signal stops them.\n',
+      '\nExample:\n  $ baton worker --actions print,time --concurrency 8\nIt runs until Ctrl-C or SIGTERM, then finishes its active jobs; a second signal stops them.\n',
     )
   command.action(shell.guarded(async () => run(command, shell)))
 }
 const whole = (text: string): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1)
-    throw new InvalidArgumentError('It must be a whole number, 1 or more.')
+    throw new InvalidArgumentError('It must be a whole number of at least 1.')
   return value
 }
 
@@ -57,7 +57,7 @@ export function actionsOf(names: string | undefined): typeof stockActions {
   const unknown = wanted.filter((name) => !Object.hasOwn(stockActions, name))
   if (unknown.length > 0 || wanted.length === 0)
     throw new Mistake(
-      `There is no stock action ${unknown.join(', ') || 'of an empty name'}; there are ${Object.keys(stockActions).join(', ')}. Your own are written with the worker library, see client/worker.ts.`,
+      `Unknown stock action: ${unknown.join(', ') || 'an empty name'}. Available: ${Object.keys(stockActions).join(', ')}. Write your own actions with the worker library, see client/worker.ts.`,
     )
   return Object.fromEntries(Object.entries(stockActions).filter(([name]) => wanted.includes(name)))
 }
@@ -79,7 +79,7 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
   })
   let asked = 0
   const leave = () => {
-    note(++asked === 1 ? 'Finishing the running jobs; another signal stops them.' : 'Stopping.')
+    note(++asked === 1 ? 'Finishing the active jobs; a second signal stops them.' : 'Stopping.')
     void (asked === 1 ? worker.drain() : worker.stop())
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, leave)

@@ -28,7 +28,7 @@ export const toolsOf = (tour: string) => ({
  * @param ending suffix of the file names.
  */
 export const questionOf = (ending: string): string =>
-  `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Write the answer down.`
+  `Of the files here that end with ${ending}, which is the largest, and how many lines does it have? Record the answer.`
 /** Returns the most frequent file name ending. */
 export function commonEnding(files: readonly Sized[]): string {
   const counts = new Map<string, number>()
@@ -72,15 +72,15 @@ export function actionsOf(tour: string) {
   return [
     one(
       find,
-      'How many files of the folder have names with an ending, and which of them is the largest',
+      'Returns the number of files whose names have an ending, and the largest of these files',
       'ending',
       'such as .ts',
       { read_only: true },
     ),
-    one(lines, 'How many lines a file of the folder has', 'path', 'as it was found', {
+    one(lines, 'Returns the number of lines of a file', 'path', 'path as returned by the search', {
       read_only: true,
     }),
-    one(note, 'Write an answer down, in place of the one before', 'text', 'one sentence', {
+    one(note, 'Records an answer and replaces the previous one', 'text', 'one sentence', {
       destructive: true,
     }),
   ]
@@ -117,23 +117,23 @@ export function agentActions(
 
 /** The instructions of the agent if a real model is configured. */
 export const instructionsOf = (tour: string): string =>
-  `You answer questions about the files of one folder, with your tools. Write every answer down with ${toolsOf(tour).note} before you give it; a person is asked whether you may. Then give it in one sentence that names the file with its path and the number of lines in digits.`
+  `You answer questions about the files of one folder, with your tools. Before you answer, record the answer with ${toolsOf(tour).note}; a person must approve this call. Then answer in one sentence that contains the path of the file and its number of lines in digits.`
 /** The script that replaces the model if none is configured. */
 export function scriptOf(tour: string): string {
   const { find, lines, note } = toolsOf(tour)
   return `script:
   - when: {text: "*end with *, which is*", step: 1}
-    think: First which files there are, then what is in the largest.
-    say: I look for the files that end with {{2}}.
+    think: First I need the list of files, then the content of the largest one.
+    say: I will look for the files that end with {{2}}.
     call: {${find}: {ending: "{{2}}"}}
   - when: {after: ${find}}
-    say: The largest of {{result.files}} is {{result.largest}}. I count its lines.
+    say: The largest of {{result.files}} is {{result.largest}}. I will count its lines.
     call: {${lines}: {path: "{{result.largest}}"}}
   - when: {after: ${lines}}
-    say: I write that down, if I may.
+    say: I will record the answer if this is approved.
     call: {${note}: {text: "{{result.path}} is the largest and has {{result.lines}} lines."}}
   - when: {after: ${note}, error: true}
-    say: I may not write it down.
+    say: I was not allowed to record the answer.
   - when: {after: ${note}}
     say: "{{result.text}}"
 `

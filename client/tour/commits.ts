@@ -66,7 +66,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
   const { at, url, key, shown } = tour
   if (!(await hasGit())) {
     shown.line(
-      '\nThe second part needs git, which is not on the PATH: install it, or leave this part out with --no-loop.',
+      '\nThe second part requires git, which is not on the PATH: install git, or skip this part with --no-loop.',
     )
     return false
   }
@@ -98,7 +98,7 @@ export async function tourOfCommits(tour: Commits): Promise<boolean> {
     })
     await worker.start()
     shown.line(
-      `\nNow a loop: ${loop.id} starts runs by itself, every 10 s and with every commit to ${made.folder}.\n`,
+      `\nNow a loop: ${loop.id} starts runs automatically, every 10 s and for each commit to ${made.folder}.\n`,
     )
     return await show(tour, loop.id, made, forget)
   } finally {
@@ -131,7 +131,7 @@ async function show(
     const { id, said } = await made.commit(message, files)
     ids.push(id)
     shown.line(`  git commit ${id.slice(0, 7)} ${message}`)
-    if (said !== '') shown.line(`  the hook says: ${said}`)
+    if (said !== '') shown.line(`  output of the hook: ${said}`)
   }
   await runs.until(
     (ended) =>
@@ -183,7 +183,7 @@ class Runs {
       if (this.#failure !== undefined) throw this.#failure
       if (performance.now() - from > WITHIN)
         throw new Error(
-          `the loop did not start and end its runs within ${WITHIN / 1000} s; it has ${this.#found.size}, of which ${this.#ended.length} have ended`,
+          `the runs of the loop did not start and end within ${WITHIN / 1000} s; ${this.#found.size} have started, ${this.#ended.length} have ended`,
         )
       await this.#look()
     }
@@ -210,7 +210,7 @@ class Runs {
         this.#review(event?.commit ?? '')
     }
     const watched = watch(at, id, signal, hear, (reason) =>
-      shown.line(`  (${reason}; run ${number} is followed again from here)`),
+      shown.line(`  (${reason}; resuming run ${number} from here)`),
     )
     this.#found.set(id, watched)
     watched
@@ -237,7 +237,7 @@ function checkEnds({ shown }: Commits, ended: readonly LoopRun[]): boolean {
   const wrong = ended.filter(({ status }) => status !== 'completed')
   for (const { id, status, error_message } of wrong)
     shown.line(
-      `NOT AS IT SHOULD BE: run ${id} is ${status}${error_message === undefined ? '' : `: ${error_message}`}`,
+      `FAILED: run ${id} is ${status}${error_message === undefined ? '' : `: ${error_message}`}`,
     )
   return wrong.length === 0
 }
@@ -256,8 +256,8 @@ async function checkCommits(
   const right = once && reviewed && counted === there
   shown.line(
     right
-      ? `ok  ${ids.length} commits started ${runs.length} runs, each was reviewed, and together they counted the ${there} lines that wc -l counts`
-      : `NOT THE SAME: ${ids.length} commits started ${runs.length} runs (${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); they counted ${counted} lines, wc -l ${there}; ${reviewed ? 'all' : 'not all'} were reviewed`,
+      ? `ok  ${ids.length} commits started ${runs.length} runs, all were reviewed, and their total of ${there} lines equals that of wc -l`
+      : `MISMATCH: ${ids.length} commits started ${runs.length} runs (${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); they counted ${counted} lines, wc -l counted ${there}; ${reviewed ? 'all' : 'not all'} were reviewed`,
   )
   return right
 }
@@ -275,8 +275,8 @@ function checkBeats({ shown }: Commits, ended: readonly LoopRun[]): boolean {
   const right = times.length > 0 && steady
   shown.line(
     right
-      ? `ok  the schedule fired ${times.length === 1 ? 'once' : `${times.length} times, each time once`}`
-      : `NOT AS IT SHOULD BE: the schedule fired for ${times.map((time) => new Date(time).toISOString()).join(', ') || 'no time'}`,
+      ? `ok  the schedule fired ${times.length === 1 ? 'once' : `${times.length} times, without a duplicate`}`
+      : `FAILED: the schedule fired for ${times.map((time) => new Date(time).toISOString()).join(', ') || 'no time'}`,
   )
   return right
 }

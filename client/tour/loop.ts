@@ -35,7 +35,7 @@ export function loopOf(tour: string, secret: string): CreateLoop {
   const retry = { max_attempts: 5 }
   return {
     name: `Tour ${tour}`,
-    description: 'Made by the tour, and deleted at its end',
+    description: 'Created by the tour and deleted at its end',
     tags: TAGS,
     triggers: [
       { kind: 'http', key: COMMITS },

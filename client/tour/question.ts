@@ -83,7 +83,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
     }
     const agent = await at.agent.create({
       name: `Tour ${name}`,
-      description: 'Made by the tour, and deleted at its end',
+      description: 'Created by the tour and deleted at its end',
       tags: TAGS,
       tool_presentation: 'flat',
       system_prompt: scripted ? scriptOf(name) : instructionsOf(name),
@@ -101,7 +101,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
     const session_id = ack.session.id
     made.push(() => at.session.cancel({ session_id }))
     shown.line(
-      `\nNow an agent: ${agent.id} is asked in ${session_id}, and ${scripted ? 'a script' : default_model} speaks for it.\n`,
+      `\nNow an agent: ${agent.id} answers a question in ${session_id}, with ${scripted ? 'a script as its model' : `the model ${default_model}`}.\n`,
     )
     const followed = await follow(tour, session_id, ack.turn.id, ack.resume_cursor)
     shown.line('')
@@ -113,7 +113,7 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
       checkTools(tour, name, used, followed.allowed),
       await checkTranscript(tour, session_id, ack.resume_cursor, followed),
     ]
-    shown.line(`    it can be read at ${url[0]}/chat#session=${session_id}`)
+    shown.line(`    open it at ${url[0]}/chat#session=${session_id}`)
     return checked.every(Boolean)
   } finally {
     for (const undo of made.reverse()) await undo().catch(() => {})
@@ -145,7 +145,7 @@ async function follow(
   let interruptions = 0
   const onReconnect = (reason: string) => {
     interruptions++
-    shown.line(`  (${reason}; the session is followed again from here)`)
+    shown.line(`  (${reason}; resuming the session from here)`)
   }
   const limit = watchdog(WITHIN, signal)
   try {
@@ -170,12 +170,12 @@ async function follow(
         if (status !== 'pending' || allowed.has(id) || refused.has(id)) continue
         if (kind === 'request_approval') {
           allowed.add(id)
-          await at.interaction.respond({ id, value: true, comment: 'The tour has looked at it.' })
+          await at.interaction.respond({ id, value: true, comment: 'Approved by the tour.' })
         } else {
           refused.add(id)
           await at.interaction.cancel({
             id,
-            reason: 'Nobody else is there; go on with what you know.',
+            reason: 'No other person is available; continue with what you know.',
           })
         }
       }
@@ -193,7 +193,7 @@ function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean 
   const { status = 'unknown', error_type, error_message } = transcript.turns.get(turn) ?? {}
   if (status !== 'completed')
     shown.line(
-      `NOT AS IT SHOULD BE: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}${error_message === undefined ? '' : `: ${error_message}`}`,
+      `FAILED: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}${error_message === undefined ? '' : `: ${error_message}`}`,
     )
   return status === 'completed'
 }
@@ -217,8 +217,8 @@ function checkAnswer(
   const right = says(answer) && says(written)
   shown.line(
     right
-      ? `ok  the answer, and what was written down, name ${path} and the ${lines} lines that wc -l counts`
-      : `NOT THE SAME: wc -l counts ${lines} lines in ${path}; the answer is ${JSON.stringify(answer)}, and ${JSON.stringify(written.trim())} was written down`,
+      ? `ok  the answer and the recorded text contain ${path} and its ${lines} lines, as counted by wc -l`
+      : `MISMATCH: wc -l counts ${lines} lines in ${path}; the answer is ${JSON.stringify(answer)}, and the recorded text is ${JSON.stringify(written.trim())}`,
   )
   return right
 }
@@ -235,8 +235,8 @@ function checkTools(
   const said = [find, lines, note].map((tool) => `${tool} ${times(tool)}`).join(', ')
   shown.line(
     right
-      ? `ok  tools were done by a worker, and what changes something only after a person allowed it: ${said}`
-      : `NOT AS IT SHOULD BE: ${said}, of which ${allowed.size} were allowed`,
+      ? `ok  a worker executed the tools, and those that change something only after approval by a person: ${said}`
+      : `FAILED: ${said}; ${allowed.size} were approved`,
   )
   return right
 }
@@ -262,11 +262,11 @@ async function checkTranscript(
     isDeepStrictEqual(new Map(transcript.turns), new Map(stored.turns))
   if (!fault && same)
     shown.line(
-      `ok  a transcript of ${items.length} messages was followed without a hole or a repeat${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, and is the one on record`,
+      `ok  a transcript of ${items.length} messages was followed without a gap or a duplicate${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, and equals the stored transcript`,
     )
   else
     shown.line(
-      `NOT THE SAME: the transcript of ${session_id}: missed ${fault?.missed.join(', ') || 'nothing'}, repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}${same ? '' : ', folded otherwise than it is on record'}`,
+      `MISMATCH: the transcript of ${session_id}: missed ${fault?.missed.join(', ') || 'nothing'}, repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}${same ? '' : ', different from the stored transcript'}`,
     )
   return !fault && same
 }

@@ -116,8 +116,8 @@ export async function runTour(options: TourOptions): Promise<boolean> {
 function spoken(instance: string, { line }: Show): (state: WorkerState) => void {
   let lost = false
   return (state) => {
-    if (state === 'reconnecting') line(`  (${instance} lost its connection; its jobs go on)`)
-    if (state === 'registered' && lost) line(`  (${instance} is connected again)`)
+    if (state === 'reconnecting') line(`  (${instance} lost its connection; its jobs continue)`)
+    if (state === 'registered' && lost) line(`  (${instance} has reconnected)`)
     lost = state === 'reconnecting'
   }
 }
@@ -150,7 +150,7 @@ async function measureAll(tour: Tour): Promise<boolean> {
       listed(output?.parts ?? [])
   }
   const interrupted = (reason: string): void => {
-    if (!away) shown.line(`  (${reason}; the run is followed again from here)`)
+    if (!away) shown.line(`  (${reason}; resuming the run from here)`)
     away = true
   }
   const following = watch(at, run.id, signal, hear, interrupted)
@@ -241,8 +241,8 @@ async function checkTools(
     totals.files === paths.length && totals.lines === tools.lines && totals.sha256 === tools.sha256
   shown.line(
     same
-      ? 'ok  wc -l and sha256sum say the same'
-      : `NOT THE SAME: wc -l and sha256sum say ${paths.length} files, ${tools.lines} lines, ${tools.sha256}`,
+      ? 'ok  wc -l and sha256sum report the same values'
+      : `MISMATCH: wc -l and sha256sum report ${paths.length} files, ${tools.lines} lines, ${tools.sha256}`,
   )
   const changed = differences(whole.sums, tools.sums)
   if (changed.length > 0)

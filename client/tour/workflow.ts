@@ -109,7 +109,7 @@ export async function ensureWorkflow(client: Client, name: string, spec: Spec): 
           name: handle,
           handle,
           spec,
-          description: 'Made by the tour',
+          description: 'Created by the tour',
         })
       if (isDeepStrictEqual(known.spec, spec)) return known
       return await client.workflow.update({

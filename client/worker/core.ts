@@ -99,7 +99,7 @@ export class Core {
       slots: () => (this.#registered && !this.#leaving ? this.#jobs.free : 0),
       send: (message_id, available_slots) =>
         void this.#send({ type: 'jobs.claim', message_id, available_slots }),
-      giveUp: () => this.#line.drop('a claim got no answer'),
+      giveUp: () => this.#line.drop('no reply to a claim'),
     })
     this.#jobs = new Jobs({
       clock,
@@ -123,7 +123,8 @@ export class Core {
 
   /** Connects. Resolves after the first registration; rejects if the worker ends before. */
   start(): Promise<void> {
-    if (this.#state !== 'idle') return Promise.reject(new Error('A worker is started once.'))
+    if (this.#state !== 'idle')
+      return Promise.reject(new Error('A worker can be started only once.'))
     this.#become('connecting')
     this.#line.dial()
     return new Promise((done, failed) => {
@@ -147,7 +148,7 @@ export class Core {
   stop(): Promise<WorkerEnd> {
     if (this.#state === 'ended' || this.#leaving === 'stopped') return this.ended
     this.#retire('stopped')
-    this.#jobs.stopAll('the worker stops', true)
+    this.#jobs.stopAll('the worker is stopping', true)
     this.#timers.push(
       this.#clock.after(coreTiming.handlers, () => this.#jobs.abandon()),
       this.#clock.after(coreTiming.stop, () => this.#finish({ reason: 'stopped' })),
@@ -181,7 +182,7 @@ export class Core {
   #register(): void {
     const { instance, name, version, environment_id, queues, actions } = this.#options
     this.#registering = this.#clock.after(coreTiming.register, () =>
-      this.#line.drop('the registration got no answer'),
+      this.#line.drop('no reply to the registration'),
     )
     const frame: Up = {
       type: 'worker.register',
@@ -208,7 +209,7 @@ export class Core {
   }
   #frame(text: string): void {
     const frame = read(text)
-    if (!frame) return void this.#log(`a frame cannot be read: ${text.slice(0, 200)}`)
+    if (!frame) return void this.#log(`invalid frame: ${text.slice(0, 200)}`)
     if (frame.type === 'error') this.#error(frame)
     else if (frame.type === 'worker.registered') this.#enter(frame)
     else if (this.#registered) this.#handle(frame)
@@ -242,7 +243,7 @@ export class Core {
         this.#bar()
         break
       case 'worker.drain':
-        this.#log('the service asks this worker to drain')
+        this.#log('the service requested this worker to drain')
         void this.drain()
     }
   }
@@ -273,7 +274,7 @@ export class Core {
       this.#reports.add(job, {
         status: 'cancelled',
         error_type: 'Cancelled',
-        error_message: 'the worker takes no more jobs',
+        error_message: 'the worker accepts no more jobs',
       })
     else this.#jobs.take(job)
   }
@@ -315,7 +316,10 @@ export class Core {
     this.#registering()
     for (const cancel of this.#timers) cancel()
     this.#claims.end()
-    this.#jobs.stopAll(end.reason === 'failed' ? end.error.message : 'the worker stops', false)
+    this.#jobs.stopAll(
+      end.reason === 'failed' ? end.error.message : 'the worker is stopping',
+      false,
+    )
     this.#reports.stop()
     this.#line.close(1000)
     this.#become('ended')
@@ -363,5 +367,5 @@ function read(text: string): Down | undefined {
 }
 const explained = (code: string, message: string): string =>
   code === 'worker_instance_conflict'
-    ? `${message}. Another live worker has this instance name; give each process its own, or wait a minute if that one has just died.`
-    : `${message}. The key was revoked or its principal disabled; give the worker another key.`
+    ? `${message}. Another live worker uses this instance name; give each process a unique name, or wait a minute if the other worker has just died.`
+    : `${message}. The key was revoked or its principal disabled; configure another key for the worker.`

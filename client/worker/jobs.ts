@@ -59,12 +59,12 @@ export class Jobs {
   take(job: ClaimedJob): void {
     const { actions, clock } = this.#world
     if (this.#running.has(job.lease_token)) return
-    for (const older of this.#of(job.id)) this.#lose(older, 'the job was handed out again')
+    for (const older of this.#of(job.id)) this.#lose(older, 'the job was reassigned')
     if (this.free === 0)
       return void this.#world.report(job, {
         status: 'failed',
         error_type: 'WorkerOverCapacity',
-        error_message: `all ${this.#world.concurrency} slots are taken`,
+        error_message: `all ${this.#world.concurrency} slots are in use`,
       })
     const name = job.action_name ?? String(job.spec['action_name'] ?? '')
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined
@@ -124,7 +124,7 @@ export class Jobs {
       this.#settle(running, {
         status: 'cancelled',
         error_type: 'Cancelled',
-        error_message: 'the worker stops and did not wait for its handler',
+        error_message: 'the worker stopped before its handler finished',
       })
   }
 

@@ -83,7 +83,7 @@ export class ReconnectingSocket {
     const call: Call = { open: false }
     this.#call = call
     const mine = () => this.#call === call
-    this.#after('open', lineTiming.open, () => this.#failed('the upgrade was not answered'))
+    this.#after('open', lineTiming.open, () => this.#failed('no response to the upgrade request'))
     call.socket = this.#dial(url, this.#headers, {
       opened: () => {
         if (!mine()) return
@@ -138,7 +138,7 @@ export class ReconnectingSocket {
     const verdict = verdicts[status]
     if (!verdict)
       return void this.#failed(
-        `${url} ${status === 0 ? 'does not answer' : `answered ${status}`}${reason === '' ? '' : `: ${reason}`}`,
+        `${url} ${status === 0 ? 'does not respond' : `returned ${status}`}${reason === '' ? '' : `: ${reason}`}`,
       )
     this.close(1000)
     this.#events.refused(new WorkerError('refused', `${verdict} (${status} from ${url})`))
@@ -154,7 +154,7 @@ export class ReconnectingSocket {
     const wait =
       Math.min(lineTiming.last, lineTiming.first * 2 ** Math.min(this.#failures++, 20)) *
       (0.75 + this.#clock.random() / 2)
-    this.#log(`${reason}; connecting again in ${Math.round(wait)} ms`)
+    this.#log(`${reason}; reconnecting in ${Math.round(wait)} ms`)
     this.#after('again', wait, () => this.dial())
     if (call?.open) this.#events.lost(reason)
   }
@@ -168,7 +168,7 @@ export class ReconnectingSocket {
     this.#after('silence', ms, () => {
       const left = this.#heard + lineTiming.silence - this.#clock.now()
       if (left > 0) this.#watch(left)
-      else this.#failed(`nothing came for ${lineTiming.silence / 1000} s`)
+      else this.#failed(`no data received for ${lineTiming.silence / 1000} s`)
     })
   }
   #after(name: 'again' | 'open' | 'ping' | 'silence', ms: number, run: () => void): void {
@@ -185,5 +185,5 @@ export class ReconnectingSocket {
 const verdicts: Readonly<Record<number, string>> = {
   401: 'The service does not accept the key: it is missing, unknown, revoked or expired',
   403: 'The key may not execute work in this project',
-  404: 'There is no such project',
+  404: 'The project does not exist',
 }

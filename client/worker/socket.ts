@@ -21,7 +21,7 @@ export const dial: Dial = (url, headers, events) => {
     over = true
     events.refused(status, reason)
   }
-  let reason = 'the connection broke'
+  let reason = 'the connection was lost'
   socket.on('open', () => {
     open = true
     events.opened()

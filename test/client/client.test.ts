@@ -182,6 +182,6 @@ t.test('an unreachable address is reported with the reason', async (t) => {
   const { client } = answered([], { url: 'http://a.test', tries: 2 })
   await t.rejects(client.run.get({ id: 'run_1' }), {
     code: 'unreachable',
-    message: 'http://a.test does not answer: ECONNREFUSED',
+    message: 'http://a.test does not respond: ECONNREFUSED',
   })
 })

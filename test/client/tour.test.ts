@@ -235,7 +235,7 @@ t.test('the loop of the tour is valid, and without git the tour prints instructi
   })
   process.env['PATH'] = PATH
   t.notOk(right)
-  t.match(said, /needs git, which is not on the PATH.*--no-loop/)
+  t.match(said, /requires git, which is not on the PATH.*--no-loop/)
 })
 
 t.test('the worker of the agent finds files, counts lines, and writes answers down', async (t) => {

@@ -35,11 +35,17 @@ export const connected = (command: Command): Command =>
   command
     .option(
       '--server <urls>',
-      'address of the server, or several, comma-separated (BATON_URL; http://127.0.0.1:8080, or the port of BATON_PORT)',
+      'address of the server, or several addresses, comma-separated; by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
     )
-    .option('--key <key>', 'API key (BATON_KEY; else the owner key of a server started here)')
-    .option('--project <handle>', 'project (BATON_PROJECT; default)')
-    .option('--profile <name>', 'stored connection to use (BATON_PROFILE; see: baton profile)')
+    .option(
+      '--key <key>',
+      'API key; by default BATON_KEY, or the owner key of a server started here',
+    )
+    .option('--project <handle>', 'project; by default BATON_PROJECT, or the project named default')
+    .option(
+      '--profile <name>',
+      'stored connection to use; by default BATON_PROFILE (see: baton profile)',
+    )
 
 /** The files in which servers started on this machine store their owner key, in search order. */
 export const keyFiles = (env: Environment): string[] => {
@@ -117,8 +123,8 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   if (!key)
     throw new Mistake(
       url.every((address) => isLoopback(address))
-        ? `There is no API key: give --key, set BATON_KEY, or run this where a server keeps its owner key (${keyFiles(env)[0]}). Start one with: npm start`
-        : `There is no API key for ${url.join(', ')}: give --key, set BATON_KEY, or store one with: baton profile set <name> --server ${url.join(',')} --key <key>`,
+        ? `No API key found: pass --key, set BATON_KEY, or run this command where a server stores its owner key (${keyFiles(env)[0]}). Start a server with: npm start`
+        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
     )
   return {
     url,
@@ -134,7 +140,7 @@ function ownerKey(env: Environment): string | undefined {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new Mistake(
-      `The owner key ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): give --key, or run this as the user who started the server.`,
+      `The owner key ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): pass --key, or run this command as the user who started the server.`,
     )
   }
 }

@@ -41,23 +41,31 @@ interface LoginFlags {
 export function addLogin(program: Command, shell: Shell, world: LoginWorld = realWorld): void {
   const login = program
     .command('login')
-    .description('Sign in as a person: allow it in a browser, and keep the token in a profile')
+    .description(
+      'Sign in as a person: approve the device in a browser, and store the token in a profile',
+    )
     .option(
       '--server <url>',
-      'address of the server (that of the profile, BATON_URL; http://127.0.0.1:8080)',
+      'address of the server; by default that of the profile, BATON_URL, or http://127.0.0.1:8080',
     )
-    .option('--project <handle>', 'project to sign in to (the one of who allows it)')
-    .option('--profile <name>', 'profile to keep the token in (BATON_PROFILE; default)')
-    .option('--label <text>', 'how the token is called (user and host name)')
+    .option(
+      '--project <handle>',
+      'project to sign in to; by default the project of the person who approves',
+    )
+    .option(
+      '--profile <name>',
+      'profile to store the token in; by default BATON_PROFILE, or the profile named default',
+    )
+    .option('--label <text>', 'label of the token; by default the user and host name')
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton login --server https://baton.example.org --profile work\nThe profile becomes the current one.\n',
+      '\nExample:\n  $ baton login --server https://baton.example.org --profile work\nThe profile becomes the current profile.\n',
     )
   login.action(shell.guarded(async () => signIn(login.opts<LoginFlags>(), shell, world)))
   const logout = program
     .command('logout')
     .description('Revoke the token of a profile, and remove the profile')
-    .option('--profile <name>', 'profile (BATON_PROFILE; the current one)')
+    .option('--profile <name>', 'profile; by default BATON_PROFILE, or the current profile')
     .addHelpText('after', '\nExample:\n  $ baton logout --profile work\n')
   logout.action(shell.guarded(async () => signOut(logout.opts<LoginFlags>(), shell, world)))
 }
@@ -86,7 +94,7 @@ async function signIn(
   const page = textIn(code, 'verification_uri_complete') || textIn(code, 'verification_uri')
   const user_code = textIn(code, 'user_code')
   note(
-    `Open ${new URL(page, url).href}\nand allow the device that shows the code ${user_code}. Waiting; Ctrl-C ends it.`,
+    `Open ${new URL(page, url).href}\nand approve the device with the code ${user_code}. Waiting; press Ctrl-C to stop.`,
   )
   let interval = numberIn(code, 'interval', 5) * 1000
   let left = numberIn(code, 'expires_in', 600) * 1000
@@ -100,16 +108,18 @@ async function signIn(
       const project = textIn(answer, 'project_handle')
       const profile: Profile = { server, key: token, ...(project !== '' && { project }) }
       saveProfile(env, name, profile, true)
-      note(`Signed in to ${project || server}; the token is kept in the profile ${name}.`)
+      note(`Signed in to ${project || server}; the token is stored in the profile ${name}.`)
       return
     }
     if (error === 'slow_down' || error === 'temporarily_unavailable') interval += SLOWER
     else if (error !== 'authorization_pending')
       throw new Mistake(
-        `Signing in failed: ${textIn(answer, 'error_description') || error || 'the answer cannot be read'}`,
+        `Sign-in failed: ${textIn(answer, 'error_description') || error || 'the response is invalid'}`,
       )
   }
-  throw new Mistake('Signing in failed: the time for an answer is over.')
+  throw new Mistake(
+    'Sign-in failed: the code expired before it was approved. Run `baton login` again.',
+  )
 }
 /**
  * Treats an unreachable server as temporarily unavailable, so that polling continues at a longer
@@ -127,7 +137,8 @@ async function signOut(
   { fetch, pause }: LoginWorld,
 ): Promise<void> {
   const name = named(env, flags) ?? readProfiles(env).current
-  if (name === undefined) throw new Mistake('There is no current profile; name one with --profile.')
+  if (name === undefined)
+    throw new Mistake('There is no current profile; specify one with --profile.')
   const { server, key, project } = profileOf(env, name)
   if (key === undefined) throw new Mistake(`The profile ${name} has no token.`)
   const baton = client({
@@ -141,7 +152,7 @@ async function signOut(
     const { credential } = await baton.me.get()
     if (credential.type !== 'cli_token')
       throw new Mistake(
-        `The profile ${name} has a key of a service, which "baton key revoke" revokes. Remove the profile with: baton profile remove ${name}`,
+        `The profile ${name} contains a service key, not a personal token. Revoke the key with "baton key revoke", and remove the profile with: baton profile remove ${name}`,
       )
     await baton.cli_credential.revoke({ token: credential.id })
   } catch (error) {
@@ -194,14 +205,14 @@ async function post(
       body: new URLSearchParams(fields).toString(),
     })
   } catch (error) {
-    throw new BatonError(0, 'unreachable', `${url} does not answer: ${(error as Error).message}`)
+    throw new BatonError(0, 'unreachable', `${url} does not respond: ${(error as Error).message}`)
   }
   const answer = (await response.json().catch(() => undefined)) as Answer | undefined
   if (typeof answer !== 'object' || answer === null)
-    throw new Mistake(`${url} answered ${response.status} with something that is no JSON.`)
+    throw new Mistake(`${url} returned ${response.status} with a body that is not JSON.`)
   if (!response.ok && operation === 'device.code')
     throw new Mistake(
-      `${url} gave no code: ${textIn(answer, 'error_description') || `it answered ${response.status}`}`,
+      `${url} returned no code: ${textIn(answer, 'error_description') || `it returned ${response.status}`}`,
     )
   return answer
 }

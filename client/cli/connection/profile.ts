@@ -34,11 +34,11 @@ export function addProfiles(program: Command, shell: Shell): void {
     )
   const set = parent
     .command('set')
-    .description('Add a profile, or change one')
+    .description('Add or change a profile')
     .argument('<name>')
-    .option('--server <urls>', 'address of the server, or several, comma-separated')
-    .option('--key <key>', 'API key, or personal token')
-    .option('--project <handle>', 'project that commands are about')
+    .option('--server <urls>', 'address of the server, or several addresses, comma-separated')
+    .option('--key <key>', 'API key or personal token')
+    .option('--project <handle>', 'project that commands use by default')
     .option('--use', 'make it the current profile')
     .addHelpText(
       'after',
@@ -72,7 +72,7 @@ export function addProfiles(program: Command, shell: Shell): void {
   )
   parent
     .command('use')
-    .description('Make a profile the current one')
+    .description('Make a profile the current profile')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  $ baton profile use work\n')
     .action(

@@ -60,7 +60,7 @@ t.test('one field is plain text, one line per record', async (t) => {
   t.equal(shown(runs.items[0], 'field=tags', 20), '["a","b"]')
   t.throws(() => shown(runs.items[1], 'field=input', 20), {
     name: 'Mistake',
-    message: 'The answer has no field input. There are: id, status, created_at.',
+    message: 'The response has no field input. Its fields are: id, status, created_at.',
   })
   for (const name of ['__proto__', 'id.length', 'constructor'])
     t.throws(() => shown(runs.items[1], `field=${name}`, 20), /has no field/)

@@ -97,16 +97,16 @@ t.test('a login ends when it is denied, expires, or is never answered', async (t
   for (const error of ['access_denied', 'expired_token', 'invalid_grant']) {
     const it = scene(t, code, failed(error))
     await it.run('login', '--server', 'https://b.test')
-    t.match(it.errors, [{ name: 'Mistake', message: `Signing in failed: It is ${error}.` }])
+    t.match(it.errors, [{ name: 'Mistake', message: `Sign-in failed: It is ${error}.` }])
     t.strictSame(readProfiles(it.env), { profiles: {} })
   }
   const pending = Array.from({ length: 120 }, () => failed('authorization_pending'))
   const it = scene(t, code, ...pending)
   await it.run('login', '--server', 'https://b.test')
-  t.match(it.errors, [{ message: /time for an answer is over/ }])
+  t.match(it.errors, [{ message: /code expired before it was approved/ }])
   const none = scene(t, [429, { error: 'temporarily_unavailable', error_description: 'Later.' }])
   await none.run('login', '--server', 'https://b.test')
-  t.match(none.errors, [{ message: 'https://b.test gave no code: Later.' }])
+  t.match(none.errors, [{ message: 'https://b.test returned no code: Later.' }])
 })
 
 t.test('a logout revokes the token and removes the profile', async (t) => {
@@ -132,6 +132,6 @@ t.test('a logout revokes the token and removes the profile', async (t) => {
   const key = scene(t, [200, { credential: { id: 'key_1', type: 'api_key', name: 'ci' } }])
   saveProfile(key.env, 'ci', { ...profile, key: 'bat_1' })
   await key.run('logout')
-  t.match(key.errors, [{ name: 'Mistake', message: /key of a service/ }])
+  t.match(key.errors, [{ name: 'Mistake', message: /contains a service key/ }])
   t.ok(readProfiles(key.env).profiles['ci'], 'a key of a service stays')
 })

@@ -127,7 +127,7 @@ t.test('random', async (t) => {
   for (const [parameters, fault] of [
     [{ type: 'toString' }, /type must be/],
     [{ type: 'number', min: 3, max: 2 }, /less than/],
-    [{ type: 'number', min: 0.2, max: 0.8 }, /no such range/],
+    [{ type: 'number', min: 0.2, max: 0.8 }, /no whole number in the range/],
     [{ count: 0 }, /count/],
     [{ type: 'choice' }, /choices/],
     [{ type: 'hex', length: -1 }, /length/],

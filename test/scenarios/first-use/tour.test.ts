@@ -35,28 +35,28 @@ t.test(
     for (const { right, said, repository } of taken) {
       t.ok(right, right ? 'right' : said)
       t.match(said, /2 files, 3 lines/)
-      t.match(said, /ok {2}wc -l and sha256sum say the same/)
+      t.match(said, /ok {2}wc -l and sha256sum report the same values/)
       t.match(
         said,
-        /ok {2}2 commits started 2 runs, each was reviewed, and together they counted the 38 lines that wc -l counts/,
+        /ok {2}2 commits started 2 runs, all were reviewed, and their total of 38 lines equals that of wc -l/,
       )
       t.match(said, /ok {2}the schedule fired/)
       t.match(
         said,
-        /ok {2}\d+ timelines with \d+ events were followed without a hole or a repeat\n/,
+        /ok {2}\d+ timelines with \d+ events were followed without a gap or a duplicate\n/,
       )
       t.match(said, /asked +Of the files here that end with \.txt, which/)
       t.match(
         said,
-        /ok {2}the answer, and what was written down, name a\.txt and the 2 lines that wc -l counts/,
+        /ok {2}the answer and the recorded text contain a\.txt and its 2 lines, as counted by wc -l/,
       )
       t.match(
         said,
-        /ok {2}tools were done by a worker, and what changes something only after a person allowed it: tour\.find\.\w+ 1, tour\.lines\.\w+ 1, tour\.note\.\w+ 1/,
+        /ok {2}a worker executed the tools, and those that change something only after approval by a person: tour\.find\.\w+ 1, tour\.lines\.\w+ 1, tour\.note\.\w+ 1/,
       )
       t.match(
         said,
-        /ok {2}a transcript of 8 messages was followed without a hole or a repeat, and is the one on record\n.*chat#session=ses_\w+\n$/,
+        /ok {2}a transcript of 8 messages was followed without a gap or a duplicate, and equals the stored transcript\n.*chat#session=ses_\w+\n$/,
       )
       t.match(repository, /baton-tour-/)
       t.notOk(existsSync(repository), 'the repository is deleted')

@@ -123,7 +123,7 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.goto(`${s.url}/chat`)
       t.strictSame(await faultsOf(page), [], 'axe: the sign-in form')
       await signIn(page)
-      await page.getByText('This agent has no session yet.').waitFor()
+      await page.getByText('This agent has no sessions yet.').waitFor()
       t.strictSame(await faultsOf(page), [], 'axe: the choice of a session')
       await tabTo(page, /^button/)
       await page.keyboard.press('Enter')
