@@ -56,14 +56,14 @@ export function keyLimit(
     return refuse(
       'conflict',
       { limit: max_keys },
-      `At most ${max_keys} keys and tokens are kept, expired ones included; revoke some first.`,
+      `At most ${max_keys} keys and tokens can exist, including expired ones; revoke some first.`,
     )
   const own_keys = all.filter(({ key }) => key.principal_id === principal_id)
   return principal_id !== undefined && own_keys.length >= MAX_KEYS_OF_PRINCIPAL
     ? refuse(
         'conflict',
         { limit: MAX_KEYS_OF_PRINCIPAL, principal_id },
-        `A principal has at most ${MAX_KEYS_OF_PRINCIPAL} keys, expired ones included; revoke some first.`,
+        `A principal has at most ${MAX_KEYS_OF_PRINCIPAL} keys, including expired ones; revoke some first.`,
       )
     : undefined
 }
@@ -162,7 +162,7 @@ export function expiryOf(
     })
   return at > now
     ? { expires_at: timestamp(at) }
-    : refuseFields({ field: 'expires_at', message: 'must lie in the future', actual: expires_at })
+    : refuseFields({ field: 'expires_at', message: 'must be in the future', actual: expires_at })
 }
 /** Whether a key is still valid at a time. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
@@ -196,7 +196,7 @@ export const spentKey = (
     ? refuse(
         'idempotency_key_conflict',
         undefined,
-        'A key was made under this idempotency key before; its text is not given out twice. Use a fresh one.',
+        'A key was already created with this idempotency key, and its text is returned only once. Use a new idempotency key.',
       )
     : undefined
 

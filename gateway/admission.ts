@@ -140,7 +140,7 @@ const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Proj
     if (isRefusal(known)) return known
     return caller.scope.kind === 'project'
       ? enter(caller, known, caller.scope.project_id)
-      : refuse('not_found', undefined, 'Only people have credentials of their own.')
+      : refuse('not_found', undefined, 'Only people have personal credentials.')
   })
 async function locate(
   { world }: Edge,

@@ -242,7 +242,7 @@ export class ViewFollower {
     if (last < this.#view.position()) {
       this.#options.hooks.alarm?.(
         new JournalReplaced(
-          `journal: it ends at ${last}, but ${this.#view.position()} was applied`,
+          `journal: the end is ${last}, but ${this.#view.position()} was applied`,
         ),
       )
       this.#view.reset()

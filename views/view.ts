@@ -313,7 +313,7 @@ export class View {
       return refuse(
         'service_unavailable',
         { question: name },
-        'This view does not know the question; another release may.',
+        'This view does not support the query; a view of another release may.',
       )
     if (name !== 'feed' || !this.#store.tail.reaches((input as ViewQueries['feed']['input']).after))
       this.#settle()
@@ -371,15 +371,15 @@ function read({ sequence, data }: Message): Envelope {
         ? (JSON.parse(new TextDecoder().decode(data)) as Partial<Envelope>)
         : data
   } catch (cause) {
-    throw new Error(`journal: message ${sequence} is no JSON`, { cause })
+    throw new Error(`journal: message ${sequence} is not JSON`, { cause })
   }
   const { v, prev, entries } = envelope
   if (v !== 1 || typeof prev !== 'number' || !Array.isArray(entries))
-    throw new Error(`journal: message ${sequence} is no envelope of version 1`)
+    throw new Error(`journal: message ${sequence} is not an envelope of version 1`)
   const outside = entries.find((entry) => !Array.isArray(entry.events))
   if (outside)
     throw new Error(
-      `journal: message ${sequence} keeps large values outside; decode it before it is applied`,
+      `journal: message ${sequence} stores large values externally; decode it before it is applied`,
     )
   return envelope as Envelope
 }

@@ -38,7 +38,7 @@ function seen(state: ChannelState, { principal }: Cause): OpenChannel | Refusal 
 }
 const fixed = refuseFields({
   field: 'kind',
-  message: 'the members of a direct message are fixed; open another one',
+  message: 'the members of a direct message cannot be changed; open another direct message',
 })
 const removed = (member: ChannelMember): ChannelEvent => ({
   type: 'member.removed',
@@ -90,7 +90,7 @@ export function add(
     return refuse(
       'conflict',
       { member_count: Object.keys(state.members).length },
-      'The channel has as many members as it may.',
+      'The channel has the maximum number of members.',
     )
   const member = bornMember(settings.id, person, role, cause)
   const { event, tell } = confirm(settings.id, [person.id], cause)
@@ -148,13 +148,13 @@ export function markRead(
   const found = seen(state, cause)
   if ('refused' in found) return found
   if (user_id !== cause.principal.id)
-    return refuse('forbidden', undefined, 'A read marker is moved by its member only.')
+    return refuse('forbidden', undefined, 'Only the member itself can move its read marker.')
   const member = memberOf(state, user_id)
   if (!member) return refuse('not_found')
   if (seq > state.message_seq)
     return refuseFields({
       field: 'seq',
-      message: 'lies behind the newest message',
+      message: 'is after the newest message',
       expected: { maximum: state.message_seq },
       actual: seq,
     })

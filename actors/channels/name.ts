@@ -84,7 +84,7 @@ function create(
   if (dm && (people.length + 1 < limits.dm.least || people.length + 1 > limits.dm.most)) {
     faults.push({
       field: 'member_ids',
-      message: `a direct message has ${limits.dm.least} to ${limits.dm.most} members, its creator among them`,
+      message: `a direct message has ${limits.dm.least} to ${limits.dm.most} members, including its creator`,
       actual: people.length + 1,
     })
   }
@@ -95,7 +95,7 @@ function create(
   )
     faults.push({
       field: 'member_ids',
-      message: `at most ${limits.agents} agents are members of a channel, its creator among them`,
+      message: `a channel has at most ${limits.agents} agents, including its creator`,
     })
   if (faults.length > 0) return refuseFields(...faults)
   if (state.channel !== undefined) {

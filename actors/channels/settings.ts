@@ -107,7 +107,7 @@ function archivedAt(
   if (at === undefined)
     return { field: 'archived_at', message: 'must be an RFC 3339 time', actual: wish }
   return at > now + limits.skew
-    ? { field: 'archived_at', message: 'must not lie in the future', actual: wish }
+    ? { field: 'archived_at', message: 'must not be in the future', actual: wish }
     : { at: timestamp(at) }
 }
 
@@ -124,7 +124,7 @@ export function update(
     settings.kind === 'dm'
       ? (['display_name', 'private'] as const)
           .filter((field) => input[field] !== undefined)
-          .map((field) => ({ field, message: 'cannot be changed of a direct message' }))
+          .map((field) => ({ field, message: 'cannot be changed in a direct message' }))
       : []
   const archived = archivedAt(input.archived_at, cause.at)
   if ('field' in archived) faults.push(archived)

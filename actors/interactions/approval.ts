@@ -17,7 +17,7 @@ export function refusedApproval(
   { id, type }: Cause['principal'],
   executes: readonly string[],
 ): Refusal | undefined {
-  if (type === 'agent') return refuse('forbidden', undefined, 'Agents do not approve actions.')
+  if (type === 'agent') return refuse('forbidden', undefined, 'Agents cannot approve actions.')
   if (excludes.includes(id))
     return refuse(
       'forbidden',

@@ -27,14 +27,14 @@ export function link(
     return refuse(
       'conflict',
       { review_round: roundOf(record) },
-      'A new round has begun; ask again.',
+      'A new round has started; request the links of that round.',
     )
   const able = linkable(record)
   const odd = (target_user_ids ?? []).findIndex((target) => !able.includes(target))
   if (odd >= 0)
     return refuseFields({
       field: `target_user_ids[${odd}]`,
-      message: 'is no person among the targets who can still answer',
+      message: 'is not a person among the targets who can still answer',
       actual: target_user_ids?.[odd],
     })
   return {

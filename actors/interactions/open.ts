@@ -236,7 +236,7 @@ function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   if (expires_at !== undefined && (parseTimestamp(expires_at) ?? 0) <= at)
     return refuseFields({
       field: 'expires_at',
-      message: 'must lie in the future',
+      message: 'must be in the future',
       actual: expires_at,
     })
   if (
@@ -246,7 +246,8 @@ function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   ) {
     return refuseFields({
       field: 'resolution_policy.review.reviewer_user_ids',
-      message: 'name reviewers: a creator who is a target cannot review its own answer',
+      message:
+        'must name reviewers, because a creator who is a target cannot review its own answer',
     })
   }
   return undefined

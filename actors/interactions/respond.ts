@@ -35,7 +35,7 @@ function closed(
   const status = statusAt(state, at)
   return status === wanted
     ? undefined
-    : refuse('conflict', { status }, `The interaction is ${status}; it has to be ${wanted}.`)
+    : refuse('conflict', { status }, `The interaction is ${status}; it must be ${wanted}.`)
 }
 
 /**
@@ -59,12 +59,12 @@ export function respond(
   const unfit = state.approval && refusedApproval(state.approval, cause.principal, executes)
   if (unfit) return unfit
   if (!isNamed(record.target_user_ids, person, roles))
-    return refuse('forbidden', undefined, 'Only targets of the interaction answer it.')
+    return refuse('forbidden', undefined, 'Only targets of the interaction can answer it.')
   const refused = closed(state, 'pending', cause.at)
   if (refused) return refused
   const round = roundOf(record)
   if (link && link.round !== round)
-    return refuse('conflict', { review_round: round }, 'The link was made for another round.')
+    return refuse('conflict', { review_round: round }, 'The link was created for another round.')
   const before = currentResponses(record)
   const mine = before.find(({ responder_user_id }) => responder_user_id === person)
   if (mine)
@@ -99,7 +99,7 @@ export function respond(
     return refuse(
       'conflict',
       { limit: INTERACTION_LIMITS.size, actual: size },
-      `With this answer the interaction would have ${size} characters, and it may have ${INTERACTION_LIMITS.size}. Answer more shortly, with a reference to what is large.`,
+      `With this answer the interaction would have ${size} characters, but at most ${INTERACTION_LIMITS.size} are allowed. Shorten the answer, or refer to large content instead of including it.`,
     )
   const told = tellOf(after, response)
   const responses = currentResponses(after)
@@ -200,11 +200,11 @@ export function review(
   const { id: person } = cause.principal
   const submitted = currentResponses(record)
   if (!isNamed(reviewersOf(record), person, roles))
-    return refuse('forbidden', undefined, 'Only reviewers of the interaction review it.')
+    return refuse('forbidden', undefined, 'Only reviewers of the interaction can review it.')
   const refused = closed(state, 'in_review', cause.at)
   if (refused) return refused
   if (submitted.some(({ responder_user_id }) => responder_user_id === person))
-    return refuse('forbidden', undefined, 'Nobody reviews an answer of their own.')
+    return refuse('forbidden', undefined, 'Reviewers cannot review their own answer.')
   const at = timestamp(cause.at)
   const round = roundOf(record)
   const reviewer = { user_id: person }
@@ -214,7 +214,7 @@ export function review(
       return refuse(
         'conflict',
         { limit: INTERACTION_LIMITS.rounds },
-        `This is round ${round}, the last one. Accept the answer, or cancel the interaction and ask anew.`,
+        `This is round ${round}, the last one. Accept the answer, or cancel the interaction and create a new one.`,
       )
     return {
       events: [

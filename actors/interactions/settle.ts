@@ -74,7 +74,7 @@ export function cancel(
   if (!state || state.deleted) return refuse('not_found')
   const { record } = state
   if (cause.principal.type === 'agent')
-    return refuse('forbidden', undefined, 'Agents do not cancel interactions.')
+    return refuse('forbidden', undefined, 'Agents cannot cancel interactions.')
   if (record.status === 'cancelled') return { events: [], reply: record }
   const status = statusAt(state, cause.at)
   if (settledStatuses.has(status))

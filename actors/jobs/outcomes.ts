@@ -155,7 +155,7 @@ export function lost(held: Held, at: number): Ended {
   if (held.cancel) return cancelled(held, at)
   const fault = {
     error_type: 'lease_expired',
-    error_message: `The worker gave no sign of life during attempt ${attemptOf(held)}.`,
+    error_message: `The worker sent no heartbeat during attempt ${attemptOf(held)}.`,
   }
   return held.losses + 1 >= held.header.max_losses
     ? settle(held, { outcome: 'failed', ...fault }, at)

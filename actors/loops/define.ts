@@ -71,7 +71,7 @@ function unreserved(
     ? refuse(
         'service_unavailable',
         undefined,
-        'The reservation of the handle ran out; send the request again.',
+        'The reservation of the handle has expired; send the request again.',
       )
     : undefined
 }

@@ -35,7 +35,7 @@ import {
   type LoopState,
 } from './state.ts'
 
-const TOO_DEEP = `The event has more than ${MAX_CHAIN_DEPTH} runs behind it.`
+const TOO_DEEP = `The event was caused by a chain of more than ${MAX_CHAIN_DEPTH} runs.`
 
 /** The parameters of a start. */
 interface Wanted
@@ -151,9 +151,9 @@ function openRun(on: Draft, wanted: Wanted): Outcome {
   return { run_id }
 }
 const whyLeftOut = {
-  loop: 'A run of the loop is under way, and its concurrency is skip.',
-  trigger: 'A run of the trigger is under way, and its policy is skip.',
-  full: 'As many runs of the loop wait as may.',
+  loop: 'A run of the loop is active, and its concurrency is skip.',
+  trigger: 'A run of the trigger is active, and its policy is skip.',
+  full: 'The loop has the maximum number of waiting runs.',
 } as const
 
 /**
@@ -385,7 +385,7 @@ export function answerStep(
             : outcome.refused === 'bad_request'
               ? 'child_input_invalid'
               : outcome.refused,
-        error: outcome.message ?? 'The loop takes no runs now',
+        error: outcome.message ?? 'The loop accepts no runs now',
       },
     })
   return decided(on, undefined)

@@ -118,7 +118,7 @@ export function updateAction(
   if (kept.action.endpoint_kind === 'worker')
     for (const field of ['endpoint_url', 'invocation_format'] as const)
       if (input[field] !== undefined)
-        faults.push({ field, message: 'does not go with the kind worker' })
+        faults.push({ field, message: 'is not allowed for the kind worker' })
   if (faults.length > 0) return refuseFields(...faults)
   const change = changeWithUrl<'endpoint_url', Action>(
     'endpoint_url',
@@ -172,7 +172,7 @@ export function deleteAction(
     return refuse(
       'conflict',
       { loop_ids: callers.slice(0, MAX_LOOPS_NAMED), loop_count: callers.length },
-      'Active loops call this action; take it out of their steps, pause them or delete them first.',
+      'Active loops call this action; remove it from their steps, or pause or delete them first.',
     )
   return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
 }
@@ -189,7 +189,7 @@ export function rotateSecret(
   if (!secret)
     return refuseFields({
       field: 'action_name',
-      message: 'is done by workers; no call of it is signed',
+      message: 'is executed by workers, so its calls are not signed',
       actual: action.name,
     })
   const version = secret.version + 1

@@ -84,7 +84,7 @@ export function setBinding(
     return refuse(
       'conflict',
       { binding_id: rival.id, agent_id: rival.agent_id },
-      'Another agent answers for this account; send replace_existing to take its place.',
+      'Another agent is bound to this account; send replace_existing to replace it.',
     )
   const now = timestamp(cause.at)
   const next: MessagingBinding = {

@@ -35,7 +35,7 @@ export function createSkill(
     return refuse(
       'conflict',
       { limit: skillLimits.skills },
-      `There are at most ${skillLimits.skills} skills here.`,
+      `At most ${skillLimits.skills} skills are allowed here.`,
     )
   const now = timestamp(cause.at)
   const { name, instructions, description, allowed_tools, tags } = input

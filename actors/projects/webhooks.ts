@@ -203,7 +203,7 @@ export function pingWebhook(
   const kept = getOwn(state.webhooks, webhook_id)
   if (!kept) return refuse('not_found')
   if (url === undefined && kept.webhook.url === '')
-    return refuseFields({ field: 'url', message: 'is required: the webhook has no address yet' })
+    return refuseFields({ field: 'url', message: 'is required: the webhook has no URL yet' })
   const before = keptUrl(kept.webhook.url, kept)
   const tried = url === undefined ? undefined : keepUrl(url, url_parts, before)
   if (tried && 'fault' in tried)

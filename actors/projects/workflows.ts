@@ -31,7 +31,7 @@ export function createWorkflow(
     return refuse(
       'service_unavailable',
       undefined,
-      'The reservation of the handle ran out; send the request again.',
+      'The reservation of the handle has expired; send the request again.',
     )
   if (Object.values(state.workflows).some(({ workflow }) => workflow.handle === handle))
     return refuse('already_exists', { field: 'handle', handle })
@@ -73,7 +73,7 @@ export function updateWorkflow(
     return refuse(
       'conflict',
       { expected_version: input.expected_version, latest_version },
-      `The latest version is ${latest_version}, not ${input.expected_version}; read it and decide again.`,
+      `The latest version is ${latest_version}, not ${input.expected_version}; read it and try again.`,
     )
   const { name, description, published_as_tool, tags, spec } = input
   const change = changeOf<Workflow>(

@@ -112,7 +112,7 @@ export function exceedWallClock(on: Draft): void {
     { limit_kind: 'wall_clock', used: seconds(on.cause.at), limit },
     own
       ? `The run took longer than ${plural(limit, 'second')}`
-      : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the time that its recovery set`,
+      : `The run did not end by ${timestamp(Math.ceil(wall_deadline))}, the deadline set by its recovery`,
   )
 }
 

@@ -70,7 +70,7 @@ export function reserve(
     return refuse(
       'conflict',
       { limit: limits.file.most },
-      'The session has as many files as it may have; delete one first.',
+      'The session has the maximum number of files; delete one first.',
     )
   const { name, mime_type, size_bytes, sha256, as, page_count, conversion } = file
   const artifact: Artifact = {

@@ -40,7 +40,7 @@ export function place(
       return refuse(
         'conflict',
         { field: 'session_key', session_id: state.record.id },
-        'A session with this key exists.',
+        'A session with this key already exists.',
       )
     return draft(state, cause, brand)
   }
@@ -49,7 +49,7 @@ export function place(
     return refuse(
       'service_unavailable',
       undefined,
-      'The session ended this moment; send the request again.',
+      'The session has just ended; send the request again.',
     )
   if (mode === 'continue')
     return refuse(

@@ -231,7 +231,7 @@ export const wake =
       end(on, turn.record.id, {
         status: 'failed',
         error_type: 'timeout',
-        error_message: `The turn ran for ${timeout_seconds} s, which is all it may.`,
+        error_message: `The turn reached its time limit of ${timeout_seconds} s.`,
         budget: true,
       })
     }

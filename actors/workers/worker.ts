@@ -68,7 +68,7 @@ export function workerActor(
           return refuse(
             'conflict',
             { worker_instance_id: asked.instance, project: cause.self.project },
-            `A worker with the instance id ${asked.instance} is already connected to project ${cause.self.project}; give every process an id of its own.`,
+            `A worker with the instance id ${asked.instance} is already connected to project ${cause.self.project}; give every process a unique instance id.`,
           )
         }
         const registration: Registration = {

@@ -35,11 +35,7 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
   if (scope.kind === 'project' && scope.project_id !== project.id)
     return refuse('forbidden', undefined, 'This key belongs to another project.')
   if (proof.handle !== undefined && proof.handle !== project.handle)
-    return refuse(
-      'forbidden',
-      undefined,
-      'This key was written with the handle of another project.',
-    )
+    return refuse('forbidden', undefined, 'This key contains the handle of another project.')
   return undefined
 }
 

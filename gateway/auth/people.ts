@@ -78,7 +78,7 @@ export async function checkPeople(
   return terminal.has(record.status)
     ? refuseFields({
         field: 'run_id',
-        message: `the run is ${record.status}; nothing waits for an answer`,
+        message: `the run is ${record.status}; it does not wait for an answer`,
         actual: run.run_id,
       })
     : undefined

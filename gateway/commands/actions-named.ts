@@ -83,7 +83,7 @@ function impossibleSteps(
       .filter(({ name }) => typeof builtinOf(brand, name) === 'string')
       .map(({ field, name }) => ({
         field,
-        message: 'only agents call this; a step cannot',
+        message: 'can be called only by agents, not by a step',
         actual: name,
       })),
     ...actionPlaces({ cleanup }, path)

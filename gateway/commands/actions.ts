@@ -76,14 +76,14 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
     return refuse(
       'conflict',
       { endpoint_kind: entry.endpoint_kind },
-      'Agents call this; clients have endpoints for it.',
+      'Only agents can call this action; clients use its endpoints.',
     )
   const misfit = inputRefusal(entry, input)
   if (misfit) return misfit
   if (dry_run && entry.annotations['read_only'] !== true)
     return refuseFields({
       field: 'dry_run',
-      message: 'is for actions that are annotated read_only',
+      message: 'is allowed only for actions that are annotated read_only',
     })
   if (dry_run) return { done: { status_code: 200, status: 'completed' } }
   if (entry.readiness !== 'ready')

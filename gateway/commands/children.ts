@@ -50,7 +50,7 @@ export async function childrenOf(
     if (Object.keys(definitions).length > MAX_NAMED)
       return refuseFields({
         field: 'spec',
-        message: `names more than ${MAX_NAMED} workflows, theirs included`,
+        message: `refers to more than ${MAX_NAMED} workflows, including nested ones`,
       })
     todo.push(...workflowsNamed(definition.spec))
   }

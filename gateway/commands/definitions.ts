@@ -31,7 +31,7 @@ async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared 
     : refuse(
         'forbidden',
         undefined,
-        'Skills of the organization are changed below /organization/skills.',
+        'Skills of the organization can be changed only below /organization/skills.',
       )
 }
 

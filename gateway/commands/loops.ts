@@ -94,7 +94,7 @@ async function reserve(
       if (owner?.loop_id !== loop_id)
         return refuseFields({
           field: `triggers[${index}].config.http_handle`,
-          message: 'has the form of an id; leave it out, and it will be that of the trigger',
+          message: 'has the form of an id; omit it to use the id of the trigger',
           actual: handle,
         })
     }
@@ -128,7 +128,7 @@ function secretsOf(
   if (!isObject(triggers))
     return refuseFields({
       field: 'settings.http_triggers',
-      message: 'must be an object: settings by the key of a trigger',
+      message: 'must be an object that maps trigger keys to settings',
     })
   const secrets: Record<string, string | true> = {}
   const shown: Record<string, unknown> = {}
@@ -139,7 +139,7 @@ function secretsOf(
     if (typeof secret !== 'string' || secret.length < 8 || secret.length > 1024)
       return refuseFields({
         field: `settings.http_triggers.${key}.signing_secret`,
-        message: 'must be a text of 8 to 1024 characters',
+        message: 'must be a string of 8 to 1024 characters',
       })
     secrets[key] =
       secret === REDACTED ? true : world.lock(Buffer.from(secret), secretPlace(loop_id, key))

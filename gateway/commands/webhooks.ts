@@ -52,7 +52,7 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
       if (over)
         return {
           success: false,
-          error: 'Nobody sent it in time: no node with the role executor is free.',
+          error: 'The delivery was not sent in time: no node with the role executor is available.',
         }
       await changed
     }

@@ -60,7 +60,7 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
   refuse(
     'payload_too_large',
     { limit, actual },
-    `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have ${limit} bytes; this one has ${actual}.`,
+    `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have at most ${limit} bytes; this one has ${actual}.`,
   )
 
 /**
@@ -81,7 +81,7 @@ export async function inspect(
     return refuse(
       'payload_too_large',
       { limit: limits.file.bytes, actual: size_bytes },
-      'The file is not safe to open: it is encrypted, has macros, or is far larger inside than outside.',
+      'The file is not safe to open: it is encrypted, contains macros, or is much larger when unpacked.',
     )
   const facts = { name, size_bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
   if (office !== undefined)
@@ -90,7 +90,7 @@ export async function inspect(
   if (!kind)
     return refuseFields({
       field: 'file',
-      message: 'is of no type that can be shown to an agent',
+      message: 'has a type that cannot be shown to an agent',
       expected: taken,
     })
   if (kind.mime_type.startsWith('text/') && size_bytes > limits.file.text)
@@ -105,7 +105,7 @@ export async function inspect(
     return refuse(
       'payload_too_large',
       { limit: limits.file.pages, actual: page_count },
-      `A PDF may have ${limits.file.pages} pages; this one has ${page_count}.`,
+      `A PDF may have at most ${limits.file.pages} pages; this one has ${page_count}.`,
     )
   return { facts: { ...facts, ...kind, ...(page_count !== undefined && { page_count }) } }
 }

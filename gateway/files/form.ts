@@ -59,13 +59,13 @@ const PLACE = 'AA=='
 function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
   const parts = partsOf(bytes, boundary)
   if (typeof parts === 'string')
-    return refuseFields({ field: 'body', message: `is no form: it ${parts}` })
+    return refuseFields({ field: 'body', message: `is not a valid form: it ${parts}` })
   const faults: FieldError[] = []
   const values: Record<string, unknown> = Object.create(null)
   let file: Part | undefined
   for (const part of parts) {
     const known = part.name === 'file' ? file : values[part.name]
-    if (known !== undefined) faults.push({ field: part.name, message: 'is given more than once' })
+    if (known !== undefined) faults.push({ field: part.name, message: 'appears more than once' })
     else if (part.name === 'file') file = part
     else if (!isUtf8(part.bytes)) faults.push({ field: part.name, message: 'is not UTF-8' })
     else values[part.name] = scalar(part.name, part.bytes.toString('utf8'))

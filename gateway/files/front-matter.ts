@@ -51,10 +51,13 @@ export function readSkill(content: string, name: string | undefined): SkillBody 
     ...(tags != null && { tags: tagged(tags) }),
   }
   if (skill.name == null)
-    return refuseFields({ field: 'name', message: 'is neither given nor in the front matter' })
+    return refuseFields({
+      field: 'name',
+      message: 'is required, as a field or in the front matter',
+    })
   const faults: FieldError[] =
     instructions === ''
-      ? [{ field: 'content', message: 'has no instructions besides the front matter' }]
+      ? [{ field: 'content', message: 'has no instructions after the front matter' }]
       : faultsOf(SkillBody, skill)
   return faults.length > 0
     ? refuseFields(
@@ -72,5 +75,5 @@ function frontMatter(text: string): Readonly<Record<string, unknown>> | Refusal 
   if (value === null) return {}
   return typeof value === 'object' && !Array.isArray(value)
     ? (value as Record<string, unknown>)
-    : fault('its front matter is not a map of keys')
+    : fault('its front matter is not a mapping')
 }

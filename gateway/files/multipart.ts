@@ -35,12 +35,12 @@ export function partsOf(body: Buffer, boundary: string): readonly Part[] | strin
   for (;;) {
     if (body.toString('latin1', at, at + 2) === '--') return parts
     const begin = body.indexOf('\r\n', at)
-    if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is cut off'
+    if (begin < 0 || body.toString('latin1', at, begin).trim() !== '') return 'is truncated'
     const end = body.indexOf('\r\n\r\n', begin)
     // An empty line separates headers from content; a part without headers has no name.
     if (end < 0 || end - begin > MULTIPART_LIMITS.head) return 'has a part without a name'
     const close = body.indexOf(next, end + 2)
-    if (close < 0) return 'is cut off'
+    if (close < 0) return 'is truncated'
     const part = partOf(
       body.toString('utf8', begin + 2, end),
       body.subarray(end + 4, Math.max(close, end + 4)),

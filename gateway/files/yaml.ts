@@ -30,9 +30,9 @@ export function readYaml(
   if (error) return { fault: `is not YAML: ${error.message.split('\n')[0] ?? ''}`.slice(0, 300) }
   try {
     const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES })
-    return isCircular(value) ? { fault: 'has an alias inside what it stands for' } : { value }
+    return isCircular(value) ? { fault: 'has an alias inside its own anchor' } : { value }
   } catch {
-    return { fault: 'refers to itself too often' }
+    return { fault: 'expands too many aliases' }
   }
 }
 

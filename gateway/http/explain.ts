@@ -129,7 +129,7 @@ function number(schema: Schema, value: number, say: Say): void {
   if (schema.minimum !== undefined && value < schema.minimum)
     say(`must be at least ${schema.minimum}`, { minimum: schema.minimum })
   if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum)
-    say(`must be more than ${schema.exclusiveMinimum}`, {
+    say(`must be greater than ${schema.exclusiveMinimum}`, {
       exclusiveMinimum: schema.exclusiveMinimum,
     })
   if (schema.maximum !== undefined && value > schema.maximum)

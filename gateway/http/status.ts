@@ -5,7 +5,7 @@ import type { Handler } from '../serve.ts'
 
 /** The error message for a request without the token. */
 export const METRICS_REFUSED =
-  'The metrics ask for a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
+  'The metrics require a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
 /**
  * Whether a request carries the metrics token. Hashes are compared, so that the response time
  * reveals nothing about the token.

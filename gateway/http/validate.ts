@@ -41,7 +41,7 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
   const faults = explain(schema, value).map((fault) =>
     fault.field === '' ? { ...fault, field: root } : fault,
   )
-  return faults.length > 0 ? faults : [{ field: root, message: 'does not fit its description' }]
+  return faults.length > 0 ? faults : [{ field: root, message: 'does not match its schema' }]
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
@@ -96,7 +96,7 @@ export function readQuery(row: Row, query: string): Values | Refusal {
           .filter(Boolean)
           .map((part) => scalar(part, described.items)),
       ]
-    else if (name in values) faults.push({ field: name, message: 'is given more than once' })
+    else if (name in values) faults.push({ field: name, message: 'appears more than once' })
     else values[name] = scalar(text, described)
   }
   if (faults.length > 0) return refuseFields(...faults)

@@ -82,7 +82,7 @@ export async function callTool(
     offered.ask(input),
     key === undefined ? undefined : `${offered.name}\n${key}`,
   )
-  if (!row) throw new Error(`${offered.row} is no row`)
+  if (!row) throw new Error(`${offered.row} is not a row`)
 
   const brand = world.settings.brand.toLowerCase()
   const given = (result: McpResult | Refusal): McpAnswer | Refusal =>

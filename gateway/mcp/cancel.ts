@@ -57,7 +57,7 @@ export async function cancelCall(
         row,
         slots: { ...call.slots, id: run_id },
         query: {},
-        body: { reason: reason?.slice(0, 1024) || 'taken back by the client' },
+        body: { reason: reason?.slice(0, 1024) || 'cancelled by the client' },
       })
       if (isRefusal(done)) return done
     }

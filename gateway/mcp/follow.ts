@@ -93,7 +93,7 @@ export async function followCall(
     if (isRefusal(result) && result.refused !== 'service_unavailable')
       out.write(
         frameOf(
-          faulty(waiting.id, 'internal', 'The result cannot be read any more.', {
+          faulty(waiting.id, 'internal', 'The result is no longer available.', {
             run_id: waiting.run_id,
           }),
         ),

@@ -77,7 +77,7 @@ function admit(
     return refuse(
       'forbidden',
       undefined,
-      'Pages of this origin may not call; its operator can allow it with BATON_CORS.',
+      'Pages of this origin may not call this service; the operator can allow the origin with BATON_CORS.',
     )
   const version = incoming.header('mcp-protocol-version')
   if (
@@ -88,7 +88,7 @@ function admit(
     return undefined
   return refuseFields({
     field: 'MCP-Protocol-Version',
-    message: 'is not a version that is spoken here',
+    message: 'is not a supported version',
     expected: versions,
     actual: version.slice(0, 100),
   })
@@ -166,7 +166,7 @@ async function replyTo(
             version: settings.version,
           },
           instructions:
-            'Tools are the published workflows and the actions of this project. A call of a workflow lasts as long as its run, which goes on when the connection is lost.',
+            'Tools are the published workflows and the actions of this project. A call to a workflow lasts as long as its run, which continues if the connection is lost.',
         })
       )
     }
@@ -191,7 +191,7 @@ async function listTools(
   const { world } = edge
   const binding = { project: scopeId(edge, call), route: 'mcp.tools.list', filters: {} }
   const opened = cursor === undefined ? { position: '' } : openCursor(world, binding, cursor)
-  if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not one of this list')
+  if (isRefusal(opened)) return faulty(id, 'invalid_params', 'cursor: is not a cursor of this list')
   const all = await offeredIn(world, scopeId(edge, call))
   if (isRefusal(all)) return all
   const rest = all.filter(

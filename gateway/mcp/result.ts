@@ -53,7 +53,7 @@ type Ran = Pick<WorkflowRunDetail, 'id' | 'status' | 'result' | 'error_type' | '
  * output that the tool promises.
  */
 export const unfinished = (run_id: string, look: string, brand: string): McpResult =>
-  failed(`The run ${run_id} goes on. Look at it later with ${look}.`, {
+  failed(`The run ${run_id} continues. Check it later with ${look}.`, {
     [`${brand}/run_id`]: run_id,
   })
 /** The state of a run, for the tool that reads it. */
@@ -102,7 +102,7 @@ async function readResult(
   if (run.status === 'cancelled') return failed(`The run ${run_id} was cancelled.`, meta)
   if (run.status === 'failed')
     return failed(
-      `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'it does not say why'}`,
+      `The run ${run_id} failed: ${run.error_message ?? run.error_type ?? 'no reason given'}`,
       { ...meta, ...(run.error_type !== undefined && { [`${brand}/error_type`]: run.error_type }) },
     )
   // An output may have a member named `refused`, so it must not be tested for being a refusal.
@@ -117,7 +117,7 @@ async function readResult(
   const faults = outputSchema ? valueFaults(outputSchema, output, 'output', 'its schema') : []
   return faults.length > 0
     ? failed(
-        `The output is not what the tool promises.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
+        `The output does not match the output schema of the tool.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
         meta,
       )
     : good(output, meta)

@@ -38,7 +38,7 @@ const noFile: Refusal = refuse(
 const switchedOff: Refusal = refuse(
   'permission_denied',
   undefined,
-  'Attachments are switched off in this project: its administrators can change that.',
+  'Attachments are disabled in this project; its administrators can enable them.',
 )
 const unavailable: Refusal = refuse('artifact_storage_unavailable')
 const sessionOf = (project: string, id: string): AddressOf<'session'> | undefined =>
@@ -72,7 +72,7 @@ async function upload(
   if (size_bytes !== undefined && size_bytes !== bytes.length)
     return refuseFields({
       field: 'size_bytes',
-      message: 'is not the size of the file',
+      message: 'does not match the size of the file',
       expected: bytes.length,
       actual: size_bytes,
     })

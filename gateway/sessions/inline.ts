@@ -50,7 +50,7 @@ export async function withBytes(
   return shown.reverse()
 }
 
-const CROWDED = 'left out, because the files of the conversation are too many'
+const CROWDED = 'omitted, because the conversation has too many files'
 /**
  * Returns a block with its file or with a note, and how many bytes the file takes in the request.
  */
@@ -64,12 +64,12 @@ async function show(
   const type = String(block['media_type'])
   const office = isOffice(type)
   const text = office || type.startsWith('text/')
-  if (!text && !reads(type)) return [unread(block, 'the model does not read files of this type'), 0]
+  if (!text && !reads(type)) return [unread(block, 'the model cannot read files of this type'), 0]
   const size = Number(block['size_bytes'])
   if (!office && (text ? size : Math.ceil(size / 3) * 4) > left) return [unread(block, CROWDED), 0]
   const bytes = await files?.get(office ? textName(name) : name)
   if (!bytes)
-    return [unread(block, office ? 'its text could not be read' : 'it is not there any more'), 0]
+    return [unread(block, office ? 'its text could not be read' : 'it no longer exists'), 0]
   const data = Buffer.from(bytes).toString(text ? 'utf8' : 'base64')
   const sent = text ? Buffer.byteLength(JSON.stringify(data)) : data.length
   return sent > left

@@ -111,7 +111,7 @@ export async function remembered(
       bytes += Buffer.byteLength(line) + 1
       if (bytes > max_bytes)
         return mode === 'full'
-          ? { memory_fault: `What the agent remembers does not fit into ${max_bytes} bytes.` }
+          ? { memory_fault: `The memory of the agent is larger than ${max_bytes} bytes.` }
           : told(mode, lines)
       lines.push(line)
     }

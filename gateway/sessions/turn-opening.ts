@@ -70,7 +70,7 @@ export async function turnFor(
       ? refuse(
           'forbidden',
           { session: name },
-          'The session is of a channel that whoever started the run may not read.',
+          'The session belongs to a channel that the starter of the run may not read.',
         )
       : readable
   const located = await locate(

@@ -42,7 +42,7 @@ export function readFrame(text: string): Read {
     return { fault: 'bad_frame', message: 'the message is not JSON' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { fault: 'bad_frame', message: 'a frame is a JSON object' }
+    return { fault: 'bad_frame', message: 'a frame must be a JSON object' }
   const frame = value as Record<string, unknown>
   for (const key of Object.keys(frame)) if (frame[key] === null) delete frame[key]
   const echo =
@@ -66,7 +66,7 @@ export function readFrame(text: string): Read {
 
 const faultOf = (schema: unknown, value: unknown, name: string): string => {
   const [first] = explain(schema, value)
-  return first ? `${first.field || name}: ${first.message}` : `${name}: does not have its form`
+  return first ? `${first.field || name}: ${first.message}` : `${name}: does not match its schema`
 }
 
 /**
@@ -91,7 +91,7 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
   const failed = unclear !== undefined && {
     status: 'failed',
     error_type: 'ResultInvalid',
-    error_message: `the report is not understood: ${unclear}`,
+    error_message: `the report is invalid: ${unclear}`,
   }
   return { ...rest, ...failed, type: 'job.report', job_id, lease_token } as Up
 }

@@ -36,9 +36,9 @@ export interface Hub {
  */
 const verdicts: { readonly [C in Code]?: readonly [code: number, reason: string] } = {
   unauthorized: [closeCodes.invalid_actor, 'the credential is no longer valid'],
-  permission_denied: [closeCodes.forbidden, 'the permission to work in this project is gone'],
-  forbidden: [closeCodes.forbidden, 'the project is closed to this credential'],
-  not_found: [closeCodes.project_deleted, 'the project is gone'],
+  permission_denied: [closeCodes.forbidden, 'the permission to work in this project was revoked'],
+  forbidden: [closeCodes.forbidden, 'this credential has no access to the project'],
+  not_found: [closeCodes.project_deleted, 'the project was deleted'],
 }
 
 /**

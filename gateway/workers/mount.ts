@@ -103,7 +103,7 @@ export function mountWorkerSocket(
   app.get(PATH, (res, req) => {
     const status = req.getHeader('upgrade').toLowerCase() === 'websocket' ? 400 : 426
     const body = JSON.stringify({
-      error: { code: 'bad_request', message: 'This path takes WebSocket upgrades only.' },
+      error: { code: 'bad_request', message: 'This path accepts only WebSocket upgrades.' },
     })
     res
       .writeStatus(`${status} ${STATUS_CODES[status]}`)

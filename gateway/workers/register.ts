@@ -23,7 +23,7 @@ type Entered = WorkerCommands['worker.register']['reply']
 export async function register(edge: Edge, connection: Connection, frame: Register): Promise<void> {
   const { message_id } = frame
   if (connection.session || connection.registering)
-    return connection.fail('bad_frame', 'this connection has registered already', message_id)
+    return connection.fail('bad_frame', 'this connection is already registered', message_id)
   connection.registering = true
   const { world } = edge
   const { project, handle, principal } = connection.grant

@@ -71,7 +71,7 @@ function outcomeOf(
         ...lease,
         status: 'failed',
         error_type: 'ResultInvalid',
-        error_message: `the result cannot be kept: ${fault.field}: ${fault.message}`.slice(
+        error_message: `the result cannot be stored: ${fault.field}: ${fault.message}`.slice(
           0,
           MAX_LENGTHS.message,
         ),

@@ -147,11 +147,11 @@ t.test('unreadable data is never skipped', (t) => {
   const { data } = journal.commit(0, started('run_1', 1))
   t.throws(
     () => view.apply([{ sequence: 1, data: new TextEncoder().encode('{"v":1,') }]),
-    /message 1 is no JSON/,
+    /message 1 is not JSON/,
   )
   t.throws(
     () => view.apply([{ sequence: 1, data: { ...data, v: 2 as never } }]),
-    /no envelope of version 1/,
+    /not an envelope of version 1/,
   )
   t.throws(
     () =>

@@ -31,7 +31,7 @@ export function openStore(file: string): Store {
     db.close()
     remove(file)
   }
-  throw new Error(`view: ${file} cannot be made anew`)
+  throw new Error(`view: ${file} cannot be recreated`)
 }
 /**
  * Creates a file that only its owner may read, before SQLite does; SQLite gives its logs the mode

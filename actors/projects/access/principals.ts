@@ -228,7 +228,7 @@ function needed(
     return refuse(
       'conflict',
       { principal_id: id },
-      'This principal belongs to an agent; delete the agent.',
+      'This principal belongs to an agent; delete the agent instead.',
     )
   const key =
     kind === 'user'
@@ -241,7 +241,7 @@ function needed(
     refuse(
       'conflict',
       { key_id: key.id, name: key.name },
-      `The key ${key.name} signs in as this principal; revoke it first.`,
+      `The key ${key.name} authenticates as this principal; revoke it first.`,
     )
   )
 }

@@ -50,7 +50,7 @@ export function lacking(
       return refuse(
         'permission_denied',
         { permission: brandedPermission(permission, brand.toLowerCase()) },
-        `Nobody hands out more than they have; ${brandedPermission(permission, brand.toLowerCase())} is missing.`,
+        `You cannot grant permissions that you do not have; ${brandedPermission(permission, brand.toLowerCase())} is missing.`,
       )
   return undefined
 }

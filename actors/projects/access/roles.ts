@@ -52,7 +52,7 @@ export function createRole(
     return refuse(
       'conflict',
       { limit: ROLE_LIMITS.roles },
-      `A project has at most ${ROLE_LIMITS.roles} roles of its own.`,
+      `A project has at most ${ROLE_LIMITS.roles} custom roles.`,
     )
   const missing = lacking(input.holds, permissions, brand)
   if (missing) return missing
@@ -195,7 +195,7 @@ export function assignRole(
   if (faults.length > 0 || role_id === undefined) return refuseFields(...faults)
   const before = assignmentsOf(state, principal_id)
   const same = before.find((assignment) => assignment.role_id === role_id)
-  if (same) return refuse('already_exists', { id: same.id }, 'The principal has this role.')
+  if (same) return refuse('already_exists', { id: same.id }, 'The principal already has this role.')
   if (before.length >= ROLE_LIMITS.roles_of_one)
     return refuse(
       'conflict',

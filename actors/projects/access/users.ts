@@ -181,7 +181,7 @@ export function createOwnToken(
   if (until !== undefined && (wish === undefined || wish > (parseTimestamp(until) ?? 0)))
     return refuseFields({
       field: 'expires_at',
-      message: `must not be later than ${until}, when the token ends that this one is made with`,
+      message: `must not be later than ${until}, when the token of this request expires`,
       actual: input.expires_at ?? null,
     })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)

@@ -76,7 +76,11 @@ export function requestDevice(
   const kept = Object.values(devices)
   const ofAddress = kept.filter((login) => login.address === address).length
   if (kept.length >= DEVICE_LIMITS.requests || ofAddress >= DEVICE_LIMITS.ofAddress)
-    return refuse('conflict', { limit: DEVICE_LIMITS.requests }, 'Too many devices ask to sign in.')
+    return refuse(
+      'conflict',
+      { limit: DEVICE_LIMITS.requests },
+      'Too many devices are waiting to sign in.',
+    )
   if (getOwn(devices, id) || kept.some((login) => login.user_code === user_code))
     return refuse('already_exists', { field: 'user_code' })
   return {
@@ -131,7 +135,11 @@ export function answerDevice(
   { at, principal, credential }: Cause,
 ): Decision<DeviceEvent, DeviceRequest> {
   if (principal.type !== 'user' || project === undefined || !credential)
-    return refuse('permission_denied', undefined, 'Only people let a device sign in as themselves.')
+    return refuse(
+      'permission_denied',
+      undefined,
+      'Only people can let a device sign in as themselves.',
+    )
   const [id, login] = withCode(state, user_code) ?? []
   if (!id || !login || login.expires_at <= at) return refuse('not_found')
   const { status } = shown(login)
@@ -139,7 +147,7 @@ export function answerDevice(
   const again = status === wanted && (login.denied || login.approval?.principal.id === principal.id)
   if (again) return { events: [], reply: shown(login) }
   if (status !== 'pending')
-    return refuse('conflict', { status }, 'This request was answered before.')
+    return refuse('conflict', { status }, 'This request was already answered.')
   if (decision === 'deny')
     return {
       events: [{ type: 'device.denied', id }],
@@ -149,7 +157,7 @@ export function answerDevice(
     return refuse(
       'conflict',
       { project_handle: login.project_handle },
-      `The device asks for the project ${login.project_handle}, and you belong to ${project_handle}.`,
+      `The device requests the project ${login.project_handle}, but you belong to ${project_handle}.`,
     )
   const approval: DeviceApproval = {
     project,

@@ -73,7 +73,7 @@ export function createProject(
   if (handle === '')
     return refuseFields({
       field: 'handle',
-      message: 'cannot be derived from this name; give one',
+      message: 'cannot be derived from this name; specify one',
       actual: input.name,
     })
   if (all.some((project) => project.handle === handle))
@@ -140,7 +140,7 @@ export function updateProject(
   )
     faults.push({
       field: 'seed_existing_members',
-      message: 'is only for a change from open to restricted',
+      message: 'is allowed only for a change from open to restricted',
     })
   if (faults.length > 0) return refuseFields(...faults)
   const {

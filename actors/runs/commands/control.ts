@@ -269,7 +269,7 @@ function limitNotRaised(
     return refuse(
       'limit_not_raised',
       { limit_kind: 'steps' },
-      'The run has begun as many steps as a run may; start a new one.',
+      'The run has reached the maximum number of steps; start a new run.',
     )
   const over =
     stop_reason === 'wall_clock_exceeded' || (engine.wall_deadline ?? Infinity) <= cause.at
@@ -277,21 +277,21 @@ function limitNotRaised(
     return refuse(
       'limit_not_raised',
       { limit_kind: 'wall_clock', field: 'wall_clock_extend_seconds' },
-      'The time of the run is over; give wall_clock_extend_seconds.',
+      'The time limit of the run has been reached; set wall_clock_extend_seconds.',
     )
   const { credit_budget = 0, max_agent_turns = 0 } = { ...record, ...raised(input) }
   if (credit_budget > 0 && credit_spent >= credit_budget)
     return refuse(
       'limit_not_raised',
       { limit_kind: 'budget', field: 'credit_budget', credit_spent, credit_budget },
-      'The run has spent its budget; give a larger one.',
+      'The run has spent its budget; set a larger one.',
     )
   const tight = raised(input).max_agent_turns !== undefined || stop_reason === 'turn_limit_reached'
   return tight && agent_turns_used >= max_agent_turns
     ? refuse(
         'limit_not_raised',
         { limit_kind: 'agent_turns', field: 'max_agent_turns', agent_turns_used, max_agent_turns },
-        'The run has used its agent turns; give a larger max_agent_turns.',
+        'The run has used its agent turns; set a larger max_agent_turns.',
       )
     : undefined
 }

@@ -77,19 +77,19 @@ function send(
     return refuse(
       'conflict',
       { status: state.record.status },
-      'The run has ended; nothing waits for signals.',
+      'The run has ended and accepts no signals.',
     )
   if (state.signals.length >= MAX_STORED)
     return refuse(
       'conflict',
       { limit: MAX_STORED },
-      `${MAX_STORED} signals wait to be consumed; the run takes no more until a step consumes one.`,
+      `${MAX_STORED} signals wait to be consumed; the run accepts no more until a step consumes one.`,
     )
   if (!hasRoom(state))
     return refuse(
       'conflict',
       { limit: MAX_SIZE },
-      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; the run takes no more until a step consumes one.`,
+      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; the run accepts no more until a step consumes one.`,
     )
   const stored = storing(cause, name, payload, key)
   const on = draft(state, cause)

@@ -140,7 +140,7 @@ function close(on: Draft, what: Yield): void {
 
 /** Ends the step, and with it the branches that are still active. */
 function finish(on: Draft, step: JoinStep, join: Join): void {
-  leaveBranches(on, 'the step is decided without it')
+  leaveBranches(on, 'the step no longer needs this branch')
   const fault = faultOf(on, step, on.state.join ?? join)
   endWait(on, fault ? 'wait.closed' : 'wait.resumed', fault ? { reason: fault.error_type } : {})
   on.why = { reason: 'branches' }
@@ -157,7 +157,7 @@ function faultOf(
   if (size > MAX_SIZE)
     return {
       error_type: 'output_too_large',
-      error: `The outputs have ${size} characters; all together may have ${MAX_SIZE}`,
+      error: `The outputs have ${size} characters in total; at most ${MAX_SIZE} are allowed`,
     }
   if (failed === 0 || config.on_failure === 'continue' || (config.join === 'any' && done > 0))
     return undefined

@@ -15,7 +15,7 @@ export function stopWork(on: Draft): void {
     on.at = at
     if (wait?.kind === 'worker') job_ids.push(wait.job_id)
     else if (wait?.kind === 'run')
-      tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the run above was cancelled' })
+      tellRun(on, wait.run_id, 'child.cancel', { reason: reason ?? 'the parent run was cancelled' })
     else if (wait && isWork(wait)) withdraw(on, reason ?? 'the run was cancelled')
     else if (at !== undefined) {
       withdraw(on, reason ?? 'the run was cancelled')

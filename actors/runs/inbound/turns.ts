@@ -118,7 +118,7 @@ export function openingSettled(
   settle(found.on, found.wait, {
     status: 'failed',
     error_type: outcome === 'failed' ? (error_type ?? 'agent_unavailable') : 'agent_unavailable',
-    error: error_message ?? 'What the turn runs with could not be looked up',
+    error: error_message ?? 'The definition of the turn could not be loaded',
   })
   advance(found.on)
   return silently(found.on)

@@ -41,7 +41,7 @@ export function executeAction(on: Draft, step: ActionStep): void {
       on,
       {
         error_type: 'job_spec_too_large',
-        error: `The job has ${size} bytes with its rendered parameters; it may have ${sizes.spec}`,
+        error: `The job has ${size} bytes with its rendered parameters; at most ${sizes.spec} are allowed`,
       },
       true,
     )

@@ -46,13 +46,13 @@ export function executeAgent(on: Draft, step: AgentStep): void {
   if (agent === undefined)
     return void failStep(
       on,
-      { error_type: 'agent_not_found', error: 'Nothing says which agent is asked' },
+      { error_type: 'agent_not_found', error: 'No agent is specified' },
       true,
     )
   if (instructions.trim() === '')
     return void failStep(
       on,
-      { error_type: 'instructions_empty', error: 'The instructions say nothing' },
+      { error_type: 'instructions_empty', error: 'The instructions are empty' },
       true,
     )
   const session = sessionFor(on, step, agent)

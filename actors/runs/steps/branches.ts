@@ -35,7 +35,7 @@ export function executeBranches(on: Draft, step: JoinStep): void {
           error:
             count === undefined
               ? 'The items are not a list'
-              : `There are ${count} items; a step goes through ${MAX_ITEMS} at most`,
+              : `There are ${count} items; a step processes at most ${MAX_ITEMS}`,
         },
         true,
       )

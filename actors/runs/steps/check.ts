@@ -107,12 +107,12 @@ function questionOf({ prompt = '', evidence = [] }: Assertion, roots: JsonObject
       null,
       2,
     )
-    return `## ${id}\n\n${text.length > SHOWN ? `${text.slice(0, SHOWN)}\n(cut here)` : text}`
+    return `## ${id}\n\n${text.length > SHOWN ? `${text.slice(0, SHOWN)}\n(truncated)` : text}`
   })
   return [
     String(renderText(prompt, roots)),
-    ...(shown.length > 0 ? ['# Evidence: what earlier steps gave', ...shown] : []),
-    'Judge only this, and give pass (true or false) with a reason of one or two sentences.',
+    ...(shown.length > 0 ? ['# Evidence: outputs of earlier steps', ...shown] : []),
+    'Judge only this, and return pass (true or false) with a reason of one or two sentences.',
   ].join('\n\n')
 }
 
@@ -138,7 +138,7 @@ export function judged(
       judges,
       typeof pass === 'boolean'
         ? { ...about, pass, reason }
-        : { ...about, pass: false, error: error ?? 'The judge gave no verdict' },
+        : { ...about, pass: false, error: error ?? 'The judge returned no verdict' },
     ),
     judges + 1,
   )
@@ -180,7 +180,7 @@ function openGate(
     kind: 'request_approval',
     resolution_policy: { type: 'any_of' },
     spec: { mode: 'confirm' },
-    title: (prompt ?? `Go on although ${failed.join(', ')} failed?`).slice(0, 512),
+    title: (prompt ?? `Continue although ${failed.join(', ')} failed?`).slice(0, 512),
     ...(prompt !== undefined && prompt.length > 512 && { description: prompt }),
   })
 }

@@ -17,7 +17,7 @@ import { suspend } from '../engine/suspend.ts'
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
   error_type: 'too_deep',
-  error: `A run may have ${MAX_RUNS_ABOVE} runs above it`,
+  error: `A run may have at most ${MAX_RUNS_ABOVE} ancestors`,
 }
 /** Whether the run is too deeply nested to start another. */
 export const isDeepest = ({ state: { engine } }: Draft): boolean =>
@@ -39,7 +39,7 @@ export function childOf(
   if (!definition)
     return {
       error_type: 'workflow_not_found',
-      error: `There was no workflow ${name} when the run started`,
+      error: `The workflow ${name} did not exist when the run started`,
     }
   const [fault] = [
     applyDefaults(definition.spec.input, input, 'event'),

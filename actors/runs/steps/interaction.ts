@@ -123,7 +123,7 @@ export function finish(
       : status === 'cancelled' && config.on_cancel === 'fail'
   if (!fails) completeStep(on, outputOf(ended))
   else if (status === 'expired')
-    failStep(on, { error_type: 'interaction_expired', error: 'Nobody answered in time' })
+    failStep(on, { error_type: 'interaction_expired', error: 'No answer arrived in time' })
   else
     failStep(on, {
       error_type: 'interaction_cancelled',

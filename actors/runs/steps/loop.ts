@@ -81,7 +81,7 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
     { loop_id, subject: loop_id },
     {
       inputs: { ...input.event },
-      waiting_on: { kind: 'run', reason: `Asks the loop ${loop_id} for a run`, step_key: key },
+      waiting_on: { kind: 'run', reason: `Requests a run of the loop ${loop_id}`, step_key: key },
     },
   )
   emit(on, 'loop.asked', {

@@ -22,7 +22,7 @@ import type { SessionState } from '../state.ts'
 import { nearlyFull } from './window.ts'
 
 const INSTRUCTIONS =
-  'You keep the memory of a long conversation. Sum up what was said so far, for the one who continues it: goals, decisions, facts, names, numbers, open questions, and what tools returned that still matters. Write plain text, as short as that allows.'
+  'You maintain the memory of a long conversation. Summarize it so far for the participant who continues it: goals, decisions, facts, names, numbers, open questions, and tool results that still matter. Write plain text, as short as possible.'
 
 /**
  * Begin a pass if one is needed.
@@ -104,7 +104,7 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
       ...(rows[0] as (typeof rows)[number]),
       entry_type: 'message',
       role: 'user',
-      content: [{ type: 'text', text: 'Sum up the conversation above.' }],
+      content: [{ type: 'text', text: 'Summarize the conversation above.' }],
     },
   ])
   return generationSpec(
@@ -125,7 +125,7 @@ export function compactionSettled(on: Draft, { outcome, result, error_message }:
   if (!compacting) return
   const { pass } = compacting
   if (outcome !== 'completed')
-    return void failPass(on, 'summarizer_error', error_message ?? 'The summary was not made.')
+    return void failPass(on, 'summarizer_error', error_message ?? 'The summary was not created.')
   const answer = readAnswer(result)
   if (typeof answer === 'string') return void failPass(on, 'summarizer_error', answer)
   const { usage } = answer
@@ -169,5 +169,5 @@ export function expirePass(on: Draft): void {
     job_ids: [compacting.job_id],
     reason: 'timeout',
   })
-  failPass(on, 'timeout', 'The summary was not made in time.')
+  failPass(on, 'timeout', 'The summary was not created in time.')
 }

@@ -21,7 +21,7 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
     ? refuse(
         'conflict',
         { limit: limits.context.names },
-        'The session knows as many names of context as it may; give one of them a new value.',
+        'The session has the maximum number of context names; reuse one of them.',
       )
     : undefined
 

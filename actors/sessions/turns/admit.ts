@@ -246,7 +246,7 @@ function blocked({ state }: Draft): Refusal | undefined {
     ? refuse(
         'conflict',
         { limit: limits.turns },
-        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+        'The session has the maximum number of unfinished turns and waiting nudges.',
       )
     : undefined
 }

@@ -82,7 +82,7 @@ export function askPerson(on: Draft, id: string, call: string, input: JsonObject
     return void settle(on, id, call, {
       status: 'error',
       content: JSON.stringify({
-        error: 'the arguments do not fit the tool',
+        error: 'the arguments do not match the tool',
         fields: faults.slice(0, 20),
       }),
     })
@@ -153,7 +153,7 @@ export function askApproval(
     return void settle(on, id, call, {
       status: 'error',
       content: JSON.stringify({
-        error: `No principal can approve ${name}: it takes the permission actions.execute.${name}.`,
+        error: `No principal can approve ${name}: it requires the permission actions.execute.${name}.`,
         approved: false,
       }),
     })

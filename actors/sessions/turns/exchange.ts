@@ -57,7 +57,7 @@ export const openExchange =
       return refuse(
         'conflict',
         { limit: limits.turns },
-        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+        'The session has the maximum number of unfinished turns and waiting nudges.',
       )
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     const channel_context = {

@@ -49,7 +49,12 @@ export function generate(on: Draft, id: string): void {
   const { definition, generations, next_index } = turn.work
   const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
   if (generations >= most)
-    return void fail(on, id, 'max_iterations', `The model was asked ${most} times in this turn.`)
+    return void fail(
+      on,
+      id,
+      'max_iterations',
+      `The model was called ${most} times in this turn, which is the maximum.`,
+    )
   if (definition.memory_fault !== undefined)
     return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
@@ -130,7 +135,7 @@ function proceed(on: Draft, id: string, answer: Answer): void {
   const uses = toolUses(answer.content)
   if (uses.length === 0) said(on, id, answer)
   else if (answer.stop_reason === 'max_tokens')
-    fail(on, id, 'max_tokens', 'The answer was cut off within a tool call.')
+    fail(on, id, 'max_tokens', 'The answer was truncated within a tool call.')
   else openSegment(on, id, answer.content)
 }
 
@@ -191,7 +196,7 @@ function said(on: Draft, id: string, { content }: Answer): void {
       on,
       id,
       'output_schema_unsatisfied',
-      'The turn ended without an output that fits its schema.',
+      'The turn ended without an output that matches its schema.',
     )
   note(on, id, { output, output_source: 'text' })
   end(on, id, { status: 'completed' })

@@ -86,7 +86,7 @@ export const nudge =
       return refuse(
         'conflict',
         { limit: limits.turns },
-        'The session has as many turns that have not ended, and nudges that wait, as it may have.',
+        'The session has the maximum number of unfinished turns and waiting nudges.',
       )
     const on = draft(session, cause, brand)
     const id = cause.mint('nudge')

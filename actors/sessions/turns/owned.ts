@@ -75,13 +75,13 @@ function sessionOf(
   if (isFull(state))
     return {
       error_type: 'session_full',
-      error: `The session has ${limits.turns} turns that have not ended, with the nudges that wait.`,
+      error: `The session has ${limits.turns} unfinished turns and waiting nudges.`,
     }
   if (!at) {
     const session = live(state, cause)
     return session
       ? draft(session, cause, brand)
-      : { error_type: 'session_gone', error: 'The session is not there any more.' }
+      : { error_type: 'session_gone', error: 'The session no longer exists.' }
   }
   if (state.record && !isLive(state, cause.at))
     return {

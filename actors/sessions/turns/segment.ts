@@ -62,7 +62,7 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): voi
       on,
       id,
       'too_many_calls',
-      `One answer used ${uses.length} tools; at most ${limits.calls} are done.`,
+      `One answer called ${uses.length} tools; at most ${limits.calls} are executed.`,
     )
   for (const { block } of uses) {
     if (!begin(on, id, block)) return
@@ -145,7 +145,7 @@ function own(
       return void settle(on, id, call, {
         status: 'error',
         content: JSON.stringify({
-          error: 'the output does not fit its schema',
+          error: 'the output does not match its schema',
           fields: faults.slice(0, 20),
         }),
       })
@@ -199,7 +199,7 @@ function act(
     return void settle(on, id, call, {
       status: 'error',
       content: JSON.stringify({
-        error: 'the arguments do not fit the tool',
+        error: 'the arguments do not match the tool',
         fields: faults.slice(0, 20),
       }),
     })
@@ -259,7 +259,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   if (!action || !tool)
     return void settle(on, id, call, {
       status: 'error',
-      content: 'The tool is not there any more.',
+      content: 'The tool no longer exists.',
     })
   const job_id = on.cause.mint('job')
   const queue = tool.queue ?? queueOf(turn.work.definition)

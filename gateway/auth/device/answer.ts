@@ -35,7 +35,11 @@ export async function findDevice(
     : charged(
         limits,
         address,
-        refuse('not_found', undefined, 'No device waits with this code, or its time is over.'),
+        refuse(
+          'not_found',
+          undefined,
+          'No device is waiting with this code, or the code has expired.',
+        ),
       )
 }
 

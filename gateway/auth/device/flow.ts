@@ -54,10 +54,10 @@ const failure = (
   body: { error, error_description },
 })
 const messages: Readonly<Record<DeniedStatus, string>> = {
-  authorization_pending: 'Nobody has answered yet.',
-  slow_down: 'Ask less often: wait five seconds more between two requests.',
+  authorization_pending: 'The request has not been answered yet.',
+  slow_down: 'The polling is too frequent: increase the interval by five seconds.',
   access_denied: 'The request was denied.',
-  expired_token: 'The time for an answer is over; ask for a new code.',
+  expired_token: 'The code has expired; request a new code.',
 }
 /** A refusal in the form that device clients understand. */
 function failureOf({ refused, message, details }: Refusal): Answer {
@@ -81,7 +81,7 @@ function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> |
     return failure('invalid_request', 'The body must be application/x-www-form-urlencoded.')
   const fields = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(body)) {
-    if (fields.has(name)) return failure('invalid_request', `${name} is given more than once.`)
+    if (fields.has(name)) return failure('invalid_request', `${name} appears more than once.`)
     if (value !== '') fields.set(name, value)
   }
   return fields
@@ -120,7 +120,7 @@ function claimOf(
   if (wanted !== undefined && wanted !== '' && wanted !== organization)
     return failure(
       'invalid_request',
-      `This installation is the organization ${organization}; the device asks for another one.`,
+      `This installation is the organization ${organization}; the device requests another one.`,
     )
   const client = [of('client'), of('client_version'), of('client_os'), of('client_arch')]
     .filter((part) => part !== undefined)
@@ -246,7 +246,7 @@ export const giveDeviceToken =
       },
     }
   }
-const unknown = failure('invalid_grant', 'There is no such device code, or it was used.')
+const unknown = failure('invalid_grant', 'The device code does not exist or was already used.')
 
 /**
  * Creates the token as the person who approved; every gateway accepts it before this request is

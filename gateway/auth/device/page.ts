@@ -19,7 +19,7 @@ const TITLE = 'Sign in a device'
 const unavailable = notice(
   503,
   'Please try again',
-  'The service cannot answer right now. Reload the page in a moment.',
+  'The service is unavailable right now. Reload the page in a moment.',
 )
 
 const faultOf = (fault: string | undefined): string =>
@@ -31,9 +31,9 @@ const codeForm = (status: number, fault?: string): Answer =>
     TITLE,
     `${faultOf(fault)}
 <form method="get">
-<label class="field" for="user_code">The code that the device shows</label>
+<label class="field" for="user_code">Code that the device shows</label>
 <input type="text" id="user_code" name="user_code" required maxlength="32" autocomplete="off" autocapitalize="characters" spellcheck="false">
-<button type="submit">Go on</button>
+<button type="submit">Continue</button>
 </form>`,
   )
 /** Shows the device's request, and asks for the person's credential and decision. */
@@ -47,7 +47,7 @@ const decisionForm = (
     status,
     TITLE,
     `${faultOf(fault)}
-<p class="text">${escaped(label)} asks to act as you, with everything that you may do. Allow it only if you started this yourself and the device shows the code ${escaped(user_code)}.</p>
+<p class="text">${escaped(label)} requests access to act as you, with all your permissions. Allow it only if you started this sign-in and the device shows the code ${escaped(user_code)}.</p>
 <ul>
 ${client === undefined ? '' : `<li>Program: ${escaped(client)}</li>`}
 <li>Address: ${escaped(address)}</li>
@@ -60,7 +60,7 @@ ${project_handle === undefined ? '' : `<li>Project: ${escaped(project_handle)}</
 <button type="submit" name="decision" value="allow">Allow</button>
 <button type="submit" name="decision" value="deny">Deny</button>
 </form>
-<p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. What you allow can be revoked at any time.</p>`,
+<p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. You can revoke this access at any time.</p>`,
   )
 
 /** Handles GET: shows the form. */
@@ -90,7 +90,7 @@ async function findLimited(
   if (isRefusal(found)) return unknownCode(found)
   const limited = await edge.limits?.(`device:${found.user_code}`)
   return limited?.refused
-    ? notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
+    ? notice(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
     : found
 }
 const unknownCode = (refusal: Refusal): Answer =>
@@ -100,15 +100,15 @@ const unknownCode = (refusal: Refusal): Answer =>
 const textOf = ({ refused, message }: Refusal): string => message ?? errors[refused].message
 const done = (status: DeviceRequest['status']): Answer =>
   status === 'approved'
-    ? notice(200, 'The device is signed in', 'You can close this page and go on there.')
-    : notice(200, 'The device was denied', 'It gets no access. You can close this page.')
+    ? notice(200, 'The device is signed in', 'You can close this page and continue on the device.')
+    : notice(200, 'The device was denied', 'The device gets no access. You can close this page.')
 
 /** Handles POST: accepts the decision. */
 export const takeDevice =
   (edge: Edge): Handler =>
   async (incoming) => {
     const { world, authentication, limits } = edge
-    if (incoming.broken) return codeForm(400, 'The form cannot be read.')
+    if (incoming.broken) return codeForm(400, 'The form is invalid.')
     if (!(await edge.becomesFresh())) return unavailable
     const fields = new URLSearchParams(incoming.body)
     const found = await findLimited(edge, fields.get('user_code') ?? '', incoming.ip)
@@ -116,7 +116,7 @@ export const takeDevice =
     const { user_code, request } = found
     const decision = fields.get('decision')
     if (decision !== 'allow' && decision !== 'deny')
-      return decisionForm(400, user_code, request, 'Choose to allow or to deny.')
+      return decisionForm(400, user_code, request, 'Choose Allow or Deny.')
     const caller = await authentication.signIn(
       parseCredential(fields.get('credential')?.trim() ?? ''),
     )

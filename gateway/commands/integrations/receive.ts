@@ -75,7 +75,7 @@ export const receiveIntegration =
     const read = readEvent(provider, { header, text: incoming.body, body })
     if ('test' in read) return { status: 204 }
     if ('fault' in read)
-      return refuseFields({ field: read.fault, message: 'is missing or has an unknown form' })
+      return refuseFields({ field: read.fault, message: 'is missing or malformed' })
     return publish(edge, receiver, read, incoming)
   }
 

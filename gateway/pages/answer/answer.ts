@@ -44,7 +44,7 @@ export const takeForm =
     const { claim, record } = opened
     const who = nameOf(opened)
     if (incoming.broken === 'too_large') return form(record, who, 'The answer is too long.')
-    if (incoming.broken) return form(record, who, 'The answer cannot be read.')
+    if (incoming.broken) return form(record, who, 'The answer is invalid.')
     const text = incoming.body
     const fields = new URLSearchParams(text)
     const value = chosen(record, fields)
@@ -90,7 +90,7 @@ async function refusedAs(
   const record = (await read(edge, opened.claim)) ?? opened.record
   return (
     ('refused' in record ? undefined : over({ ...opened, record })) ??
-    gone('This question does not take answers any more.')
+    gone('This question no longer accepts answers.')
   )
 }
 
@@ -98,10 +98,10 @@ const unavailable: Answer = {
   ...notice(
     503,
     'Please try again',
-    'The service cannot take your answer right now. Reload the page in a moment.',
+    'The service cannot accept your answer right now. Reload the page in a moment.',
   ),
 }
-const gone = (text: string): Answer => notice(410, 'This link is over', text)
+const gone = (text: string): Answer => notice(410, 'This link is no longer valid', text)
 const read = async (
   { world }: Edge,
   { project, interaction }: LinkClaim,
@@ -115,8 +115,8 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   if (!claim)
     return notice(
       404,
-      'There is no such link',
-      'Check that the whole address was copied, or ask for a new link.',
+      'This link does not exist',
+      'Check that you copied the complete address, or ask for a new link.',
     )
   const credential: Credential = {
     type: 'internal',
@@ -124,13 +124,14 @@ async function open(edge: Edge, incoming: Incoming): Promise<Opened | Answer> {
   }
   const limited = await limits?.(credential.id, world.organization())
   if (limited?.refused)
-    return notice(429, 'Please wait', 'There were too many requests. Reload the page in a minute.')
+    return notice(429, 'Please wait', 'Too many requests. Reload the page in a minute.')
   if (!(await edge.becomesFresh())) return unavailable
   if (claim.expires !== undefined && claim.expires <= world.now())
-    return gone('The time to answer is over.')
+    return gone('The time to answer has expired.')
   const principal = await speakerOf(edge, claim)
   if (isRefusal(principal)) return unavailable
-  if (!principal) return gone('The person this link was made for cannot answer here any more.')
+  if (!principal)
+    return gone('The person for whom this link was created can no longer answer here.')
   const record = await read(edge, claim)
   if (isRefusal(record)) return unavailable
   return record ? { claim, record, principal, credential } : gone('The question was deleted.')
@@ -169,13 +170,13 @@ function over({ claim, record }: Pick<Opened, 'claim' | 'record'>): Answer | und
     case 'cancelled':
       return gone('The question was withdrawn.')
     case 'expired':
-      return gone('The time to answer is over.')
+      return gone('The time to answer has expired.')
     case 'in_review':
       return gone('The answers are being reviewed.')
     case 'pending':
       return roundOf(record) === claim.round
         ? undefined
-        : gone('Answers are wanted anew; use the newer link.')
+        : gone('A new answer was requested; use the newer link.')
   }
 }
 

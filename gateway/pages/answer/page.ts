@@ -80,7 +80,7 @@ export function form(
       ...(fault === undefined ? [] : [`<p class="fault" role="alert">${escaped(fault)}</p>`]),
       ...(description ? [`<p class="text">${escaped(description)}</p>`] : []),
       ...(review_feedback
-        ? [`<h2>What should change</h2>\n<p class="text">${escaped(review_feedback)}</p>`]
+        ? [`<h2>Requested changes</h2>\n<p class="text">${escaped(review_feedback)}</p>`]
         : []),
       ...references(interaction),
       ...(context

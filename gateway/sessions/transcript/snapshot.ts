@@ -65,7 +65,7 @@ function wanted(
   if (page_token !== undefined) {
     const opened = openCursor(edge.world, pageBinding(project, session_id), page_token)
     if (isRefusal(opened))
-      return refuseFields({ field: 'page_token', message: 'is no page of this transcript' })
+      return refuseFields({ field: 'page_token', message: 'is not a page of this transcript' })
     // A token of an earlier release contains no end revision.
     const [after, of, until] = opened.position as [number, number, number?]
     return { after, limit: of, ...(until !== undefined && { until }) }

@@ -100,7 +100,7 @@ t.test('nineteen loops that start each other stop at the limit, and all are paus
   t.equal(Object.keys(outcome.paused).length, 19)
   t.match(
     Object.values(outcome.paused)[0],
-    /^Triggers have started 1000 runs for the event sevt_root and what it caused; 1000 are allowed\. The last one would be started by run\.completed, through loop_0 → loop_\d+ → /,
+    /^Triggers have started 1000 runs for the event sevt_root and the events that it caused; 1000 are allowed\. The next run would be started by run\.completed, through loop_0 → loop_\d+ → /,
   )
 })
 

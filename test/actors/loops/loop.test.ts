@@ -78,7 +78,7 @@ t.test('an event starts one run per trigger, or none if its chain is too long', 
   t.equal(yard.runs.size, 2)
   yard.fire('e', 'sevt_3', MAX_CHAIN_DEPTH + 1)
   t.match(yard.events, [
-    { type: 'trigger.skipped', reason: 'The event has more than 8 runs behind it.' },
+    { type: 'trigger.skipped', reason: 'The event was caused by a chain of more than 8 runs.' },
   ])
   for (let i = 0; i < 2100; i++) yard.fire('e', `sevt_many_${i}`, MAX_CHAIN_DEPTH + 1)
   t.equal(yard.state.fired.length, 2000, 'the number of remembered events is limited')
@@ -128,7 +128,7 @@ t.test('a skipped start is counted with its reason, until the next version', asy
     2,
     {
       at: '2026-01-01T00:01:00.000Z',
-      reason: 'The event has more than 8 runs behind it.',
+      reason: 'The event was caused by a chain of more than 8 runs.',
       source_event_id: 'sevt_2',
     },
   ])
@@ -141,7 +141,7 @@ t.test('a skipped start is counted with its reason, until the next version', asy
   t.match(shown()[0], [
     1,
     {
-      reason: 'A run of the loop is under way, and its concurrency is skip.',
+      reason: 'A run of the loop is active, and its concurrency is skip.',
       source_event_id: 'sevt_4',
     },
   ])

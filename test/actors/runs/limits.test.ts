@@ -66,7 +66,7 @@ t.test('an output that is too large fails the run, and the steps keep their outp
   t.match(record(over), {
     status: 'failed',
     error_type: 'output_too_large',
-    error_message: /^The output has 50000\d\d bytes; that of a run may have 4194304: select/,
+    error_message: /^The output has 50000\d\d bytes; at most 4194304 are allowed: select/,
     result: undefined,
   })
   t.match(step(over, 'e'), { status: 'completed', result: { text: String } })
@@ -94,7 +94,7 @@ t.test('the total size of outputs is limited, and the step that exceeds it fails
     status: 'failed',
     error_type: 'outputs_too_large',
     error_message:
-      'The output of the step g has 1000011 bytes, and those of the steps before it 6000066; a run keeps 6291456 bytes of outputs',
+      'The output of the step g has 1000011 bytes, and the outputs of earlier steps have 6000066; a run stores at most 6291456 bytes of outputs',
   })
   t.match(step(over, 'g'), { status: 'failed', result: undefined })
   t.match(step(over, 'f'), { status: 'completed' })
@@ -167,7 +167,7 @@ t.test('a run beyond its time limit is recovered only with an extension from now
   t.equal(again.deadline(), START + 7_260_000)
   t.equal(
     record(again.when('wake', {}, { at: START + 7_260_000 })).error_message,
-    'The run did not end by 2026-01-01T02:01:00.000Z, the time that its recovery set',
+    'The run did not end by 2026-01-01T02:01:00.000Z, the deadline set by its recovery',
   )
   t.strictSame(typesOf(again), [
     'run.resumed',

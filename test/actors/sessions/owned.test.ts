@@ -126,7 +126,7 @@ t.test('the limits of the step apply', async (t) => {
     {
       status: 'failed',
       error_type: 'max_iterations',
-      error: 'The model was asked 2 times in this turn.',
+      error: 'The model was called 2 times in this turn, which is the maximum.',
     },
   ])
   s.do(

@@ -135,7 +135,10 @@ t.test('a step cannot call actions of the service that are for agents only', asy
   const refused = (places: readonly string[]) => ({
     refused: 'bad_request',
     details: {
-      fields: places.map((field) => ({ field, message: 'only agents call this; a step cannot' })),
+      fields: places.map((field) => ({
+        field,
+        message: 'can be called only by agents, not by a step',
+      })),
     },
   })
   const nested = 'steps[1].config.steps[0].config.action_name'

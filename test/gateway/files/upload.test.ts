@@ -80,7 +80,7 @@ t.test('forms in the formats of common clients', async (t) => {
   t.equal(partsOf(Buffer.from('--b\r\n\r\nx\r\n--b--'), 'b'), 'has a part without a name')
   t.equal(
     partsOf(Buffer.from('--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx'), 'b'),
-    'is cut off',
+    'is truncated',
   )
   t.equal(
     partsOf(
@@ -224,12 +224,12 @@ t.test('a request includes the files that fit and that the model reads', async (
   t.match(await sent(1000), [
     { source: { type: 'text', data: 'text "of" a file' } },
     { source: { type: 'base64', media_type: 'image/png', data: png.toString('base64') } },
-    { type: 'text', text: /"art_3".*not there any more/ },
+    { type: 'text', text: /"art_3".*no longer exists/ },
     { text: 'hi' },
   ])
   t.match(
     await sent(1000, false),
-    [{ source: { type: 'text' } }, { type: 'text', text: /does not read/ }, {}, {}],
+    [{ source: { type: 'text' } }, { type: 'text', text: /cannot read files/ }, {}, {}],
     'every model reads texts',
   )
   t.match(await sent(30), [

@@ -39,7 +39,7 @@ t.test('a report that leaves the outcome open counts as a failure', async (t) =>
           ...report,
           status: 'failed',
           error_type: 'ResultInvalid',
-          error_message: /^the report is not understood: (result|status): /,
+          error_message: /^the report is invalid: (result|status): /,
         },
       },
       JSON.stringify(odd),

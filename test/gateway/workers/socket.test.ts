@@ -430,8 +430,8 @@ t.test('credentials', async (t) => {
     async (t) => {
       for (const [code, close, reason] of [
         ['permission_denied', 4403, /permission/],
-        ['forbidden', 4403, /closed/],
-        ['not_found', 4404, /gone/],
+        ['forbidden', 4403, /no access/],
+        ['not_found', 4404, /was deleted/],
       ] as const) {
         const worker = await verdict(scene(), refuse(code))
         t.same(worker.frames, [])

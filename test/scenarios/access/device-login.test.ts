@@ -88,7 +88,7 @@ t.test('a user approves or denies a device on the page', async (t) => {
   const { device_code, user_code } = await ask({ service_label: '<b>laptop' })
   const page = await s.raw('GET', `/device?user_code=${user_code}`, { key: null })
   t.equal(page.status, 200)
-  t.match(page.text, /&#60;b&#62;laptop asks to act as you/)
+  t.match(page.text, /&#60;b&#62;laptop requests access to act as you/)
   t.match(page.headers.get('content-security-policy'), /default-src 'none'.*form-action 'self'/)
   t.notMatch(page.text, /<script|<b>/)
   t.match((await s.raw('GET', '/device', { key: null })).text, /<input [^>]*name="user_code"/)

@@ -150,7 +150,7 @@ t.test('a link is unusable once its question is closed, and cannot be guessed', 
     const made = await ask(more)
     const url = String((await linksOf(made['id']))[ada.id])
     await end(made['id'])
-    t.match(await get(url), { status: 410, text: /<h1>This link is over<\/h1>/ })
+    t.match(await get(url), { status: 410, text: /<h1>This link is no longer valid<\/h1>/ })
     t.match(await post(url, 'value=true'), { status: 410 })
     t.notMatch(
       await s.call('interaction.get', { id: made['id'] }).then(({ body }) => JSON.stringify(body)),
@@ -189,7 +189,7 @@ t.test('a link is unusable once its question is closed, and cannot be guessed', 
   )
   t.match(await post(first, 'value=again'), { status: 410 }, 'a link of an earlier round')
   const second = String((await linksOf(made['id']))[ada.id])
-  t.match(await get(second), { status: 200, text: /What should change[\s\S]*shorter/ })
+  t.match(await get(second), { status: 200, text: /Requested changes[\s\S]*shorter/ })
   t.match(await post(second, 'value=final'), { status: 200 })
   for (const odd of [
     '/answer/x',

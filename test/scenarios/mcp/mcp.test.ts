@@ -258,7 +258,7 @@ t.test('an action call validates the output against its schema', async (t) => {
   t.match(await good, { structuredContent: { found: true } })
   const odd = call(client, 'crm_find', { id: '8' })
   await worker.report(await worker.job(), { result: { lost: true } })
-  t.match(await odd, { isError: true, content: [{ text: /not what the tool promises/ }] })
+  t.match(await odd, { isError: true, content: [{ text: /does not match the output schema/ }] })
   t.match(await s.ok('invocation.list', { action_name: 'crm.find' }), {
     items: [
       { source: 'direct', status: 'success' },

@@ -44,7 +44,7 @@ export async function attachFiles(
     .waitFor({ state: 'attached' })
   t.match(await chips.allTextContents(), [
     /^dot\.png.*/,
-    /^strange\.bin.*file: is of no type that can be shown to an agent/,
+    /^strange\.bin.*file: has a type that cannot be shown to an agent/,
     /^large\.png.*A file may have 5242880 bytes/,
     /^huge\.png.*The request body is larger than this endpoint accepts\./,
     /^pasted\.md/,

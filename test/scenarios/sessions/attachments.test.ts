@@ -405,7 +405,7 @@ t.test('a provider without support for files receives a text note instead', asyn
   })
   t.match(await turnIn(s, ack, 'completed', 'failed'), { status: 'completed' })
   const [first, second] = (await there.seen()).slice(-2).map(({ body }) => JSON.stringify(body))
-  t.match([first, second], [/data:image\/png/, /does not read files of this type/])
+  t.match([first, second], [/data:image\/png/, /cannot read files of this type/])
   t.notMatch(second, 'data:image/png')
 })
 

@@ -27,7 +27,7 @@ t.test('an append past the threshold responds after the summary is stored', asyn
     { compaction_policy: { strategy: 'auto', ...small }, message_count: 1 },
   )
   const appended = s.ok('session.append', { session_id, messages: [said('two ')] })
-  t.match(shown(await says(model, [text('They counted.')])).at(-1), /Sum up/)
+  t.match(shown(await says(model, [text('They counted.')])).at(-1), /Summarize/)
   t.match(await appended, { message_count: 3, compacting: undefined })
   t.match(await s.ok('session.get', { session_id }), {
     latest_compaction: { sequence: 3, covers_through_sequence: 2 },

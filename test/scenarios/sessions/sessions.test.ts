@@ -514,7 +514,7 @@ t.test('sessions are found by key, listed, updated, appended to and deleted', as
     status: 'active',
   })
   const compacting = s.ok('session.compact', { session_id })
-  t.match(shown(await says(model, [text('They greeted.')])).at(-1), /Sum up/)
+  t.match(shown(await says(model, [text('They greeted.')])).at(-1), /Summarize/)
   t.match(await compacting, { message_count: 5 })
   t.match(await s.ok('session.get', { session_id }), {
     latest_compaction: { sequence: 5, covers_through_sequence: 4 },

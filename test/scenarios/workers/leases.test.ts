@@ -66,7 +66,7 @@ t.test(
       claim_attempt: 1,
       max_attempts: 1,
     })
-    t.match(await runOf(s, once), { error_message: /sign of life/ })
+    t.match(await runOf(s, once), { error_message: /sent no heartbeat/ })
     other.close()
   },
 )

@@ -140,7 +140,7 @@ export function waitingOfRun(
   if (run.status === 'queued')
     return {
       kind: 'concurrency',
-      reason: 'the run is queued and starts as soon as there is room',
+      reason: 'the run is queued and starts as soon as a slot is free',
       queue: run.queue,
     }
   return waiting && { step_key: current.step_key, ...waiting }
