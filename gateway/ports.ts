@@ -162,7 +162,7 @@ export interface Files {
   delete(name: string): Promise<void>
 }
 /** Fields of a log line. `event` is its stable name, for alerts. */
-export interface LogFields {
+interface LogFields {
   readonly event: string
   readonly [field: string]: unknown
 }
