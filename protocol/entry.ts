@@ -5,35 +5,58 @@
  * in its envelope.
  */
 
+/** The facts of a kind of actors. */
+interface KindFacts {
+  /** Prefix of the ids of these actors; absent where the id is that of another record or a name. */
+  readonly prefix?: string
+  /** Entries are published live to the followers of one actor. */
+  readonly followed?: true
+  /** The feed of a project contains the events. */
+  readonly fed?: true
+}
 /** Kinds of actors. Each actor is one consistency boundary. */
-const kinds = [
-  'organization',
-  'project',
-  'run',
-  'queue',
-  'worker',
-  'interaction',
-  'channel',
-  'channel_name',
-  'events',
-  'loop',
-  'trigger_handle',
-  'memory',
-  'session',
-  'delivery',
-  'plan',
-] as const
-export type Kind = (typeof kinds)[number]
+const facts = {
+  organization: { prefix: 'org' },
+  project: { prefix: 'prj' },
+  run: { prefix: 'run', followed: true, fed: true },
+  queue: { fed: true },
+  worker: { prefix: 'wrk' },
+  interaction: { prefix: 'iact' },
+  channel: { prefix: 'chan', followed: true },
+  channel_name: { prefix: 'chn' },
+  events: {},
+  loop: { prefix: 'loop' },
+  trigger_handle: { prefix: 'trgh' },
+  memory: {},
+  // The prefix is `agent_session` in `ids.ts`, where `session` is the session of a worker.
+  session: { followed: true },
+  delivery: { prefix: 'whd', followed: true },
+  plan: {},
+} as const satisfies Readonly<Record<string, KindFacts>>
+type Facts = typeof facts
+export type Kind = keyof Facts
+type KindsWith<F extends KindFacts> = {
+  [K in Kind]: Facts[K] extends F ? K : never
+}[Kind]
+export type FollowedKind = KindsWith<{ readonly followed: true }>
+
+const kinds = Object.keys(facts) as readonly Kind[]
+const factsOf: (kind: Kind) => KindFacts = (kind) => facts[kind]
 /** Kinds whose entries are published live to the followers of one actor. */
-export const followedKinds = [
-  'run',
-  'session',
-  'channel',
-  'delivery',
-] as const satisfies readonly Kind[]
-export type FollowedKind = (typeof followedKinds)[number]
+export const followedKinds = kinds.filter(
+  (kind): kind is FollowedKind => factsOf(kind).followed === true,
+)
 /** Kinds whose events the feed of a project contains. */
-export const feedKinds = ['run', 'queue'] as const satisfies readonly Kind[]
+export const feedKinds = kinds.filter(
+  (kind): kind is KindsWith<{ readonly fed: true }> => factsOf(kind).fed === true,
+)
+/** The prefix of each kind whose actors have ids of their own. */
+export const kindPrefixes = Object.fromEntries(
+  kinds.flatMap((kind) => {
+    const { prefix } = factsOf(kind)
+    return prefix === undefined ? [] : [[kind, prefix]]
+  }),
+) as { readonly [K in KindsWith<{ readonly prefix: string }>]: Facts[K]['prefix'] }
 
 /** Maximum events in one envelope, so that every cursor is unique. */
 export const EVENTS_PER_ENVELOPE = 1000

@@ -4,15 +4,16 @@
  * SLOT, 0..1023. The slot determines the shard, so every gateway routes every id without a lookup.
  * Child records created in their parent's slot commit together with it.
  */
+import { kindPrefixes } from './entry.ts'
+
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** Number of slots; shard = slot % shards. */
 export const SLOTS = 1024
 
-/** Prefix of each kind of record. */
+/** Prefix of each kind of record. Those of actors stand with their kinds. */
 export const prefixes = {
-  organization: 'org',
-  project: 'prj',
+  ...kindPrefixes,
   key: 'key',
   token: 'tok',
   principal: 'svc',
@@ -20,25 +21,17 @@ export const prefixes = {
   role: 'role',
   assignment: 'asg',
   workflow: 'wfd',
-  run: 'run',
   job: 'job',
-  worker: 'wrk',
   source_event: 'sevt',
   audit: 'aud',
   wait: 'wait',
   lease: 'lt',
   session: 'wst',
-  interaction: 'iact',
   response: 'iresp',
-  delivery: 'whd',
-  channel: 'chan',
-  channel_name: 'chn',
   message: 'cmsg',
   exchange: 'cex',
-  loop: 'loop',
   loop_version: 'lver',
   trigger: 'trig',
-  trigger_handle: 'trgh',
   agent: 'agt',
   toolkit: 'kit',
   skill: 'skill',
