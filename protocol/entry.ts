@@ -40,7 +40,7 @@ type KindsWith<F extends KindFacts> = {
 }[Kind]
 export type FollowedKind = KindsWith<{ readonly followed: true }>
 
-const kinds = Object.keys(facts) as readonly Kind[]
+export const kinds = Object.keys(facts) as readonly Kind[]
 const factsOf: (kind: Kind) => KindFacts = (kind) => facts[kind]
 /** Kinds whose entries are published live to the followers of one actor. */
 export const followedKinds = kinds.filter(

@@ -14,7 +14,7 @@ import { errors } from '../protocol/errors.ts'
 import { prefixes } from '../protocol/ids.ts'
 import { down, up } from '../protocol/workers/socket.ts'
 import { localQueries } from '../gateway/queries/local.ts'
-import { queryOf } from '../views/queries.ts'
+import { queryOf } from '../views/views.ts'
 
 const rows = Object.entries(api) as [string, Row][]
 const table: Readonly<Record<string, Row>> = api

@@ -14,37 +14,14 @@
  * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
  *     journal is applied from the start.
  */
-import {
-  cursorOf,
-  EVENTS_PER_ENVELOPE,
-  placed,
-  type Envelope,
-  type Kind,
-  type Placed,
-} from '../protocol/entry.ts'
+import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
-import { applyAgents } from './tables/agents/agents.ts'
-import { applyActions } from './tables/actions/definitions.ts'
-import { applyAudit } from './tables/access/audit.ts'
-import { applyChannel } from './tables/channels/events.ts'
-import { applyQueue } from './tables/jobs/jobs.ts'
-import { applyLoop } from './tables/loops/loops.ts'
-import { applyInteraction } from './tables/interactions/interactions.ts'
-import { applyDefinitions } from './tables/agents/toolkits.ts'
 import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
-import { applyMemory } from './tables/memory/memory.ts'
-import { queryOf } from './queries.ts'
-import { applyRun } from './tables/runs/runs.ts'
-import { applySourceEvents } from './tables/events/source-events.ts'
-import { applySession } from './tables/sessions/sessions.ts'
+import { armsOf, gathered, queryOf } from './views.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
-import { applyRunUsage, applySessionUsage } from './tables/usage/usage.ts'
-import { applyDelivery, applyWebhooks } from './tables/webhooks/webhooks.ts'
-import { applyWorker } from './tables/workers/workers.ts'
-import { applyWorkflows } from './tables/workflows/workflows.ts'
 
 /**
  * A journal message as a view receives it. `message_id`, when known, lets a view notice that the
@@ -95,41 +72,6 @@ const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
  * crash loses must be applied again.
  */
 const OPEN = 4096
-/**
- * Kinds whose arms, if any, only make changes that `Store` holds back; the arms of other kinds
- * write at once.
- */
-const gathered: ReadonlySet<string> = new Set<Kind>([
-  'run',
-  'queue',
-  'interaction',
-  'channel_name',
-  'loop',
-  'trigger_handle',
-  'events',
-  'delivery',
-  'plan',
-])
-
-const arms: { readonly [K in Kind]: readonly ((store: Store, place: Placed) => void)[] } = {
-  organization: [applyAudit, applyDefinitions, applyActions],
-  project: [applyAudit, applyWorkflows, applyAgents, applyDefinitions, applyActions, applyWebhooks],
-  run: [applyRun, applyRunUsage],
-  queue: [applyQueue],
-  worker: [applyWorker],
-  interaction: [applyAudit, applyInteraction],
-  channel: [applyAudit, applyChannel],
-  channel_name: [],
-  loop: [applyAudit, applyLoop],
-  trigger_handle: [],
-  events: [applySourceEvents],
-  memory: [applyAudit, applyMemory],
-  session: [applySession, applySessionUsage],
-  delivery: [applyDelivery],
-  plan: [],
-}
-const armsOf = (kind: string) => (Object.hasOwn(arms, kind) ? arms[kind as Kind] : [])
-
 export class View {
   readonly #file: string
   readonly #options: ViewOptions

@@ -1,0 +1,82 @@
+/** The view of runs: their records, steps, timelines and the feed of a project. */
+import type { Refusal } from '../../../protocol/errors.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
+import { defineView, type QueryContext } from '../../define-view.ts'
+import { wants, type Including, type Paging } from '../../page.ts'
+import { jobsById } from '../jobs/jobs.ts'
+import { watch } from '../workers/workers.ts'
+import { feed } from './feed.ts'
+import { runList, workflowRuns } from './list.ts'
+import { missingRun, runRow } from './run-row.ts'
+import { applyRun, locate, runDetail, runOfKey } from './runs.ts'
+import { stepsOf } from './steps.ts'
+import { eventPage, timeline } from './timeline.ts'
+import { waitingOfStep } from './waiting.ts'
+
+function runSteps(
+  { store, project, now }: QueryContext,
+  input: Paging & Including & { readonly id: string },
+): { items: RunStep[] } | Refusal {
+  const run = runRow(store, project, input.id)
+  if (!run) return missingRun
+  if (!wants(input, 'waiting_on')) return { items: stepsOf(store, run) }
+  const watching = watch(store, project, now)
+  return {
+    items: stepsOf(store, run).map((step) => {
+      const waiting_on = waitingOfStep(step, jobsById(store, project), watching)
+      return { ...step, ...(waiting_on && { waiting_on }) }
+    }),
+  }
+}
+
+// Lists of runs are newest first. `runs_status`, `runs_queue` and `runs_type` are read once for each status
+// and merged, so that every combination of a status with a queue or a type is a range of one index.
+const tables = `
+CREATE TABLE runs (
+  n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
+  workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT, loop TEXT, source_event TEXT,
+  spec TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX runs_new ON runs (project, created_at, id);
+CREATE INDEX runs_status ON runs (project, status, created_at, id);
+CREATE INDEX runs_queue ON runs (project, queue, status, created_at, id);
+CREATE INDEX runs_type ON runs (project, workflow_type, status, created_at, id) WHERE workflow_type IS NOT NULL;
+CREATE INDEX runs_parent ON runs (project, parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id) WHERE initiated_by IS NOT NULL;
+CREATE INDEX runs_external ON runs (project, external_id, created_at, id) WHERE external_id IS NOT NULL;
+CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id) WHERE definition_id IS NOT NULL;
+CREATE INDEX runs_loop ON runs (project, loop, created_at, id) WHERE loop IS NOT NULL;
+CREATE INDEX runs_source ON runs (project, source_event, created_at, id) WHERE source_event IS NOT NULL;
+CREATE TABLE specs (project INTEGER NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
+CREATE TABLE steps (
+  run INTEGER NOT NULL, step TEXT NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL,
+  PRIMARY KEY (run, step)
+) WITHOUT ROWID;
+CREATE TABLE timeline (
+  cursor INTEGER PRIMARY KEY, run INTEGER NOT NULL, project INTEGER NOT NULL, actions INTEGER NOT NULL, at INTEGER NOT NULL, events TEXT NOT NULL
+);
+CREATE INDEX timeline_run ON timeline (run, cursor);
+CREATE TABLE feed (
+  project INTEGER NOT NULL, seq INTEGER NOT NULL, frames TEXT NOT NULL,
+  PRIMARY KEY (project, seq)
+) WITHOUT ROWID;
+`
+
+export const runs = defineView({
+  kinds: { run: applyRun },
+  gathers: ['run'],
+  tables,
+  queries: {
+    'run.list': ({ store, project }, input) => runList(store, project, input),
+    'run.get': ({ store, project, now }, input) =>
+      runDetail(store, project, input, watch(store, project, now)),
+    'run.steps': runSteps,
+    'run.events': ({ store, project }, input) => eventPage(store, project, input),
+    'workflow.runs': ({ store, project }, input) => workflowRuns(store, project, input),
+    timeline: ({ store, project, oldest }, input) => timeline(store, project, input, oldest),
+    feed: ({ store, project, current, oldest }, input) =>
+      feed(store, project, input, current, oldest),
+    locate: ({ store }, { run_id }) => locate(store, run_id),
+    run_of_key: ({ store, project }, { stem }) => runOfKey(store, project, stem),
+  },
+})

@@ -1,0 +1,93 @@
+/**
+ * All views of resources, and what follows from their definitions: the arms of each kind, the
+ * tables of a file, and the queries by name.
+ */
+import { api } from '../protocol/api.ts'
+import type { Row } from '../protocol/contract.ts'
+import { kinds, type Kind } from '../protocol/entry.ts'
+import type { ViewQueryName } from '../protocol/queries/views.ts'
+import type { Arm, Queries, QueryContext, ViewDefinition } from './define-view.ts'
+import { access } from './tables/access/view.ts'
+import { actions } from './tables/actions/view.ts'
+import { agents } from './tables/agents/view.ts'
+import { channels } from './tables/channels/view.ts'
+import { events } from './tables/events/view.ts'
+import { interactions } from './tables/interactions/view.ts'
+import { jobs } from './tables/jobs/view.ts'
+import { loops } from './tables/loops/view.ts'
+import { memory } from './tables/memory/view.ts'
+import { runs } from './tables/runs/view.ts'
+import { sessions } from './tables/sessions/view.ts'
+import { usage } from './tables/usage/view.ts'
+import { webhooks } from './tables/webhooks/view.ts'
+import { workers } from './tables/workers/view.ts'
+import { workflows } from './tables/workflows/view.ts'
+
+/** Arms of several views for one kind run in this order. */
+const views = [
+  access,
+  workflows,
+  agents,
+  actions,
+  webhooks,
+  runs,
+  jobs,
+  workers,
+  interactions,
+  channels,
+  loops,
+  events,
+  memory,
+  sessions,
+  usage,
+]
+
+/** The statements that create the tables of all views. */
+export const tables = views.map((view) => view.tables).join('')
+
+const armsByKind: ReadonlyMap<string, readonly Arm[]> = new Map(
+  kinds.map((kind) => [kind, views.flatMap((view) => view.kinds[kind] ?? [])]),
+)
+const none: readonly Arm[] = []
+/** The arms that apply entries of a kind; none if this release does not know the kind. */
+export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? none
+
+const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
+  view.kinds[kind] === undefined || view.gathers?.includes(kind) === true
+/**
+ * Kinds whose arms, if any, only make changes that `Store` holds back; the arms of other kinds
+ * write at once.
+ */
+export const gathered: ReadonlySet<string> = new Set<string>(
+  kinds.filter((kind) => views.every((view) => gathersKind(view, kind))),
+)
+
+type NameOf<V> = V extends { readonly queries: infer Q } ? keyof Q & ViewQueryName : never
+/**
+ * The queries of all definitions, by name.
+ * @throws when two definitions have a query of the same name.
+ */
+function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Queries<NameOf<V>> {
+  const found = new Map<string, unknown>()
+  for (const [name, query] of views.flatMap((view) => Object.entries(view.queries))) {
+    if (found.has(name)) throw new Error(`two views answer the query ${name}`)
+    found.set(name, query)
+  }
+  return Object.fromEntries(found) as Queries<NameOf<V>>
+}
+/** A query of `ViewQueries` that no view answers is an error of the type. */
+const queries: Queries = queriesOf(views)
+
+/**
+ * The query with a name, or that of the row of which the named one is another form; undefined when
+ * this view does not know it.
+ */
+export function queryOf(
+  name: string,
+): ((asked: QueryContext, input: unknown) => unknown) | undefined {
+  const row = Object.hasOwn(api, name) ? (api as Readonly<Record<string, Row>>)[name] : undefined
+  const key = row?.shape.as ?? name
+  return Object.hasOwn(queries, key)
+    ? (queries[key as keyof typeof queries] as (asked: QueryContext, input: unknown) => unknown)
+    : undefined
+}
