@@ -196,6 +196,21 @@ export interface AnyActor {
   readonly replayReply?: (state: never) => unknown
 }
 
+/**
+ * Returns the actor as the shard host uses it. Hosts find the arms of `decide`, `evolve` and `ask`
+ * by name, which the types of an actor cannot express.
+ */
+export const defineActor = <
+  S,
+  E extends Event,
+  T extends Table,
+  K extends Kind,
+  I extends Internal,
+  Extra,
+>(
+  actor: Actor<S, E, T, K, I, Extra>,
+): AnyActor => actor as unknown as AnyActor
+
 /** Applies one event. */
 export function evolve(actor: AnyActor, state: unknown, event: Event, at: number): unknown {
   const arm = actor.evolve[event.type]

@@ -2,7 +2,7 @@
 import type { Kind } from '../protocol/entry.ts'
 import { defaultTriggerLimits, type TriggerLimits } from '../protocol/events/sources.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
-import type { AnyActor } from './actor.ts'
+import { defineActor, type AnyActor } from './actor.ts'
 import type { AccessLimits } from './configuration.ts'
 import { interactionActor } from './interactions/interaction.ts'
 import { channelActor } from './channels/channel.ts'
@@ -32,22 +32,19 @@ export const actorKinds = (settings: {
   access?: AccessLimits
   triggers?: TriggerLimits
 }): Readonly<Record<Kind, AnyActor>> => ({
-  organization: organizationActor({
-    brand: settings.brand,
-    ...settings.access,
-  }) as unknown as AnyActor,
-  project: projectActor({ brand: settings.brand, ...settings.access }) as unknown as AnyActor,
-  run: run as unknown as AnyActor,
-  queue: queueActor(settings.timing) as unknown as AnyActor,
-  worker: workerActor(settings.timing) as unknown as AnyActor,
-  interaction: interactionActor(settings) as unknown as AnyActor,
-  channel: channelActor(settings) as unknown as AnyActor,
-  channel_name: channelName as unknown as AnyActor,
+  organization: defineActor(organizationActor({ brand: settings.brand, ...settings.access })),
+  project: defineActor(projectActor({ brand: settings.brand, ...settings.access })),
+  run: defineActor(run),
+  queue: defineActor(queueActor(settings.timing)),
+  worker: defineActor(workerActor(settings.timing)),
+  interaction: defineActor(interactionActor(settings)),
+  channel: defineActor(channelActor(settings)),
+  channel_name: defineActor(channelName),
   loop: loopActor(settings),
   trigger_handle: triggerHandle,
-  events: eventsActor(settings.triggers ?? defaultTriggerLimits) as unknown as AnyActor,
-  session: sessionActor(settings) as unknown as AnyActor,
-  memory: memory as unknown as AnyActor,
+  events: defineActor(eventsActor(settings.triggers ?? defaultTriggerLimits)),
+  session: defineActor(sessionActor(settings)),
+  memory: defineActor(memory),
   delivery: deliveryActor,
-  plan: planActor(settings) as unknown as AnyActor,
+  plan: defineActor(planActor(settings)),
 })

@@ -16,7 +16,7 @@ import type { Address } from '../../protocol/entry.ts'
 import { isPublishable } from '../../protocol/events/types.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { ServicePublication, SourceCommands, Watch } from '../../protocol/events/sources.ts'
-import type { Actor, AnyActor, Cause, Effect } from '../actor.ts'
+import { defineActor, type Actor, type AnyActor, type Cause, type Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
@@ -240,5 +240,5 @@ export function loopActor(options: LoopOptions): AnyActor {
     ended: ({ deleted, line, active }) =>
       deleted === true && line.length === 0 && Object.keys(active).length === 0,
   }
-  return actor as unknown as AnyActor
+  return defineActor(actor)
 }

@@ -25,7 +25,7 @@ import {
 } from '../../protocol/webhooks/delivery.ts'
 import type { Api } from '../../protocol/api.ts'
 import { patch, type Patch } from '../../protocol/patch.ts'
-import type { Actor, AnyActor, Cause, Decided, Tell } from '../actor.ts'
+import { defineActor, type Actor, type Cause, type Decided, type Tell } from '../actor.ts'
 
 interface DeliveryState {
   readonly opening: DeliveryOpening
@@ -250,4 +250,4 @@ const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
 }
 
 /** The delivery actor. */
-export const deliveryActor = actor as unknown as AnyActor
+export const deliveryActor = defineActor(actor)

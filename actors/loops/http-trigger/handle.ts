@@ -10,7 +10,7 @@
 import { refuse } from '../../../protocol/errors.ts'
 import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
 import type { Api } from '../../../protocol/api.ts'
-import type { Actor, AnyActor } from '../../actor.ts'
+import { defineActor, type Actor } from '../../actor.ts'
 
 /**
  * Milliseconds for which a reservation is usable, and after which its loop receives a query about
@@ -118,4 +118,4 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
 }
 
 /** The actor of a handle. */
-export const triggerHandle = actor as unknown as AnyActor
+export const triggerHandle = defineActor(actor)
