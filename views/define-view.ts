@@ -39,7 +39,10 @@ export interface ViewDefinition<
   K extends Kind = Kind,
   Arms = Readonly<Partial<Record<Kind, Arm | readonly Arm[]>>>,
 > {
-  /** The arms that apply the entries of a kind, in their order. */
+  /**
+   * The arms that apply the entries of a kind, in their order. A resource of a project whose changes
+   * are audited has `applyAudit` as its first arm.
+   */
   readonly kinds: Arms
   /**
    * The kinds whose arms only make changes that `Store` holds back; the arms of other kinds write

@@ -14,15 +14,8 @@ CREATE INDEX audit_actor ON audit (actor_id, created_at, id);
 `
 
 export const access = defineView({
-  kinds: {
-    organization: applyAudit,
-    project: applyAudit,
-    interaction: applyAudit,
-    channel: applyAudit,
-    loop: applyAudit,
-    memory: applyAudit,
-  },
-  gathers: ['organization', 'project', 'interaction', 'channel', 'loop', 'memory'],
+  kinds: { organization: applyAudit, project: applyAudit },
+  gathers: ['organization', 'project'],
   tables,
   queries: {
     'audit.list': ({ store, organization }, input) => auditList(store, input, organization),

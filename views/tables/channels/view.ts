@@ -1,5 +1,6 @@
 /** The view of channels: members, events, exchanges and messages. */
 import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
 import {
   access,
   agentsOf,
@@ -50,7 +51,7 @@ CREATE TABLE thread_agents (channel INTEGER NOT NULL, root TEXT NOT NULL, agent 
 `
 
 export const channels = defineView({
-  kinds: { channel: applyChannel },
+  kinds: { channel: [applyAudit, applyChannel] },
   tables,
   queries: {
     'channel.list': ({ store, project }, input) => channelList(store, project, input),

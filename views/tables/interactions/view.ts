@@ -1,5 +1,6 @@
 /** The view of interactions. */
 import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
 import { applyInteraction, interactionGet, interactionList } from './interactions.ts'
 
 const tables = `
@@ -17,7 +18,7 @@ CREATE TABLE interaction_people (
 `
 
 export const interactions = defineView({
-  kinds: { interaction: applyInteraction },
+  kinds: { interaction: [applyAudit, applyInteraction] },
   gathers: ['interaction'],
   tables,
   queries: {

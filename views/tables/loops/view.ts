@@ -1,5 +1,6 @@
 /** The view of loops. */
 import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
 import { applyLoop, loopGet, loopList, loopNamed } from './loops.ts'
 
 const tables = `
@@ -9,7 +10,7 @@ CREATE INDEX loops_name ON loops (project, name);
 `
 
 export const loops = defineView({
-  kinds: { loop: applyLoop },
+  kinds: { loop: [applyAudit, applyLoop] },
   gathers: ['loop'],
   tables,
   queries: {

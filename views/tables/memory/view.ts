@@ -1,5 +1,6 @@
 /** The view of the memory of agents. */
 import { defineView } from '../../define-view.ts'
+import { applyAudit } from '../access/audit.ts'
 import { applyMemory, memoryChanges, memoryEntries, memoryGet } from './memory.ts'
 
 const tables = `
@@ -12,7 +13,7 @@ CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, curs
 `
 
 export const memory = defineView({
-  kinds: { memory: applyMemory },
+  kinds: { memory: [applyAudit, applyMemory] },
   tables,
   queries: {
     'memory.get': ({ store, project }, input) => memoryGet(store, project, input),
