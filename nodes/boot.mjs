@@ -15,9 +15,9 @@ const usage = `baton: work coordination for humans, systems and AI agents
   npm start -- --port 9000  the same on another port; npm start -- --help lists all settings
   npm run cluster           a whole cluster on this machine
   npm run tour              a workflow, a loop and an agent, against a running server
-  npm run bench             benchmarks, each with a table of results
-  npm run simulate          deterministic simulations of the engine with faults, one per seed
-  npm run chaos             a cluster under load and random faults, checked for lost or wrong results
+  npm run bench             measurements, each with its table
+  npm run simulate          the engine in simulated environments with faults, one per seed
+  npm run chaos             a cluster under load and random faults, checked for every promise
   npm test                  all tests; npm test -- test/nodes/process/config.test.ts runs one file
   npm run test:unit         the tests that need no NATS server and no service, in less than 30 s
   npm run test:watch        the unit tests, or the named tests, again after each change
