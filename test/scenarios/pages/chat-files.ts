@@ -45,7 +45,7 @@ export async function attachFiles(
   t.match(await chips.allTextContents(), [
     /^dot\.png.*/,
     /^strange\.bin.*file: has a type that cannot be shown to an agent/,
-    /^large\.png.*A file may have 5242880 bytes/,
+    /^large\.png.*A file may have at most 5242880 bytes/,
     /^huge\.png.*The request body is larger than this endpoint accepts\./,
     /^pasted\.md/,
     /^dropped\.md/,
