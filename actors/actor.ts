@@ -15,9 +15,9 @@
  */
 import type { CommandsOf, Input, Reply, Row, Table } from '../protocol/contract.ts'
 import type { Address, Event, Kind, Origin } from '../protocol/entry.ts'
-import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
-import type { Prefix } from '../protocol/ids.ts'
 import type { Refusal } from '../protocol/errors.ts'
+import type { Prefix } from '../protocol/ids.ts'
+import type { OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 
 /** The origin of a command, its deciding actor, and the source of new ids and secrets. */
 export interface Cause extends Origin {

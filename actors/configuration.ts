@@ -2,14 +2,15 @@
  * Shared logic of the configuration records of the organization and of projects: patches, expiry,
  * use of keys.
  */
+
+import type { ActionSketch } from '../protocol/access/directory.ts'
 import type { ApiKey, KeyEvent, KeyMaterial } from '../protocol/access/rows.ts'
 import type { NewSecret } from '../protocol/actions/rows.ts'
-import type { Changes } from '../protocol/workflows/rows.ts'
-import { parseTimestamp, timestamp, type JsonObject } from '../protocol/common.ts'
-import type { ActionSketch } from '../protocol/access/directory.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { type JsonObject, parseTimestamp, timestamp } from '../protocol/common.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import { patch, type Patch } from '../protocol/patch.ts'
+import { type Patch, patch } from '../protocol/patch.ts'
+import type { Changes } from '../protocol/workflows/rows.ts'
 import type { Cause, Decided, Decision } from './actor.ts'
 
 /** A key as its owner stores it. Revoked keys are dropped; the journal still has them. */

@@ -2,21 +2,22 @@
  * Changes of a record that has a URL with sealed values: the stored state, the audit log entry and
  * the reply.
  */
+
+import { timestamp } from '../protocol/common.ts'
+import { type Refusal, refuseFields } from '../protocol/errors.ts'
 import {
-  keepUrl,
-  maskUrl,
-  sameParts,
-  withMaskedUrl,
   type ChangedUrlParts,
   type KeptUrl,
+  keepUrl,
+  maskUrl,
   type SealedPart,
   type SentParts,
+  sameParts,
   type UrlParts,
+  withMaskedUrl,
 } from '../protocol/masked-url.ts'
-import { refuseFields, type Refusal } from '../protocol/errors.ts'
-import { patch, type Patch } from '../protocol/patch.ts'
-import { timestamp } from '../protocol/common.ts'
-import { changeOf, type Change } from './configuration.ts'
+import { type Patch, patch } from '../protocol/patch.ts'
+import { type Change, changeOf } from './configuration.ts'
 
 /** A change of a record and of the values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts

@@ -3,18 +3,19 @@
  * lists, and the delay until a message reaches many followers. Clients send the messages, each with
  * its own acknowledgement.
  */
-import { startBaton } from './support/baton.ts'
-import { startCrowd, type Lateness } from './load/crowd.ts'
+
+import { type Lateness, startCrowd } from './load/crowd.ts'
 import { Http } from './load/http.ts'
+import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
   atRate,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
   spread,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'

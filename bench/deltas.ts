@@ -3,20 +3,21 @@
  * each to one follower. The followers run in a separate process. Each chunk contains the time at
  * which its worker sent it.
  */
-import { startBaton, type Target } from './support/baton.ts'
+
 import { startCrowd } from './load/crowd.ts'
 import { Http } from './load/http.ts'
+import { openSocket, type Socket } from './load/socket.ts'
+import { startBaton, type Target } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
-import { openSocket, type Socket } from './load/socket.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 import { agentOf } from './turns.ts'
 

@@ -2,11 +2,12 @@
  * Whether throughput stays constant: one-step runs without a pause, with the figures of each tenth
  * of the runs.
  */
+
+import { runsOf } from './load/work.ts'
 import { startBaton } from './support/baton.ts'
 import { costOf, inFlight, percentile, type Terms } from './support/measure.ts'
 import { resident } from './support/processes.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { runsOf } from './load/work.ts'
 
 export const about =
   'One-step runs, 500,000 of them: throughput and memory from the first to the last'

@@ -4,25 +4,26 @@
  * for an event resumes. The triggers are registered directly with the actor, as loops do, not
  * through the API.
  */
-import { startBaton, type Baton } from './support/baton.ts'
+
+import type { Nats } from '../nodes/nats/server/connect.ts'
+import type { Watch } from '../protocol/events/sources.ts'
+import { shardOf } from '../protocol/subjects.ts'
 import { Http } from './load/http.ts'
+import { follow } from './load/sse.ts'
+import { completedIn, startRun } from './load/work.ts'
+import { type Baton, startBaton } from './support/baton.ts'
 import { connectTo, SHARDS } from './support/journal.ts'
 import {
   atRate,
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   spread,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
-import { follow } from './load/sse.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { completedIn, startRun } from './load/work.ts'
-import { shardOf } from '../protocol/subjects.ts'
-import type { Nats } from '../nodes/nats/server/connect.ts'
-import type { Watch } from '../protocol/events/sources.ts'
 
 export const about =
   'Source events per second against 1,000 event triggers with conditions, and from an event to the run that waited for it'

@@ -3,23 +3,24 @@
  * separate process. The delivery delay of an event starts at its timestamp, which is the time of
  * the decision, before the commit.
  */
-import { startBaton } from './support/baton.ts'
+
 import { startCrowd } from './load/crowd.ts'
 import { Http } from './load/http.ts'
+import { runOf, startRun } from './load/work.ts'
+import { instantWorker } from './load/worker.ts'
+import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
   atRate,
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { instantWorker } from './load/worker.ts'
-import { runOf, startRun } from './load/work.ts'
 
 export const about =
   '5,000 followers of a project with 20 events per second each: time until an event is delivered'

@@ -2,22 +2,23 @@
  * One run with a `for_each` over many items, each a job, on ten worker connections; and concurrent
  * one-step runs at a fixed rate on the same connections.
  */
-import { startBaton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { follow } from './load/sse.ts'
+import { completedIn, runOf, startRun } from './load/work.ts'
+import { instantWorker } from './load/worker.ts'
+import { startBaton } from './support/baton.ts'
 import {
   atRate,
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
-import { follow } from './load/sse.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { completedIn, runOf, startRun } from './load/work.ts'
-import { instantWorker } from './load/worker.ts'
 
 export const about =
   'A for_each over 10,000 items on 10 worker connections: items per second, and what runs beside it lose'

@@ -1,16 +1,17 @@
 /** Reading one run over HTTP, with keep-alive connections. */
-import { startBaton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { runOf, startRun } from './load/work.ts'
+import { startBaton } from './support/baton.ts'
 import {
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { runOf, startRun } from './load/work.ts'
 
 export const about = 'GET of a run: requests per second over 32 connections'
 

@@ -2,22 +2,23 @@
  * The cost of workers that wait for work: memory of the server per worker, and the effect on the
  * runs of another worker.
  */
+
+import { openSocket, type Socket } from './load/socket.ts'
+import { measureRuns, runsOf } from './load/work.ts'
+import type { Target } from './support/baton.ts'
 import { startBaton } from './support/baton.ts'
 import { allowed } from './support/limits.ts'
 import {
+  type Amount,
+  type Figures,
   inFlight,
   inTurn,
   load,
   pause,
-  type Amount,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { COLLECT, settled } from './support/memory.ts'
-import { openSocket, type Socket } from './load/socket.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import type { Target } from './support/baton.ts'
-import { measureRuns, runsOf } from './load/work.ts'
 
 export const about =
   '10,000 idle worker sockets: memory of each, and the throughput of runs beside them'

@@ -3,14 +3,15 @@
  * completed. First each answer follows its creation; then answers alone are measured, to
  * interactions created before.
  */
-import { startBaton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { startBaton } from './support/baton.ts'
 import {
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'

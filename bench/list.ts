@@ -5,12 +5,12 @@
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, startBaton } from './support/baton.ts'
 import { fill } from './load/fill.ts'
 import { Http } from './load/http.ts'
-import { atRate, inFlight, inTurn, spread, type Figures, type Terms } from './support/measure.ts'
-import { cell, ms, note, table, whole } from './support/table.ts'
 import { typeOf } from './load/templates.ts'
+import { newFolder, startBaton } from './support/baton.ts'
+import { atRate, type Figures, inFlight, inTurn, spread, type Terms } from './support/measure.ts'
+import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
   'Pages of 50 of 1,000,000 runs, filtered and deep: time of a page; how fast views are rebuilt'

@@ -3,10 +3,10 @@
  * concurrent ones.
  */
 import { rmSync } from 'node:fs'
-import { newFolder, startBaton, type Baton } from './support/baton.ts'
 import { fill } from './load/fill.ts'
-import { costOf, inTurn, pause, type Figures, type Terms } from './support/measure.ts'
 import { follow } from './load/sse.ts'
+import { type Baton, newFolder, startBaton } from './support/baton.ts'
+import { costOf, type Figures, inTurn, pause, type Terms } from './support/measure.ts'
 import { cell, note, table, whole } from './support/table.ts'
 
 export const about =

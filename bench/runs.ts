@@ -3,10 +3,11 @@
  * The same measurement includes the cost of a job or a one-step workflow in other systems. Each
  * server, its store, the load and the worker share this machine.
  */
-import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
+
+import { measureRuns } from './load/work.ts'
+import { type Amount, inTurn, type Loaded, type Terms } from './support/measure.ts'
 import { jobPeers, present } from './support/peers.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { measureRuns } from './load/work.ts'
 
 export const about =
   'One-step runs: throughput with 200 in flight, latency when idle; BullMQ, Restate and graphile-worker beside it'

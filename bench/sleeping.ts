@@ -3,21 +3,22 @@
  * which they wake. They are started in one go and left idle until they have left memory; then they
  * wake in turn, at a rate at which one machine can complete runs.
  */
-import { startBaton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { follow } from './load/sse.ts'
+import { completedIn, startRun } from './load/work.ts'
+import { startBaton } from './support/baton.ts'
 import {
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   pause,
   percentile,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
 import { COLLECT, settled } from './support/memory.ts'
-import { follow } from './load/sse.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { completedIn, startRun } from './load/work.ts'
 
 export const about =
   '100,000 sleeping runs: memory of each, and how long after their time they have ended'

@@ -2,10 +2,11 @@
  * A run of ten consecutive action steps, each a job of a leased worker. For comparison, a Restate
  * handler with ten journaled steps.
  */
-import { inTurn, type Amount, type Loaded, type Terms } from './support/measure.ts'
+
+import { measureRuns } from './load/work.ts'
+import { type Amount, inTurn, type Loaded, type Terms } from './support/measure.ts'
 import { present, workflowPeers } from './support/peers.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
-import { measureRuns } from './load/work.ts'
 
 export const about =
   'Runs of 10 steps: time of one run when idle, steps per second with 50 in flight; Restate beside it'

@@ -2,17 +2,18 @@
  * A session with very many messages: the time until its transcript opens, and whether a message
  * takes longer than in a new session.
  */
-import { startBaton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { follow } from './load/sse.ts'
+import { startBaton } from './support/baton.ts'
 import {
+  type Figures,
   inFlight,
   inTurn,
   percentile,
   spread,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
-import { follow } from './load/sse.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 import { agentOf } from './turns.ts'
 

@@ -2,18 +2,19 @@
  * Turns of agents with the scripted model: complete turns per second, each followed to its end over
  * the stream of its invocation, and the time until the first chunk of an answer arrives.
  */
-import { startBaton, type Baton } from './support/baton.ts'
+
 import { Http } from './load/http.ts'
+import { follow } from './load/sse.ts'
+import { type Baton, startBaton } from './support/baton.ts'
 import {
   costOf,
+  type Figures,
   inFlight,
   inTurn,
   percentile,
   spread,
-  type Figures,
   type Terms,
 } from './support/measure.ts'
-import { follow } from './load/sse.ts'
 import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =

@@ -3,9 +3,9 @@
  * They throw on invalid parameters, so that the message becomes the error of the step.
  */
 import { format } from 'node:util'
-import type { Action, Parameters } from './worker/options.ts'
 import { json } from './actions/json.ts'
 import { random } from './actions/random.ts'
+import type { Action, Parameters } from './worker/options.ts'
 
 /** Writes a printf-style line to the worker's log and returns the line. */
 const print: Action = ({ message = '', args = [] }, { log }) => {

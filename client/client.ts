@@ -1,7 +1,7 @@
 /** A typed client: the API table plus a transport, without generated code. */
-import { api, type Api } from '../protocol/api.ts'
+import { type Api, api } from '../protocol/api.ts'
 import type { Input, Reply, Row } from '../protocol/contract.ts'
-import { Transport, type ClientOptions } from './transport.ts'
+import { type ClientOptions, Transport } from './transport.ts'
 
 export { BatonError, type ClientOptions } from './transport.ts'
 

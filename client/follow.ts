@@ -3,9 +3,9 @@
  * reconnect to any gateway neither loses nor repeats frames.
  */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { api, type Api } from '../protocol/api.ts'
-import { terminal, type ProjectRunEvent, type RunEventRecord } from '../protocol/runs/schema.ts'
+import { type Api, api } from '../protocol/api.ts'
 import type { ChannelEventRecord } from '../protocol/channels/schema.ts'
+import { type ProjectRunEvent, type RunEventRecord, terminal } from '../protocol/runs/schema.ts'
 import type { Client } from './client.ts'
 import { BatonError, reasonOf, refusal } from './transport.ts'
 import { endedBySignal, watchdog } from './watchdog.ts'

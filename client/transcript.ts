@@ -5,7 +5,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { TranscriptSnapshot } from '../protocol/sessions/schema.ts'
 import { Transcript, type TranscriptFrame } from './transcript/fold.ts'
-import { endedBySignal, watchdog, type Watchdog } from './watchdog.ts'
+import { endedBySignal, type Watchdog, watchdog } from './watchdog.ts'
 
 export { Transcript, type TranscriptFrame } from './transcript/fold.ts'
 

@@ -4,7 +4,7 @@
  * own Idempotency-Key, a PATCH never.
  */
 import { randomUUID } from 'node:crypto'
-import { routeOf, type Row } from '../protocol/contract.ts'
+import { type Row, routeOf } from '../protocol/contract.ts'
 import type { Code } from '../protocol/errors.ts'
 
 export interface ClientOptions {

@@ -16,12 +16,12 @@ import { systemClock } from './worker/ports.ts'
 import { dial } from './worker/socket.ts'
 
 export {
-  WorkerError,
   type Action,
   type ActionContext,
   type JobEvent,
   type Parameters,
   type WorkerEnd,
+  WorkerError,
   type WorkerOptions,
   type WorkerState,
 } from './worker/options.ts'

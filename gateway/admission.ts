@@ -10,12 +10,12 @@
  * A3. Rate-limit headers are added to the answer even if a later stage refuses.
  */
 import type { OrganizationDirectory } from '../protocol/access/directory.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
 import type { Project } from '../protocol/projects/rows.ts'
 import type { Caller } from './auth/authenticate.ts'
 import { authorize, enter } from './auth/authorize.ts'
 import { charged } from './auth/rate.ts'
-import { BODY_LIMIT, factsOf, type Call, type Edge, type Routed } from './call.ts'
+import { BODY_LIMIT, type Call, type Edge, factsOf, type Routed } from './call.ts'
 import { readUpload, type Uploaded } from './files/form.ts'
 import { admitted } from './guard.ts'
 import type { Incoming } from './http/request.ts'

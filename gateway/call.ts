@@ -1,18 +1,18 @@
 /** A request under way: the facts that admission establishes, for the code that answers it. */
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
-import type { Project } from '../protocol/projects/rows.ts'
 import type { Row } from '../protocol/contract.ts'
+import type { Project } from '../protocol/projects/rows.ts'
 import type { Authentication, Caller } from './auth/authenticate.ts'
-import type { Directory } from './directory.ts'
-import type { Followers } from './streams/followers.ts'
-import type { LeaseGate } from './lease-gate.ts'
-import type { World } from './ports.ts'
 import type { Limits } from './auth/rate.ts'
-import type { Incoming } from './http/request.ts'
-import type { SessionVisibility } from './sessions/visibility.ts'
+import type { Directory } from './directory.ts'
 import type { ByteSemaphore } from './files/byte-semaphore.ts'
 import type { Uploaded } from './files/form.ts'
+import type { Incoming } from './http/request.ts'
+import type { LeaseGate } from './lease-gate.ts'
+import type { World } from './ports.ts'
+import type { SessionVisibility } from './sessions/visibility.ts'
+import type { Followers } from './streams/followers.ts'
 
 /** State shared by all requests of a gateway. */
 export interface Edge {

@@ -2,20 +2,21 @@
  * API rows that change state: a request becomes a command to the actor that decides it, and the
  * outcome becomes the answer.
  */
-import type { Command, Origin } from '../protocol/entry.ts'
+
 import type { Row } from '../protocol/contract.ts'
-import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import type { Command, Origin } from '../protocol/entry.ts'
+import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { isId, slotOf } from '../protocol/ids.ts'
-import { additionsOf, scopeId, operationOf, queryOf, rows, type Call, type Edge } from './call.ts'
+import { additionsOf, type Call, type Edge, operationOf, queryOf, rows, scopeId } from './call.ts'
 import { leaveChannels } from './commands/channels.ts'
-import { judged } from './guard.ts'
-import { identify, type Identity } from './http/idempotency.ts'
 import { versionOfRun } from './commands/loops.ts'
+import { judged } from './guard.ts'
+import { type Identity, identify } from './http/idempotency.ts'
 import { originOf } from './http/origin.ts'
-import type { Outcome } from './ports.ts'
-import { prepare, type Prepared } from './prepare.ts'
 import type { Answer } from './http/respond.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
+import type { Outcome } from './ports.ts'
+import { type Prepared, prepare } from './prepare.ts'
 
 /** Maximum number of concurrent commands of one bulk request. */
 const AT_ONCE = 16

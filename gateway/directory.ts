@@ -19,10 +19,10 @@ import type {
   OrganizationDirectory,
   ProjectDirectory,
 } from '../protocol/access/directory.ts'
-import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import type { World } from './ports.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import type { World } from './ports.ts'
 
 export interface Directory {
   /** Synchronous when the directory is cached, like `project`. */

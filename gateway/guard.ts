@@ -4,10 +4,10 @@
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './auth/authorize.ts'
-import { factsOf, type Call, type Edge } from './call.ts'
-import { ownAgent, isSelfAccess } from './sessions/self-access.ts'
-import { sessionReferenceOf } from './sessions/visibility.ts'
+import { type Call, type Edge, factsOf } from './call.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
+import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
+import { sessionReferenceOf } from './sessions/visibility.ts'
 
 /** The largest delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647

@@ -3,8 +3,9 @@
  * answers slowly instead of with errors. The wait is short, because another gateway may be
  * connected and a refused client can retry there.
  */
-import type { World } from './ports.ts'
+
 import type { MaybePromise } from './maybe-promise.ts'
+import type { World } from './ports.ts'
 
 /** The longest wait of a request, and the interval between checks of the lease, in milliseconds. */
 const WAIT = 3000

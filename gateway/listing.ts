@@ -1,13 +1,14 @@
 /** Lists and records that are answered from the cached directories, and their pages. */
+
+import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
 import type { Api, RowName } from '../protocol/api.ts'
 import type { Input, Reply } from '../protocol/contract.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../protocol/access/directory.ts'
-import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import type { Caller } from './auth/authenticate.ts'
-import { openCursor, sealCursor } from './http/cursor.ts'
 import type { Directory } from './directory.ts'
-import type { World } from './ports.ts'
+import { openCursor, sealCursor } from './http/cursor.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
+import type { World } from './ports.ts'
 
 /** An admitted, authorized and validated query. */
 export interface LocalContext {

@@ -4,10 +4,10 @@ import type { Command, FollowedKind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
+import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import type { GatewayMessage, Offer, Taking } from '../protocol/workers/messages.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
-import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */

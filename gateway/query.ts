@@ -2,31 +2,32 @@
  * API rows that read: answered from this gateway's directories, or by the view of the project's
  * partition.
  */
-import type { RunListNames } from './ports.ts'
-import type { AuditEntry } from '../protocol/projects/rows.ts'
+
 import { parseTimestamp } from '../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import type { RowQuestion, ViewRowName } from '../protocol/queries/views.ts'
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import { listUsage } from './queries/usage.ts'
+import type { AuditEntry } from '../protocol/projects/rows.ts'
+import type { RowQuestion, ViewRowName } from '../protocol/queries/views.ts'
+import { namesOf } from './auth/people.ts'
+import { viewerOf } from './auth/viewer.ts'
 import {
   additionsOf,
-  factsOf,
-  scopeId,
-  operationOf,
-  queryOf,
   type Call,
   type Edge,
+  factsOf,
+  operationOf,
+  queryOf,
+  scopeId,
 } from './call.ts'
-import { viewerOf } from './auth/viewer.ts'
 import { openCursor, sealCursor } from './http/cursor.ts'
-import { localQueries } from './queries/local.ts'
-import { namesOf } from './auth/people.ts'
 import type { Answer } from './http/respond.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
+import type { RunListNames } from './ports.ts'
+import { withLeases } from './queries/job-leases.ts'
+import { localQueries } from './queries/local.ts'
+import { listUsage } from './queries/usage.ts'
 import { listSessions, readSession } from './sessions/list.ts'
 import { liveTurn, snapshot } from './sessions/transcript/snapshot.ts'
-import { withLeases } from './queries/job-leases.ts'
-import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /**
  * A list as views return it. `position` is the position of the last item, present when more items

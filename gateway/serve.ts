@@ -7,13 +7,13 @@
  * client disconnected before.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import { errorBody, errors, isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
+import { errorBody, errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { corsHeaders } from './http/cors.ts'
 import { hexOf } from './http/hex.ts'
-import type { World } from './ports.ts'
 import { Incoming, type RouteFacts } from './http/request.ts'
-import { Exchange, type Answer } from './http/respond.ts'
+import { type Answer, Exchange } from './http/respond.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import type { World } from './ports.ts'
 
 type Given = Answer | Refusal | undefined
 /**

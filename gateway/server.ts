@@ -10,14 +10,9 @@ import uWS, {
 } from 'uWebSockets.js'
 import { unauthenticated } from '../protocol/access/unauthenticated-rows.ts'
 import { routeOf } from '../protocol/contract.ts'
-import { isRefusal, refuse, type Refusal } from '../protocol/errors.ts'
-import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
-import { openAuthentication } from './auth/authenticate.ts'
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { admit } from './admission.ts'
-import { BODY_LIMIT, operationOf, rows, type Call, type Edge, type Routed } from './call.ts'
-import { openChat } from './pages/chat.ts'
-import { runCommand } from './command.ts'
-import { preflightHeaders } from './http/cors.ts'
+import { openAuthentication } from './auth/authenticate.ts'
 import {
   DEVICE_FORM_LIMIT,
   DEVICE_PAGE,
@@ -25,34 +20,39 @@ import {
   giveDeviceToken,
 } from './auth/device/flow.ts'
 import { showDevice, takeDevice } from './auth/device/page.ts'
-import type { Directory } from './directory.ts'
-import { openDocs } from './pages/docs.ts'
-import { openFollowers } from './streams/followers.ts'
-import { openLeaseGate } from './lease-gate.ts'
-import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
-import { openMcp } from './mcp/mcp.ts'
-import type { World } from './ports.ts'
-import { runQuery } from './query.ts'
+import { openTouches } from './auth/key-last-used.ts'
 import { createLimits } from './auth/rate.ts'
+import { BODY_LIMIT, type Call, type Edge, operationOf, type Routed, rows } from './call.ts'
+import { runCommand } from './command.ts'
+import { signatureHeader, TRIGGER_LIMIT, takeTrigger } from './commands/http-trigger.ts'
+import { INTEGRATION_HEADERS, receiveIntegration } from './commands/integrations/receive.ts'
+import type { Directory } from './directory.ts'
+import { createByteSemaphore } from './files/byte-semaphore.ts'
+import { preflightHeaders } from './http/cors.ts'
 import type { Incoming } from './http/request.ts'
 import type { Exchange } from './http/respond.ts'
-import { createByteSemaphore } from './files/byte-semaphore.ts'
-import { answerOf, requestIds, serve, type Handler, type Route, type Service } from './serve.ts'
+import { openStatus } from './http/status.ts'
+import { openLeaseGate } from './lease-gate.ts'
+import { andThen } from './maybe-promise.ts'
+import { openMcp } from './mcp/mcp.ts'
+import { FORM_LIMIT, showForm, takeForm } from './pages/answer/answer.ts'
+import { openChat } from './pages/chat.ts'
+import { openDocs } from './pages/docs.ts'
+import type { World } from './ports.ts'
+import { runQuery } from './query.ts'
+import { answerOf, type Handler, type Route, requestIds, type Service, serve } from './serve.ts'
 import { sendFile } from './sessions/attach.ts'
 import { openFollowedSessions } from './sessions/transcript/followed.ts'
-import { openSessionVisibility } from './sessions/visibility.ts'
 import {
   isSessionStream,
   runSessionStream,
   streamed,
   wantsStream,
 } from './sessions/transcript/stream.ts'
-import { mountWorkerSocket } from './workers/mount.ts'
-import { andThen } from './maybe-promise.ts'
-import { openStatus } from './http/status.ts'
+import { openSessionVisibility } from './sessions/visibility.ts'
+import { openFollowers } from './streams/followers.ts'
 import { runStream, wantsPage } from './streams/stream.ts'
-import { signatureHeader, takeTrigger, TRIGGER_LIMIT } from './commands/http-trigger.ts'
-import { openTouches } from './auth/key-last-used.ts'
+import { mountWorkerSocket } from './workers/mount.ts'
 
 export interface GatewayOptions {
   /**

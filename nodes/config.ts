@@ -3,10 +3,13 @@
  * setting is its flag, else its environment variable, else its default. `BATON_RATE_KEY` and
  * `--rate-key` are the same setting.
  */
-import { DEFAULT_BRAND } from '../protocol/naming.ts'
-import type { TriggerLimits } from '../protocol/events/sources.ts'
+
 import { availableParallelism } from 'node:os'
+import { closest } from '../client/suggest.ts'
+import type { TriggerLimits } from '../protocol/events/sources.ts'
+import { DEFAULT_BRAND } from '../protocol/naming.ts'
 import { checkTiming, defaultTiming, type WorkerTiming } from '../protocol/workers/timing.ts'
+import { natsAccessOf } from './config/nats.ts'
 import {
   byFlag,
   flagOf,
@@ -19,10 +22,8 @@ import {
   table,
   type Values,
 } from './config/settings.ts'
-import { natsAccessOf } from './config/nats.ts'
+import { type ModelSettings, readModels } from './models.ts'
 import type { Access } from './nats/server/access.ts'
-import { closest } from '../client/suggest.ts'
-import { readModels, type ModelSettings } from './models.ts'
 
 /** The configuration of a node. */
 export interface Config {

@@ -13,7 +13,7 @@ import { addPermissionsCommand } from './commands/permissions.ts'
 import { runSimulations } from './commands/simulate.ts'
 import { runNode } from './commands/start.ts'
 import { runTourCommand } from './commands/tour.ts'
-import { readConfig, settingsTable, type Config } from './config.ts'
+import { type Config, readConfig, settingsTable } from './config.ts'
 import { StartFault } from './process/fault.ts'
 import { version } from './version.ts'
 

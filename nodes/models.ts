@@ -4,14 +4,14 @@
  * references to them and never exposes a key.
  */
 import { readFileSync } from 'node:fs'
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import {
   efforts,
   findModel,
   fullId,
-  type Models,
   type ModelProvider,
+  type Models,
   type Price,
 } from '../protocol/agents/models.ts'
 

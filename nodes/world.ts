@@ -12,17 +12,17 @@ import type {
   World,
 } from '../gateway/ports.ts'
 import type { Address, Command, Placed } from '../protocol/entry.ts'
-import { refuse, type Refusal } from '../protocol/errors.ts'
+import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
-import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
+import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
 import { hashOf, partitionOf, shardOf, subjects } from '../protocol/subjects.ts'
 import type { GatewayMessage, Offer } from '../protocol/workers/messages.ts'
-import { OwnerProbe } from './observe/owner-probe.ts'
-import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Membership } from './host/cluster/membership.ts'
+import type { ShardAnswer, ShardMessage } from './host/deps.ts'
 import type { Blobs, Bus, Clock, Random } from './host/ports.ts'
+import { OwnerProbe } from './observe/owner-probe.ts'
 import { createSecretBox } from './storage/secret-box.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** Schemas shared by many resources: times, durations, tags, pages. */
-import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 
 /** RFC 3339, UTC, exactly three fractional digits. */
 export const Timestamp = Type.String({

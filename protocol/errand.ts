@@ -4,11 +4,12 @@
  * survives the crash of any executor. Every errand may run twice. The executor reads the errand
  * from its owner with `job_spec`.
  */
-import type { Channel } from './channels/schema.ts'
+
 import type { Exchange } from './channels/exchange.ts'
-import type { JobHeader } from './jobs/rows.ts'
-import type { Kind } from './entry.ts'
+import type { Channel } from './channels/schema.ts'
 import { timestamp } from './common.ts'
+import type { Kind } from './entry.ts'
+import type { JobHeader } from './jobs/rows.ts'
 import type { HeldFiring } from './loops/events.ts'
 
 /** The queue of errands; each project has one in every shard. */

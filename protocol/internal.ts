@@ -2,18 +2,19 @@
  * Commands that clients cannot send: those between actors, from the shard host, and from gateways
  * on behalf of workers.
  */
-import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
-import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
-import type { Job, JobHeader } from './jobs/rows.ts'
-import type { AppContext } from './sessions/turns/context.ts'
-import type { JsonObject } from './common.ts'
+
 import type { Definition } from './access/directory.ts'
+import type { ActorOf, InvocationFacts } from './actions/invocation.ts'
+import type { CompactionPolicy, ModelRoute, ThinkingEffort } from './agents/schema.ts'
+import type { JsonObject } from './common.ts'
+import type { Chain, SourceEvent } from './events/sources.ts'
 import type { Approval } from './interactions/events.ts'
 import type { Interaction, InteractionKind } from './interactions/schema.ts'
+import type { Job, JobHeader } from './jobs/rows.ts'
 import type { RunOpening } from './loops/events.ts'
 import type { QueueReason } from './loops/run.ts'
-import type { SourceEvent, Chain } from './events/sources.ts'
 import type { Place, TurnOpening, TurnReport } from './sessions/commands.ts'
+import type { AppContext } from './sessions/turns/context.ts'
 import type { Registration } from './workers/socket.ts'
 
 /** A lease of a session, as its queue stores it. */

@@ -9,7 +9,7 @@
  * F2. A message that cannot be applied raises an alarm: following stops and is retried, and queries
  *     that need fresh data are refused meanwhile. The message is never skipped.
  */
-import { sequenceOf, type Envelope } from '../protocol/entry.ts'
+import { type Envelope, sequenceOf } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import { damaged } from './files/file.ts'
 import { JournalReplaced, type Message, type View } from './view.ts'

@@ -7,8 +7,9 @@
  * S3. After a failed transaction `forget` must run, because cached records may hold changes that
  *     were rolled back.
  */
-import { CHARACTERS, sizeOf } from './page.ts'
+
 import type { Database, Statement } from 'better-sqlite3'
+import { CHARACTERS, sizeOf } from './page.ts'
 import { FeedTail } from './tables/runs/tail.ts'
 
 /** A value that SQLite stores. */

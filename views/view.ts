@@ -14,14 +14,14 @@
  * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
  *     journal is applied from the start.
  */
-import { cursorOf, EVENTS_PER_ENVELOPE, placed, type Envelope } from '../protocol/entry.ts'
+import { cursorOf, type Envelope, EVENTS_PER_ENVELOPE, placed } from '../protocol/entry.ts'
 import { refuse } from '../protocol/errors.ts'
 import type { ViewQueries } from '../protocol/queries/views.ts'
 import { defaultTiming } from '../protocol/workers/timing.ts'
-import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
-import { armsOf, gathered, queryOf } from './views.ts'
 import { openStore, remove } from './files/file.ts'
 import type { Store } from './store.ts'
+import { deleteDropped, hasDropped } from './tables/channels/messages.ts'
+import { armsOf, gathered, queryOf } from './views.ts'
 
 /**
  * A journal message as a view receives it. `message_id`, when known, lets a view notice that the

@@ -4,7 +4,7 @@
  */
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
-import { kinds, type Kind } from '../protocol/entry.ts'
+import { type Kind, kinds } from '../protocol/entry.ts'
 import type { ViewQueryName } from '../protocol/queries/views.ts'
 import type { Arm, Queries, QueryContext, ViewDefinition } from './define-view.ts'
 import { access } from './tables/access/view.ts'

@@ -19,10 +19,10 @@ import { patch } from '../../protocol/patch.ts'
 import type { Actor } from '../actor.ts'
 import { evolveConfirmations } from './confirmations.ts'
 import { errandOf, errandSettled, settled } from './exchanges.ts'
-import { add, expel, leave, markRead, type Found } from './members.ts'
-import { edit, send, type EditFacts, type SendFacts } from './messages.ts'
-import { open, remove, reopen, update, type Caller } from './settings.ts'
-import { countStreak, endTalks, memberOf, talked, unopened, type ChannelState } from './state.ts'
+import { add, expel, type Found, leave, markRead } from './members.ts'
+import { type EditFacts, edit, type SendFacts, send } from './messages.ts'
+import { type Caller, open, remove, reopen, update } from './settings.ts'
+import { type ChannelState, countStreak, endTalks, memberOf, talked, unopened } from './state.ts'
 
 /** Data that the gateway adds to the input of rows. */
 type Extra = {

@@ -7,11 +7,12 @@
  * it; in that case the job that follows the disabling finds the membership
  * (actors/projects/access/partings.ts).
  */
-import type { ChannelEvent } from '../../protocol/channels/schema.ts'
+
 import type { ConfirmationEvent } from '../../protocol/channels/confirmation.ts'
+import type { ChannelEvent } from '../../protocol/channels/schema.ts'
 import { ERRANDS, errandJob } from '../../protocol/errand.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import type { ChannelState } from './state.ts'
 

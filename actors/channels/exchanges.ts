@@ -3,20 +3,21 @@
  * Invariants: E1–E3 of protocol/channels/exchange.ts. A message, the exchanges that it starts and
  * the jobs that prepare their turns are one commit.
  */
-import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
+
 import {
-  STREAK,
   type Exchange,
   type ExchangeCommands,
   type ExchangeOutcome,
+  STREAK,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
+import type { ChannelEvent, ChannelMember, ChannelMessage } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
-import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
+import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { confirmationSettled } from './confirmations.ts'
-import { isOpen, memberOf, talkKey, type ChannelState, type OpenChannel } from './state.ts'
+import { type ChannelState, isOpen, memberOf, type OpenChannel, talkKey } from './state.ts'
 
 /** Events and commands that follow from a message. */
 interface Follows {

@@ -10,16 +10,16 @@ import type {
   Person,
 } from '../../protocol/channels/schema.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { confirm } from './confirmations.ts'
 import {
   bornMember,
+  type ChannelState,
   hasRoom,
   isOpen,
   isReadable,
   memberOf,
-  type ChannelState,
   type OpenChannel,
 } from './state.ts'
 

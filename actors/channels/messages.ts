@@ -9,19 +9,19 @@
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
 import {
-  limits,
   type ChannelEvent,
   type ChannelMessage,
+  limits,
   type MessageFacts,
   type Person,
 } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { post, type Calls } from './exchanges.ts'
-import { isOpen, isReadable, memberOf, type ChannelState, type OpenChannel } from './state.ts'
+import { type Calls, post } from './exchanges.ts'
+import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
  * Data that the gateway adds to a message, besides `Calls`: the message it replies to, and the

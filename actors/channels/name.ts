@@ -8,13 +8,13 @@
  */
 import type { Api } from '../../protocol/api.ts'
 import {
-  limits,
-  nameFaults,
   type Channel,
   type ChannelMember,
   type ChannelNameCommands,
   type ChannelNameEvent,
   type ChannelSettings,
+  limits,
+  nameFaults,
   type Person,
 } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'

@@ -1,26 +1,26 @@
 /** Opening, changing, archiving and deleting a channel. */
 import type { Api } from '../../protocol/api.ts'
 import {
-  limits,
   type Channel,
   type ChannelCommands,
   type ChannelEvent,
   type ChannelSettings,
+  limits,
 } from '../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { confirm } from './confirmations.ts'
 import { withdrawn } from './exchanges.ts'
 import {
+  type ChannelState,
   isOpen,
   isReadable,
   memberOf,
-  recordOf,
-  type ChannelState,
   type OpenChannel,
+  recordOf,
 } from './state.ts'
 
 /** Added by the gateway: whether the caller may administer the project. */

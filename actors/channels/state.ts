@@ -4,17 +4,17 @@
  * that never change (its position, sender and thread) come with the command that refers to it.
  */
 import {
-  REMEMBERED,
   type Exchange,
   type ExchangeEvent,
+  REMEMBERED,
   type Wake,
 } from '../../protocol/channels/exchange.ts'
 import {
-  limits,
   type Channel,
   type ChannelMember,
   type ChannelMessage,
   type ChannelSettings,
+  limits,
   type Person,
 } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'

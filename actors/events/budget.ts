@@ -11,13 +11,14 @@
  * B3. Events that no run caused are limited by the rates of requests, not here: many loops may
  *     listen to one of them.
  */
-import { getOwn } from '../../protocol/lookup.ts'
+
 import {
   MAX_CHAIN_DEPTH,
   type Publication,
   type SourcesEvent,
   type TriggerLimits,
 } from '../../protocol/events/sources.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { SourcesState } from './state.ts'
 
 /** Maximum number of trees of one generation. */

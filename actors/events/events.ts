@@ -9,11 +9,10 @@
  *     least once; they recognise repeats: a loop by trigger and event, a run by its wait, a webhook
  *     delivery by its own id.
  */
-import type { Named } from '../../protocol/events/rows.ts'
+
 import type { Api } from '../../protocol/api.ts'
 import type { Address, Kind } from '../../protocol/entry.ts'
-import type { Delivered } from '../../protocol/internal.ts'
-import { getOwn } from '../../protocol/lookup.ts'
+import type { Named } from '../../protocol/events/rows.ts'
 import type {
   ConditionFaults,
   Firing,
@@ -23,12 +22,14 @@ import type {
   SourcesEvent,
   TriggerLimits,
 } from '../../protocol/events/sources.ts'
+import type { Delivered } from '../../protocol/internal.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { charge } from './budget.ts'
 import { openingOf } from './hooks.ts'
 import { arranged } from './listeners.ts'
 import { publish, publishMany, publishOne } from './publish.ts'
-import { blame, publishedBy, remember, silent, type SourcesState } from './state.ts'
+import { blame, publishedBy, remember, type SourcesState, silent } from './state.ts'
 
 const LOOP = 'loop' as string as Kind
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>

@@ -3,9 +3,9 @@
  * deliveries.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
-import { isInternal } from '../../protocol/events/types.ts'
 import type { SourceEvent } from '../../protocol/events/sources.ts'
+import { isInternal } from '../../protocol/events/types.ts'
+import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import { reduced } from './reduced.ts'
 import type { SourcesState } from './state.ts'
 

@@ -9,15 +9,15 @@
  *     (`add`, `remove`); a new state gets a new index.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { isPrivate } from '../../protocol/events/types.ts'
-import {
-  conditionOf,
-  ExpressionError,
-  type Condition,
-} from '../../protocol/rules/expressions/expression.ts'
-import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
 import { sourcesOf } from '../../protocol/events/matching.ts'
 import type { Awaited, Publication, Watch } from '../../protocol/events/sources.ts'
+import { isPrivate } from '../../protocol/events/types.ts'
+import {
+  type Condition,
+  conditionOf,
+  ExpressionError,
+} from '../../protocol/rules/expressions/expression.ts'
+import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
 import type { SourcesState } from './state.ts'
 
 /**

@@ -3,9 +3,9 @@
  * that was registered before never misses it.
  */
 import type { Api } from '../../protocol/api.ts'
-import type { CustomEvent, Named } from '../../protocol/events/rows.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
+import type { CustomEvent, Named } from '../../protocol/events/rows.ts'
 import type {
   Publication,
   Published,

@@ -8,7 +8,7 @@
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
  *     than KEYS keys were used within that day.
  */
-import { getOwn } from '../../protocol/lookup.ts'
+
 import type {
   Awaited,
   ConditionFaults,
@@ -16,7 +16,8 @@ import type {
   SourcesEvent,
   Watch,
 } from '../../protocol/events/sources.ts'
-import { unspent, type Budget } from './budget.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { type Budget, unspent } from './budget.ts'
 
 /** Maximum keys of one generation, and its maximum age in milliseconds. */
 const KEYS = 30_000

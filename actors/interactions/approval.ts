@@ -3,9 +3,10 @@
  * principal may approve if it may execute the action itself. Agents never approve, nor do
  * principals that the project excludes (the requester of the call).
  */
-import { refuse, type Refusal } from '../../protocol/errors.ts'
-import type { Approval } from '../../protocol/interactions/events.ts'
+
 import { allows } from '../../protocol/access/roles.ts'
+import { type Refusal, refuse } from '../../protocol/errors.ts'
+import type { Approval } from '../../protocol/interactions/events.ts'
 import type { Cause } from '../actor.ts'
 
 /**

@@ -6,12 +6,13 @@
  *        ↕ review
  *     in_review → completed | cancelled | expired
  */
-import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/interactions/rows.ts'
+
 import type { Api } from '../../protocol/api.ts'
-import type { InteractionCommands } from '../../protocol/internal.ts'
-import type { InteractionEvent, Source } from '../../protocol/interactions/events.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
+import type { InteractionEvent, Source } from '../../protocol/interactions/events.ts'
+import type { ByLink, CallerRoles, LinkedRound } from '../../protocol/interactions/rows.ts'
+import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { Actor, Effect } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 import { link } from './links.ts'
@@ -19,7 +20,7 @@ import { ask, create, open } from './open.ts'
 import { respond, review } from './respond.ts'
 import { hearing } from './session.ts'
 import { cancel, invalidate, remove, wake, withdraw } from './settle.ts'
-import { apply, expiry, isSettled, opened, type InteractionState } from './state.ts'
+import { apply, expiry, type InteractionState, isSettled, opened } from './state.ts'
 
 const publish = (
   event: Extract<InteractionEvent, { readonly source: Source }>,

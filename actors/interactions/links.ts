@@ -2,12 +2,13 @@
  * Links with which targets answer without signing in. The gateway signs them and adds them to the
  * reply; the actor decides and remembers only which targets get one.
  */
-import type { LinkedRound } from '../../protocol/interactions/rows.ts'
+
 import type { Api } from '../../protocol/api.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import { linkable, roundOf } from '../../protocol/interactions/resolve.ts'
+import type { LinkedRound } from '../../protocol/interactions/rows.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { expiry, type InteractionState } from './state.ts'
 

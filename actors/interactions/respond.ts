@@ -1,9 +1,9 @@
 /** Answering an interaction, and reviewing its answers. */
-import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
+
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { checkValue, roleOf } from '../../protocol/interactions/check.ts'
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import {
@@ -13,11 +13,12 @@ import {
   roundOf,
   satisfied,
 } from '../../protocol/interactions/resolve.ts'
+import type { ByLink, CallerRoles } from '../../protocol/interactions/rows.ts'
 import type { Interaction, Response } from '../../protocol/interactions/schema.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { refusedApproval } from './approval.ts'
 import { conclude, recordReply } from './settle.ts'
-import { statusAt, type InteractionState } from './state.ts'
+import { type InteractionState, statusAt } from './state.ts'
 
 type Respond = Input<Api['interaction.respond']> & CallerRoles & ByLink
 type Answered = Decision<InteractionEvent, Interaction>

@@ -4,7 +4,7 @@
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
-import { apply, opened, type InteractionState } from './state.ts'
+import { apply, type InteractionState, opened } from './state.ts'
 
 type Arm<I, R> = (
   state: InteractionState | null,

@@ -3,24 +3,24 @@
  * informs the waiting consumer; nothing follows afterwards.
  */
 import type { Api } from '../../protocol/api.ts'
-import { timestamp, type JsonObject } from '../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
-import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type {
   Change,
   Dispatch,
   InteractionEvent,
   Source,
 } from '../../protocol/interactions/events.ts'
-import { settledStatuses, type Interaction } from '../../protocol/interactions/schema.ts'
 import { changed } from '../../protocol/interactions/events.ts'
+import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
+import type { InteractionCommands, InteractionSettled } from '../../protocol/internal.ts'
 import type { KeptUrl } from '../../protocol/masked-url.ts'
-import { partsOf } from '../kept-url.ts'
+import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import type { Cause, Decided, Decision, Tell } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
-import { expiry, isOpen, statusAt, type InteractionState } from './state.ts'
+import { partsOf } from '../kept-url.ts'
+import { expiry, type InteractionState, isOpen, statusAt } from './state.ts'
 
 type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
 export const recordReply = (after: InteractionState): Interaction => after.record

@@ -7,17 +7,18 @@
  *     (protocol/interactions/events.ts).
  * I2. `interaction.resolved` happens once, and nothing changes the record afterwards.
  */
-import type { Chain } from '../../protocol/events/sources.ts'
+
 import { parseTimestamp } from '../../protocol/common.ts'
+import type { Chain } from '../../protocol/events/sources.ts'
+import { callbackOf, withMaskedCallback } from '../../protocol/interactions/callback.ts'
 import {
-  changed,
   type Approval,
   type Change,
+  changed,
   type InteractionEvent,
 } from '../../protocol/interactions/events.ts'
-import { callbackOf, withMaskedCallback } from '../../protocol/interactions/callback.ts'
+import { type Interaction, settledStatuses } from '../../protocol/interactions/schema.ts'
 import type { KeptUrl } from '../../protocol/masked-url.ts'
-import { settledStatuses, type Interaction } from '../../protocol/interactions/schema.ts'
 
 export interface InteractionState {
   readonly record: Interaction

@@ -3,17 +3,18 @@
  * gateway of the session that claimed it. A cancellation goes to the gateway where the session was
  * last seen.
  */
-import type { Actor, Effect, Push } from '../actor.ts'
+
+import type { Address } from '../../protocol/entry.ts'
 import {
-  ownerOf,
   type JobHeader,
   type LeaseGrant,
+  ownerOf,
   type QueueEvent,
 } from '../../protocol/jobs/rows.ts'
-import type { Address } from '../../protocol/entry.ts'
-import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
+import type { Actor, Effect, Push } from '../actor.ts'
 import { find, type QueueState } from './state.ts'
 
 type Reactions = NonNullable<Actor<unknown, QueueEvent, Record<never, never>, 'queue'>['react']>

@@ -8,12 +8,13 @@
  * - `max_losses` bounds lost leases: it is unknown whether the job ran. A job that is safe to
  *   repeat may be lost more often than it may fail; any other job may be lost less often.
  */
-import type { Decided, Tell } from '../actor.ts'
+
 import type { InvocationFacts } from '../../protocol/actions/invocation.ts'
-import { isUnlisted, ownerOf, type Job, type QueueEvent } from '../../protocol/jobs/rows.ts'
-import { timestamp, type JsonObject } from '../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../protocol/common.ts'
+import { isUnlisted, type Job, ownerOf, type QueueEvent } from '../../protocol/jobs/rows.ts'
 import type { Patch } from '../../protocol/patch.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
+import type { Decided, Tell } from '../actor.ts'
 import { attemptsOf, type Held } from './state.ts'
 
 export type Ended = Pick<Decided<QueueEvent, never>, 'events' | 'tells'>

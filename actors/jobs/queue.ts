@@ -13,16 +13,16 @@
  *     Ownership may change repeatedly within that duration, so the worker's gateway may report that
  *     an assumed lease has expired.
  */
-import type { Actor } from '../actor.ts'
-import type { QueueEvent } from '../../protocol/jobs/rows.ts'
+
 import { timestamp } from '../../protocol/common.ts'
 import type { GrantedLease, QueueCommands, Renewal } from '../../protocol/internal.ts'
 import { leaseToken } from '../../protocol/jobs/lease.ts'
+import type { QueueEvent } from '../../protocol/jobs/rows.ts'
 import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
-import { deliveries, isMoot, nameOf } from './deliveries.ts'
+import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
-import { enter, leave, waitingJobs } from './waiting-jobs.ts'
+import { deliveries, isMoot, nameOf } from './deliveries.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
@@ -32,15 +32,16 @@ import {
   dueMoved,
   find,
   finish,
+  type Held,
   initial,
   isFinished,
   lease,
+  type QueueState,
   rest,
   unlease,
   unrest,
-  type Held,
-  type QueueState,
 } from './state.ts'
+import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
  * Maximum number of leases that one command ends. Each end also changes a run, and commits are

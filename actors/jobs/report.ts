@@ -5,8 +5,8 @@
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
-import { cancelled, failed, giveBack, reasons, settle, type Ended } from './outcomes.ts'
-import { find, isFinished, type Held, type QueueState } from './state.ts'
+import { cancelled, type Ended, failed, giveBack, reasons, settle } from './outcomes.ts'
+import { find, type Held, isFinished, type QueueState } from './state.ts'
 
 /** How often workers may return a job at shutdown before another return counts as a failure. */
 const SHUTDOWNS = 5

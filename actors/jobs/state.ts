@@ -4,7 +4,7 @@
  * last.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
-import { add, moved, removeAt, type Order } from '../heap.ts'
+import { add, moved, type Order, removeAt } from '../heap.ts'
 import type { Level } from './waiting-jobs.ts'
 
 /**

@@ -8,7 +8,7 @@
  * separately and do not block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
-import { add, inOrder, removeAt, type Order } from '../heap.ts'
+import { add, inOrder, type Order, removeAt } from '../heap.ts'
 import {
   alternate,
   emptyRing,
@@ -16,9 +16,9 @@ import {
   join,
   leave as leaveRing,
   member,
+  type Ring,
   toBack,
   turns,
-  type Ring,
 } from './ring.ts'
 import type { Held, QueueState } from './state.ts'
 

@@ -11,11 +11,12 @@
  * A3. No run waits while there is capacity, unless the loop is not active or the run waits for a
  *     slot in the organization.
  */
-import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
+
 import type { QueueReason } from '../../protocol/loops/run.ts'
-import { emit, tellRun, type Draft } from './draft.ts'
+import type { ConcurrencyPolicy, Trigger } from '../../protocol/loops/schema.ts'
+import { type Draft, emit, tellRun } from './draft.ts'
 import { askAgain, askForPlace, isHeld } from './places.ts'
-import { triggersOf, type LoopState } from './state.ts'
+import { type LoopState, triggersOf } from './state.ts'
 
 /** Maximum number of active runs of one loop, regardless of its settings, and of waiting runs. */
 const MOST_ACTIVE = 5000

@@ -3,24 +3,25 @@
  * stored member. A change of the loop's behavior creates its next version, which all later starts
  * use; active runs keep the version with which they began.
  */
-import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
+
 import { timestamp } from '../../protocol/common.ts'
-import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { checkLoop } from '../../protocol/loops/check.ts'
 import type { Derived, LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
+import type { CreateLoop, UpdateLoop } from '../../protocol/loops/rows.ts'
 import {
-  authoring,
-  metadata,
   type Authored,
+  authoring,
   type Loop,
+  metadata,
   type Trigger,
 } from '../../protocol/loops/schema.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import { dismiss, letIn } from './admit.ts'
-import { decided, draft, emit, nothing, type LoopOptions } from './draft.ts'
+import { decided, draft, emit, type LoopOptions, nothing } from './draft.ts'
 import { isLiving, type Living, type LoopState } from './state.ts'
 import { consequences, handlesOf, materialize } from './triggers.ts'
 

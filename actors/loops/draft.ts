@@ -1,6 +1,7 @@
 /** A decision of a loop under construction: events, commands to runs, and the resulting state. */
-import type { LoopEvent } from '../../protocol/loops/events.ts'
+
 import type { RunCommands } from '../../protocol/internal.ts'
+import type { LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolveLoop, type LoopState } from './state.ts'
 

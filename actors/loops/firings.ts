@@ -8,10 +8,10 @@
  *     unknown editor counts as one without access.
  * F2. The state holds a firing without its payload, until its errand has ended.
  */
-import { ERRANDS, errandJob, type Errand } from '../../protocol/errand.ts'
-import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
-import { getOwn } from '../../protocol/lookup.ts'
+import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
 import type { Firing } from '../../protocol/events/sources.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { HeldFiring, LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decided } from '../actor.ts'
 import { nothing } from './draft.ts'
 import { isLiving, type LoopState } from './state.ts'

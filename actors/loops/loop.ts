@@ -5,18 +5,19 @@
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
-import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
-import { timestamp } from '../../protocol/common.ts'
+
 import type { Api } from '../../protocol/api.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Address } from '../../protocol/entry.ts'
+import type { ServicePublication, SourceCommands, Watch } from '../../protocol/events/sources.ts'
+import { isPublishable } from '../../protocol/events/types.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent, Saving } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
 import type { PlaceCommands } from '../../protocol/loops/places.ts'
+import type { TriggerFacts, TriggerStanding } from '../../protocol/loops/rows.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
-import type { Address } from '../../protocol/entry.ts'
-import { isPublishable } from '../../protocol/events/types.ts'
-import { getOwn } from '../../protocol/lookup.ts'
-import type { ServicePublication, SourceCommands, Watch } from '../../protocol/events/sources.ts'
-import { defineActor, type Actor, type AnyActor, type Cause, type Effect } from '../actor.ts'
+import { type Actor, type AnyActor, type Cause, defineActor, type Effect } from '../actor.ts'
 import { create, end, remove, settleHandle, update } from './define.ts'
 import type { LoopOptions } from './draft.ts'
 import { errandOf, firingSettled } from './firings.ts'
@@ -24,7 +25,7 @@ import { placeGiven } from './places.ts'
 import { left, returns, spend, wake } from './runs.ts'
 import { standingOf } from './standing.ts'
 import { answerStep, fire, start, stop } from './start.ts'
-import { deadline, evolveLoop, isLiving, triggersOf, unborn, type LoopState } from './state.ts'
+import { deadline, evolveLoop, isLiving, type LoopState, triggersOf, unborn } from './state.ts'
 
 type Extra = {
   'loop.create': Saving

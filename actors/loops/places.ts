@@ -9,7 +9,7 @@
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { isLiving, type LoopState } from './state.ts'
 
 /** Whether a run was admitted but has not begun. */

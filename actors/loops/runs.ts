@@ -2,17 +2,18 @@
  * Reports from runs to their loop: a run has ended, was recovered, or has spent credits. Waiting
  * runs then start, and a loop that fails repeatedly is paused.
  */
-import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
-import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
-import { getOwn } from '../../protocol/lookup.ts'
+
 import { timestamp } from '../../protocol/common.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import { creditsOf, milliOf } from '../../protocol/loops/credits.ts'
+import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { dismiss, goOnDisplacing, judge, letIn } from './admit.ts'
-import { decided, draft, emit, nothing, tellRun, type LoopOptions } from './draft.ts'
+import { decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { askForPlace, givePlaceBack } from './places.ts'
 import { stands } from './standing.ts'
 import { fireSchedules } from './start.ts'
-import { isLiving, spentToday, WINDOW, type LoopState } from './state.ts'
+import { isLiving, type LoopState, spentToday, WINDOW } from './state.ts'
 import { consequences } from './triggers.ts'
 
 type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']

@@ -1,7 +1,7 @@
 /** The summary of a loop that its project stores (protocol/loops/standing.ts). */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
-import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
+import type { LoopStanding } from '../../protocol/loops/standing.ts'
 import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isLiving, type LoopState } from './state.ts'
 

@@ -2,38 +2,39 @@
  * Starts of runs: by a client, a trigger, a schedule, or a step of another run. All pass the same
  * admission.
  */
-import { consequences } from './triggers.ts'
+
 import { actorOf } from '../../protocol/actions/invocation.ts'
-import { startKeyOf, type StartLoopRun } from '../../protocol/loops/rows.ts'
-import type { Run } from '../../protocol/runs/schema.ts'
-import { timestamp, type JsonObject } from '../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import {
   errors,
-  refuse,
-  refuseFields,
   type FieldError,
   type Refusal,
+  refuse,
+  refuseFields,
 } from '../../protocol/errors.ts'
-import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
+import { type Chain, MAX_CHAIN_DEPTH, type SourceEvent } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { milliOf } from '../../protocol/loops/credits.ts'
 import type { LoopCommands, LoopEvent, RunOpening } from '../../protocol/loops/events.ts'
+import { type StartLoopRun, startKeyOf } from '../../protocol/loops/rows.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import { latestFire, nextFire } from '../../protocol/rules/schedule.ts'
-import { MAX_CHAIN_DEPTH, type Chain, type SourceEvent } from '../../protocol/events/sources.ts'
+import { applyDefaults } from '../../protocol/rules/workflow-check/declared.ts'
+import type { Run } from '../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { judge, type Verdict } from './admit.ts'
-import { decided, draft, emit, nothing, tellRun, type Draft, type LoopOptions } from './draft.ts'
+import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { hold, mustWait } from './firings.ts'
 import { askForPlace } from './places.ts'
 import {
   isLiving,
-  liveTrigger,
-  spentToday,
   type KnownTrigger,
   type Living,
   type LoopState,
+  liveTrigger,
+  spentToday,
 } from './state.ts'
+import { consequences } from './triggers.ts'
 
 const TOO_DEEP = `The event was caused by a chain of more than ${MAX_CHAIN_DEPTH} runs.`
 

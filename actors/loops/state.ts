@@ -7,13 +7,14 @@
  * L2. The state does not grow with the number of ended runs: it stores only the number of
  *     consecutive failures, the spending of one day, and the latest firings.
  */
-import type { TriggerStanding } from '../../protocol/loops/rows.ts'
-import { timestamp } from '../../protocol/common.ts'
+
 import type { Definition } from '../../protocol/access/directory.ts'
-import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
-import type { QueueReason } from '../../protocol/loops/run.ts'
-import { triggerKey, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
+import { timestamp } from '../../protocol/common.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { Clock, Derived, HeldFiring, LoopEvent } from '../../protocol/loops/events.ts'
+import type { TriggerStanding } from '../../protocol/loops/rows.ts'
+import type { QueueReason } from '../../protocol/loops/run.ts'
+import { type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
 import { patch } from '../../protocol/patch.ts'
 
 interface Waiting {

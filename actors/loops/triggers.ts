@@ -2,14 +2,15 @@
  * Effects of saving a loop on its triggers: ids and handles that survive the change, fire times,
  * watched events.
  */
-import type { LoopEvent } from '../../protocol/loops/events.ts'
-import { triggerKey, type Loop, type Trigger } from '../../protocol/loops/schema.ts'
-import { getOwn } from '../../protocol/lookup.ts'
-import { nextFire } from '../../protocol/rules/schedule.ts'
+
 import type { Watch } from '../../protocol/events/sources.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { LoopEvent } from '../../protocol/loops/events.ts'
+import { type Loop, type Trigger, triggerKey } from '../../protocol/loops/schema.ts'
+import { nextFire } from '../../protocol/rules/schedule.ts'
 import type { Cause } from '../actor.ts'
 import { stands } from './standing.ts'
-import { isLiving, triggersOf, type LoopState } from './state.ts'
+import { isLiving, type LoopState, triggersOf } from './state.ts'
 
 /**
  * The triggers of a version, with their ids. A trigger whose key existed before keeps its id and,

@@ -9,19 +9,20 @@
  * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important are
  *     evicted first; among equals, those unchanged for longest.
  */
-import type { memory as rows } from '../../protocol/memory/rows.ts'
+
 import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { memory as rows } from '../../protocol/memory/rows.ts'
 import {
   isMemoryKey,
-  memoryLimits,
   type MemoryChange,
   type MemoryCommands,
   type MemoryEntry,
   type MemoryEvent,
+  memoryLimits,
   type SaveMemory,
 } from '../../protocol/memory/schema.ts'
 import type { Actor, Cause, Decision } from '../actor.ts'

@@ -2,18 +2,19 @@
  * Toolkits and skills of agents. A request replaces a whole list; entries that stay keep their
  * date. A deleted toolkit or skill is removed from all agents.
  */
-import type { skills } from '../../protocol/skills/rows.ts'
-import type { toolkits } from '../../protocol/toolkits/rows.ts'
-import { timestamp } from '../../protocol/common.ts'
-import type { Input, Reply } from '../../protocol/contract.ts'
+
 import type {
   Equipment,
   EquipmentEvent,
   Equipped,
   Given,
 } from '../../protocol/agents/capabilities.ts'
+import { timestamp } from '../../protocol/common.ts'
+import type { Input, Reply } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { skills } from '../../protocol/skills/rows.ts'
+import type { toolkits } from '../../protocol/toolkits/rows.ts'
 import { isSystemToolkit } from '../../protocol/toolkits/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import type { ProjectState } from './state.ts'

@@ -3,21 +3,22 @@
  * id; names are unique among existing agents; an external reference is set once and never reused,
  * not even after its agent is deleted.
  */
+
+import type { KeyEvent, PrincipalEvent } from '../../protocol/access/rows.ts'
+import type { agents as rows } from '../../protocol/agents/rows.ts'
 import {
-  agentLimits,
-  routeFaults,
   type Agent,
   type AgentEvent,
+  agentLimits,
+  routeFaults,
 } from '../../protocol/agents/schema.ts'
-import type { agents as rows } from '../../protocol/agents/rows.ts'
-import type { KeyEvent, PrincipalEvent } from '../../protocol/access/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { changeOf, type Change } from '../configuration.ts'
+import { type Change, changeOf } from '../configuration.ts'
 import { bornAgent } from './access/principals.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'
 

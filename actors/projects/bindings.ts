@@ -2,12 +2,13 @@
  * Messaging bindings of agents. In a project, an account (provider and integration) has at most one
  * enabled binding, and each agent has at most one binding to it.
  */
-import type { agents as rows } from '../../protocol/agents/rows.ts'
+
 import {
-  bindingLimits,
   type BindingEvent,
+  bindingLimits,
   type MessagingBinding,
 } from '../../protocol/agents/messaging-bindings.ts'
+import type { agents as rows } from '../../protocol/agents/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'

@@ -2,8 +2,9 @@
  * The loops of a project as far as the project tracks them (protocol/loops/standing.ts): the
  * actions that they call, and which loops must end with the project.
  */
-import type { LoopsCommands, LoopsEvent, LoopStanding } from '../../protocol/loops/standing.ts'
+
 import { getOwn } from '../../protocol/lookup.ts'
+import type { LoopStanding, LoopsCommands, LoopsEvent } from '../../protocol/loops/standing.ts'
 import type { Decision } from '../actor.ts'
 import type { ProjectState } from './state.ts'
 

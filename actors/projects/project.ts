@@ -2,58 +2,36 @@
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
  * actions, webhooks and secrets.
  */
-import type { AgentEvent } from '../../protocol/agents/schema.ts'
-import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
-import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
-import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
-import type { WebhookEvent } from '../../protocol/webhooks/rows.ts'
+
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
-import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
+import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
+import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
+import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
+import type { EquipmentEvent } from '../../protocol/agents/capabilities.ts'
+import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
+import type { AgentEvent } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { LoopsEvent } from '../../protocol/loops/standing.ts'
+import { patch } from '../../protocol/patch.ts'
 import type {
   HoldEvent,
   PartingEvent,
   ProjectCommands,
   Reserved,
 } from '../../protocol/projects/configuration.ts'
-import { getOwn } from '../../protocol/lookup.ts'
-import { patch } from '../../protocol/patch.ts'
-import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
-import type { EquipmentEvent } from '../../protocol/agents/capabilities.ts'
-import type { LoopsEvent } from '../../protocol/loops/standing.ts'
 import type { SkillBody, SkillEvent } from '../../protocol/skills/schema.ts'
 import type { ToolkitEvent } from '../../protocol/toolkits/schema.ts'
+import type { WebhookEvent } from '../../protocol/webhooks/rows.ts'
+import type { WorkflowEvent } from '../../protocol/workflows/rows.ts'
 import type { Actor, Cause } from '../actor.ts'
-import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../configuration.ts'
-import { createAgent, deleteAgent, openInbox, updateAgent, type Domain } from './agents.ts'
-import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
-import {
-  assignSkills,
-  assignToolkits,
-  equippedOf,
-  evolveEquipment,
-  take,
-  type Held,
-} from './agent-capabilities.ts'
-import {
-  actionOf,
-  createAction,
-  deleteAction,
-  evolveActions,
-  rotateSecret,
-  updateAction,
-} from './actions.ts'
+import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../configuration.ts'
 import { createKey, revokeKey } from './access/keys.ts'
-import { endProject, evolveLoops, noteLoop } from './loops.ts'
 import { evolvePartings, parting, partingOf, partingSettled } from './access/partings.ts'
 import { createPrincipal, deletePrincipal, updatePrincipal } from './access/principals.ts'
-import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './access/roles.ts'
 import { reachOf } from './access/reach.ts'
+import { assignRole, createRole, deleteRole, unassignRole, updateRole } from './access/roles.ts'
 import { unknownTargets } from './access/targets.ts'
-import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
-import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
-import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
-import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
 import {
   createOwnToken,
   createToken,
@@ -63,6 +41,29 @@ import {
   revokeToken,
   updateUser,
 } from './access/users.ts'
+import {
+  actionOf,
+  createAction,
+  deleteAction,
+  evolveActions,
+  rotateSecret,
+  updateAction,
+} from './actions.ts'
+import {
+  assignSkills,
+  assignToolkits,
+  equippedOf,
+  evolveEquipment,
+  type Held,
+  take,
+} from './agent-capabilities.ts'
+import { createAgent, type Domain, deleteAgent, openInbox, updateAgent } from './agents.ts'
+import { bindingsOf, deleteBinding, setBinding } from './bindings.ts'
+import { endProject, evolveLoops, noteLoop } from './loops.ts'
+import { deleteSecret, evolveSecrets, putSecret, secretList, secretOf } from './secrets.ts'
+import { createSkill, deleteSkill, replaceSkill } from './skills.ts'
+import { bare, definitionOf, directoryOf, type ProjectOptions, type ProjectState } from './state.ts'
+import { createToolkit, deleteToolkit, replaceToolkit } from './toolkits.ts'
 import {
   createWebhook,
   deleteWebhook,

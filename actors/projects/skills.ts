@@ -4,10 +4,10 @@ import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
 import {
-  skillLimits,
   type Skill,
   type SkillBody,
   type SkillEvent,
+  skillLimits,
 } from '../../protocol/skills/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'

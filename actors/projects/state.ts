@@ -3,24 +3,25 @@
  * their roles, and its other configuration. Deleted records are removed from the state; the journal
  * and the views keep their history.
  */
-import type { Agent } from '../../protocol/agents/schema.ts'
-import type { KeptPrincipal } from '../../protocol/access/rows.ts'
-import type { KeptAction } from '../../protocol/actions/rows.ts'
-import type { RoleAssignment } from '../../protocol/access/role-rows.ts'
-import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
-import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
-import type { Workflow } from '../../protocol/workflows/rows.ts'
+
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
+import type { RoleAssignment } from '../../protocol/access/role-rows.ts'
+import type { KeptRole } from '../../protocol/access/roles.ts'
+import type { KeptPrincipal } from '../../protocol/access/rows.ts'
+import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
+import type { KeptAction } from '../../protocol/actions/rows.ts'
 import type { Equipment } from '../../protocol/agents/capabilities.ts'
 import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { KeptRole } from '../../protocol/access/roles.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
-import type { Spec } from '../../protocol/workflows/spec.ts'
 import type { Toolkit } from '../../protocol/toolkits/schema.ts'
-import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../configuration.ts'
-import type { KnownLoop } from './loops.ts'
+import type { KeptWebhook } from '../../protocol/webhooks/rows.ts'
+import type { Workflow } from '../../protocol/workflows/rows.ts'
+import type { Spec } from '../../protocol/workflows/spec.ts'
+import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../configuration.ts'
 import { principalRecord } from './access/rights.ts'
+import type { KnownLoop } from './loops.ts'
 
 /** A workflow without its spec, and the spec of its latest version. */
 interface KeptWorkflow {

@@ -2,18 +2,19 @@
  * Toolkits of a project. Names need not be unique; the service's own toolkits are not stored here
  * and never change.
  */
-import type { toolkits as rows } from '../../protocol/toolkits/rows.ts'
+
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import type { toolkits as rows } from '../../protocol/toolkits/rows.ts'
 import {
   isSystemToolkit,
   selectorOf,
-  toolkitLimits,
   type Toolkit,
   type ToolkitEvent,
+  toolkitLimits,
 } from '../../protocol/toolkits/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'

@@ -4,23 +4,24 @@
  * which publishes events, lives in the same shard and learns the subscriptions of a webhook in the
  * same commit.
  */
-import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
+
 import type { SealedSecret } from '../../protocol/actions/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input, Reply } from '../../protocol/contract.ts'
-import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
 import { isRefusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import type { SourceCommands } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
   keepUrl,
   keptUrl,
   maskUrl,
-  withMaskedUrl,
   type SentUrl,
+  withMaskedUrl,
 } from '../../protocol/masked-url.ts'
 import { reservedTags, secretRef } from '../../protocol/naming.ts'
-import { patch, type Patch } from '../../protocol/patch.ts'
-import type { SourceCommands } from '../../protocol/events/sources.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
+import type { DeliveryOpening } from '../../protocol/webhooks/delivery.ts'
+import type { KeptWebhook, Webhook, WebhookEvent, webhooks } from '../../protocol/webhooks/rows.ts'
 import type { Cause, Decision, Tell } from '../actor.ts'
 import { changeWithUrl, newUrl, partsAfter, partsOf } from '../kept-url.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'

@@ -3,13 +3,14 @@
  * a version never changes; a spec creates the next version in the commit that sets it, even when it
  * equals the last one.
  */
-import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
+
 import { timestamp } from '../../protocol/common.ts'
-import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/projects/configuration.ts'
 import type { Input } from '../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { reservedTags } from '../../protocol/naming.ts'
+import type { HoldEvent, ProjectCommands, Reserved } from '../../protocol/projects/configuration.ts'
+import type { Workflow, WorkflowEvent, workflows } from '../../protocol/workflows/rows.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { changeOf } from '../configuration.ts'
 import type { ProjectOptions, ProjectState } from './state.ts'

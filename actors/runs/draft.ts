@@ -4,27 +4,28 @@
  * `apply` never changes the state that it receives, so the actor's state stays unchanged. The
  * decision contains the state of the finished draft, which therefore need not be computed again.
  */
-import type { Run, RunStep } from '../../protocol/runs/schema.ts'
-import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
-import { timestamp, type JsonObject } from '../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../protocol/common.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
 import type { LoopCommands } from '../../protocol/loops/events.ts'
-import { shownRun, type RunRecord } from '../../protocol/loops/record.ts'
+import { type RunRecord, shownRun } from '../../protocol/loops/record.ts'
 import type { Patch } from '../../protocol/patch.ts'
+import type { RunEvent, RunEventType, UsageSource } from '../../protocol/runs/events.ts'
+import type { Run, RunStep } from '../../protocol/runs/schema.ts'
 import type { Step } from '../../protocol/workflows/spec.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { cleanupPrefix, keyBelow, stepsAt } from './engine/places.ts'
 import {
   apply,
-  branchAt,
-  keyOf,
-  rowOf,
   type Branch,
+  branchAt,
   type Engine,
+  keyOf,
   type Note,
   type OpenWait,
   type Place,
   type RunState,
+  rowOf,
 } from './state.ts'
 
 /** A wait for a turn of an agent. */

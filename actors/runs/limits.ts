@@ -5,15 +5,15 @@
  * Spending is the sum of the reported usages; a call that was in progress may have exceeded the
  * budget.
  */
-import { parseDuration, parseTimestamp, timestamp, type JsonObject } from '../../protocol/common.ts'
-import { plural } from '../../protocol/naming.ts'
+import { type JsonObject, parseDuration, parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loops/run.ts'
-import { current, emit, withdraw, type Draft } from './draft.ts'
+import { plural } from '../../protocol/naming.ts'
+import { current, type Draft, emit, withdraw } from './draft.ts'
 import { leaveBranches } from './engine/branches.ts'
 import { failRun } from './engine/ending.ts'
 import { endWait, failStep } from './engine/outcome.ts'
-import { abandon } from './steps/action.ts'
 import { aboutOf } from './outbound/source-events.ts'
+import { abandon } from './steps/action.ts'
 
 /**
  * Maximum number of step attempts of one run, unless its definition sets another. It ends runs that

@@ -7,26 +7,25 @@
  *                 ↕                    ↓ recovery
  *             suspended              queued
  */
-import type { Api } from '../../protocol/api.ts'
-import type { RunEvent } from '../../protocol/runs/events.ts'
+
 import type { RecoverExtra, StartExtra } from '../../protocol/access/directory.ts'
+import type { Api } from '../../protocol/api.ts'
 import type { RunCommands } from '../../protocol/internal.ts'
+import { shownRun } from '../../protocol/loops/record.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { Actor, Tell } from '../actor.ts'
-import { childCancel, childSettled, childStart } from './inbound/children.ts'
 import { cancel, recover, resume, retry } from './commands/control.ts'
+import { actionCall, type InvokeExtra, invoke, invoked } from './commands/invoke.ts'
+import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
+import { signal } from './commands/signal.ts'
+import { start } from './commands/start.ts'
+import { jobSpec } from './engine/places.ts'
+import { childCancel, childSettled, childStart } from './inbound/children.ts'
 import { awaiting, deliver, watched } from './inbound/deliver.ts'
 import { opened, responded, settled } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
-import { shownRun } from '../../protocol/loops/record.ts'
-import { displace, finish, open, turnCame, wait } from './commands/loop-run.ts'
-import { actionCall, invoke, invoked, type InvokeExtra } from './commands/invoke.ts'
-import { jobSpec } from './engine/places.ts'
-import { signal } from './commands/signal.ts'
-import { start } from './commands/start.ts'
-import { turnWanted } from './steps/agent.ts'
-import { childAnswered } from './steps/loop.ts'
-import { halt, recordUsage } from './outbound/usage.ts'
-import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import { turnDefined, turnSettled } from './inbound/turns.ts'
+import { wake } from './inbound/wake.ts'
 import {
   askToWatch,
   sayEnd,
@@ -35,8 +34,10 @@ import {
   tellOnward,
   unwatch,
 } from './outbound/source-events.ts'
-import { turnDefined, turnSettled } from './inbound/turns.ts'
-import { wake } from './inbound/wake.ts'
+import { halt, recordUsage } from './outbound/usage.ts'
+import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
+import { turnWanted } from './steps/agent.ts'
+import { childAnswered } from './steps/loop.ts'
 
 /** The run actor. */
 export const run: Actor<

@@ -17,15 +17,16 @@
  *     steps. Of ended ones only the outcome is stored (`yields`), in chunks, so that the cost of an
  *     event does not grow with the number of earlier items.
  */
-import type { Chain } from '../../protocol/events/sources.ts'
+
+import type { Definition } from '../../protocol/access/directory.ts'
 import type { ActorOf } from '../../protocol/actions/invocation.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import type { Definition } from '../../protocol/access/directory.ts'
+import type { Chain } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { patch, type Patch } from '../../protocol/patch.ts'
-import { terminal, type RunStep } from '../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../protocol/runs/events.ts'
 import type { RunRecord } from '../../protocol/loops/record.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import { type RunStep, terminal } from '../../protocol/runs/schema.ts'
 import type { Spec, Step } from '../../protocol/workflows/spec.ts'
 import type { Tell } from '../actor.ts'
 import { applyBranches, indexAt, rowIn } from './engine/branch-state.ts'

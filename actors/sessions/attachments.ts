@@ -14,16 +14,16 @@ import type { Input } from '../../protocol/contract.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
-  blockOf,
   type Artifact,
   type Attached,
+  blockOf,
   type KeptAttachment,
 } from '../../protocol/sessions/attachments.ts'
 import type { Attaching, SessionCommands } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { emit, live, type Draft } from './draft.ts'
+import { type Draft, emit, live } from './draft.ts'
 import { filesOf } from './files.ts'
 import type { SessionState } from './state.ts'
 

@@ -4,21 +4,22 @@
  * the decision. Changes of the session's record are collected and stored as one event at the end,
  * with the next version.
  */
-import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
+
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
 import { timestamp } from '../../protocol/common.ts'
+import { MAX_CHAIN_DEPTH } from '../../protocol/events/sources.ts'
 import type { InteractionCommands } from '../../protocol/internal.ts'
-import { patch, type Patch } from '../../protocol/patch.ts'
-import type { Block } from '../../protocol/sessions/turns/blocks.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
 import type { Call, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
 import type { BlockPatch, Said, SessionEvent } from '../../protocol/sessions/events.ts'
 import {
-  agentTurn,
   type AgentTurn,
+  agentTurn,
   type Session,
   type TranscriptMessage,
   type TurnUpsert,
 } from '../../protocol/sessions/schema.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import { isPrivate, withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Cause, Decided, Tell } from '../actor.ts'
 import { evolve } from './evolve.ts'

@@ -2,7 +2,8 @@
  * How each event changes a session. Frames increment the revision; all other events are
  * bookkeeping.
  */
-import type { Actor } from '../actor.ts'
+
+import { patch } from '../../protocol/patch.ts'
 import type { NudgeWork, Segment, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
 import {
   patchBlock,
@@ -11,15 +12,15 @@ import {
   type SessionFrame,
 } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import { withVisibility } from '../../protocol/sessions/visibility.ts'
-import { settledTurns } from '../../protocol/sessions/settled.ts'
 import type { SessionNudge, TranscriptMessage } from '../../protocol/sessions/schema.ts'
-import { patch } from '../../protocol/patch.ts'
-import { callsOf, withCalls } from './turns/calls.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
+import { withVisibility } from '../../protocol/sessions/visibility.ts'
+import type { Actor } from '../actor.ts'
 import { evolveAttachments } from './files.ts'
 import { remember } from './history/remembered.ts'
-import type { SessionState, Turn } from './state.ts'
 import { entered, summedUp } from './history/window.ts'
+import type { SessionState, Turn } from './state.ts'
+import { callsOf, withCalls } from './turns/calls.ts'
 
 type Arms = Actor<SessionState, SessionEvent, Record<never, never>, 'session'>['evolve']
 type Of<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>

@@ -3,21 +3,21 @@
  * them is completed, and which of them can be read.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import {
+  type Artifact,
+  type AttachmentEvent,
   blockOf,
   fileName,
   fileOf,
+  type KeptAttachment,
   textName,
   unread,
-  type Artifact,
-  type AttachmentEvent,
-  type KeptAttachment,
 } from '../../protocol/sessions/attachments.ts'
-import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type { Effect } from '../actor.ts'
 import { isLive, type SessionState } from './state.ts'
 

@@ -6,16 +6,16 @@
  */
 import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Place, Placing, Standing } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
-import { withVisibility } from '../../protocol/sessions/visibility.ts'
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { publicSession, type Session } from '../../protocol/sessions/schema.ts'
+import { withVisibility } from '../../protocol/sessions/visibility.ts'
 import type { Cause, Decision } from '../actor.ts'
-import { answering, change, draft, emit, tell, type Draft } from './draft.ts'
+import { answering, change, type Draft, draft, emit, tell } from './draft.ts'
 import { isLive, type Live, type SessionState } from './state.ts'
 
 type Seed = SessionSeed & { readonly agent_id: string }

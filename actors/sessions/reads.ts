@@ -2,18 +2,18 @@
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Compacting, KnownResult } from '../../protocol/sessions/commands.ts'
+import type { Generating } from '../../protocol/sessions/transcript/previews.ts'
 import {
+  type GenerationSpec,
   generationSpec,
   messagesOf,
-  type GenerationSpec,
 } from '../../protocol/sessions/turns/request.ts'
-import type { Generating } from '../../protocol/sessions/transcript/previews.ts'
 import { presented } from '../../protocol/sessions/turns/tools.ts'
-import { summarySpec } from './history/compaction.ts'
 import { withFiles } from './files.ts'
+import { summarySpec } from './history/compaction.ts'
+import { progressOf, type SessionState } from './state.ts'
 import { shownTo } from './turns/generate.ts'
 import { jobOf } from './turns/jobs.ts'
-import { progressOf, type SessionState } from './state.ts'
 
 /** The input of a job for its executor; null: the session no longer waits for the job. */
 export const jobSpec =

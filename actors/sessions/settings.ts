@@ -2,22 +2,24 @@
  * Commands that change a session outside its turns: title, status, deletion, appended messages,
  * cancellation, compaction on request, and timers.
  */
+
+import { policyOf } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { ingest, isDropped } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined } from '../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../protocol/sessions/events.ts'
-import { publicSession, type AgentTurn, type Session } from '../../protocol/sessions/schema.ts'
+import { type AgentTurn, publicSession, type Session } from '../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../actor.ts'
 import { eraseAll, giveUp } from './attachments.ts'
-import { beginCompaction, expirePass } from './history/compaction.ts'
 import {
   answering,
   change,
   count,
+  type Draft,
   draft,
   emit,
   live,
@@ -25,12 +27,11 @@ import {
   silently,
   tellQueue,
   write,
-  type Draft,
 } from './draft.ts'
 import { awaited, bound } from './files.ts'
+import { beginCompaction, expirePass } from './history/compaction.ts'
+import { expiry, isLive, type Live, type SessionState, turnsOf } from './state.ts'
 import { queueOf } from './turns/jobs.ts'
-import { policyOf } from '../../protocol/agents/schema.ts'
-import { expiry, isLive, turnsOf, type Live, type SessionState } from './state.ts'
 import { budgetEnds, end } from './turns/turns.ts'
 
 type Decide<N extends keyof Api, R, E = unknown> = (

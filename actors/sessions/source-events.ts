@@ -1,9 +1,9 @@
 /** Source events of a session: one for each message that a person or the agent posts in it. */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
+import type { ServicePublication } from '../../protocol/events/sources.ts'
 import { rowIn, type SessionEvent } from '../../protocol/sessions/events.ts'
 import { sessionMessage } from '../../protocol/sessions/schema.ts'
-import type { ServicePublication } from '../../protocol/events/sources.ts'
 import type { Effect } from '../actor.ts'
 import { reduced } from '../events/reduced.ts'
 

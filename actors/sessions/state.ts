@@ -14,7 +14,6 @@
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
 import type { NudgeWork, TurnWork } from '../../protocol/sessions/bookkeeping.ts'
-import type { TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
 import type { Pass } from '../../protocol/sessions/events.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import type {
@@ -22,9 +21,10 @@ import type {
   Session,
   SessionDetail,
   SessionNudge,
-  TurnUpsert,
   TurnExtra,
+  TurnUpsert,
 } from '../../protocol/sessions/schema.ts'
+import type { TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
 import type { Remembered } from './history/remembered.ts'
 import type { Window } from './history/window.ts'
 

@@ -9,23 +9,24 @@
  *     anything is sent.
  * D3. An attempt whose sender was lost counts; an attempt that never began does not.
  */
-import type { DeliveryRecord } from '../../protocol/webhooks/rows.ts'
-import type { JobHeader } from '../../protocol/jobs/rows.ts'
+
+import type { Api } from '../../protocol/api.ts'
 import { timestamp } from '../../protocol/common.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import { type Patch, patch } from '../../protocol/patch.ts'
 import {
   ATTEMPTS,
-  DELIVERIES,
-  PROMPT,
-  pauseAfter,
   type AttemptOutcome,
+  DELIVERIES,
   type DeliveryCommands,
   type DeliveryEvent,
   type DeliveryOpening,
   type DeliveryOutcome,
+  PROMPT,
+  pauseAfter,
 } from '../../protocol/webhooks/delivery.ts'
-import type { Api } from '../../protocol/api.ts'
-import { patch, type Patch } from '../../protocol/patch.ts'
-import { defineActor, type Actor, type Cause, type Decided, type Tell } from '../actor.ts'
+import type { DeliveryRecord } from '../../protocol/webhooks/rows.ts'
+import { type Actor, type Cause, type Decided, defineActor, type Tell } from '../actor.ts'
 
 interface DeliveryState {
   readonly opening: DeliveryOpening

@@ -11,13 +11,14 @@
  * W3. A drain stays in force over reconnects, until a new session begins.
  * W4. Updates of `seen` are soft: a new owner treats a connected worker as seen just now.
  */
-import type { Actor } from '../actor.ts'
+
 import type { Address } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
-import type { Registration, WorkerEvent, workers } from '../../protocol/workers/socket.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
+import type { Registration, WorkerEvent, workers } from '../../protocol/workers/socket.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
+import type { Actor } from '../actor.ts'
 
 export interface WorkerState {
   registration?: Registration

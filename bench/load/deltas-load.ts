@@ -2,8 +2,9 @@
  * The process that follows sessions: it follows each session whose id it receives. Arguments: port,
  * key.
  */
-import { openCount, sayReady } from './crowd.ts'
+
 import { inFlight } from '../support/measure.ts'
+import { openCount, sayReady } from './crowd.ts'
 import { follow } from './sse.ts'
 
 const [port = '', key = ''] = process.argv.slice(2)

@@ -6,15 +6,15 @@
  * followed, but accept no commands.
  */
 import { join } from 'node:path'
-import { findServer } from '../../nodes/nats/server/install.ts'
-import type { Nats } from '../../nodes/nats/server/connect.ts'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
-import { startServer } from '../../nodes/nats/server/server.ts'
 import { createSnapshots } from '../../nodes/nats/journal/snapshots.ts'
+import type { Nats } from '../../nodes/nats/server/connect.ts'
+import { findServer } from '../../nodes/nats/server/install.ts'
+import { startServer } from '../../nodes/nats/server/server.ts'
 import { slotText } from '../../protocol/ids.ts'
 import { startBaton } from '../support/baton.ts'
-import { Http } from './http.ts'
 import { connectTo, SHARDS } from '../support/journal.ts'
+import { Http } from './http.ts'
 import { makeTemplates, type Template } from './templates.ts'
 
 /** Runs per envelope: as many as the limits on events and bytes allow. */

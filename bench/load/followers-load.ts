@@ -2,8 +2,9 @@
  * The process that follows one stream. Arguments: port, key, number of followers; optionally the
  * path of a stream other than the project's, and the text before a frame's time.
  */
-import { openCount, sayReady } from './crowd.ts'
+
 import { inFlight } from '../support/measure.ts'
+import { openCount, sayReady } from './crowd.ts'
 import { follow } from './sse.ts'
 
 const [

@@ -4,8 +4,8 @@
  */
 import type { Entry, Event } from '../../protocol/entry.ts'
 import type { Baton } from '../support/baton.ts'
-import type { Http } from './http.ts'
 import { journalOf } from '../support/journal.ts'
+import type { Http } from './http.ts'
 import { instantWorker } from './worker.ts'
 
 /**

@@ -3,8 +3,8 @@
  * stream reports its end.
  */
 import { startBaton, type Target } from '../support/baton.ts'
+import { type Amount, type Loaded, load, type Terms, type Work } from '../support/measure.ts'
 import { Http } from './http.ts'
-import { load, type Amount, type Loaded, type Terms, type Work } from '../support/measure.ts'
 import { follow } from './sse.ts'
 import { instantWorker } from './worker.ts'
 

@@ -3,10 +3,11 @@
  * configured number of journaled steps. The server is one process with default settings and a
  * separate data folder; this process hosts the service.
  */
-import { connect } from '@restatedev/restate-sdk-clients'
-import { endpoint, service } from '@restatedev/restate-sdk'
+
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { endpoint, service } from '@restatedev/restate-sdk'
+import { connect } from '@restatedev/restate-sdk-clients'
 import { freePort } from '../../nodes/nats/server/server.ts'
 import { asked, eventually, folderFor, report, startStore } from '../support/peer.ts'
 

@@ -7,8 +7,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { program } from '../../nodes/commands/child.ts'
-import { endWithUs } from '../../nodes/process/ending.ts'
 import { freePort } from '../../nodes/nats/server/server.ts'
+import { endWithUs } from '../../nodes/process/ending.ts'
 import type { Parties } from './processes.ts'
 
 /** Milliseconds; a server whose views are missing builds them before it is ready. */

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import { runningIn } from '../../nodes/nats/journal/claim.ts'
-import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
 import { createJournal } from '../../nodes/nats/journal/journal.ts'
+import { connectNats, type Nats } from '../../nodes/nats/server/connect.ts'
 import type { Entry } from '../../protocol/entry.ts'
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -2,12 +2,12 @@
  * The common part of the peers' processes: a store in a separate folder, the same load, and figures
  * as JSON in the last line of output.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endOnSignals, endWithUs } from '../../nodes/process/ending.ts'
-import { load, type Amount, type Work } from './measure.ts'
+import { type Amount, load, type Work } from './measure.ts'
 import { family } from './processes.ts'
 
 interface Asked {

@@ -4,7 +4,7 @@
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { el, timeElement } from './dom.ts'
-import { Refused, type Account } from './service.ts'
+import { type Account, Refused } from './service.ts'
 import { nameOf, type Page, type Screen } from './session.ts'
 
 /**

@@ -8,10 +8,10 @@
 import type { TranscriptTurn } from '../../protocol/sessions/schema.ts'
 import type { Transcript } from '../transcript/fold.ts'
 import { el } from './dom.ts'
-import { entriesOf, type Entry, type Results } from './entries.ts'
+import { type Entry, entriesOf, type Results } from './entries.ts'
 import type { ReadFile } from './files/file-view.ts'
 import { MessageRow } from './message.ts'
-import { QuestionRow, type Answering } from './question.ts'
+import { type Answering, QuestionRow } from './question.ts'
 
 interface Row {
   readonly element: HTMLLIElement

@@ -9,9 +9,9 @@
  *     ends, never change their order.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
-import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
-import { settledTurns } from '../../protocol/sessions/settled.ts'
 import type { TranscriptMessage, TranscriptTurn } from '../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
+import type { Block, ToolResultBlock } from '../../protocol/sessions/turns/blocks.ts'
 import type { Transcript } from '../transcript/fold.ts'
 
 export type Entry =

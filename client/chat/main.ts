@@ -7,8 +7,8 @@
  */
 import { chooser, signIn } from './choose.ts'
 import { el } from './dom.ts'
-import { service, type Account } from './service.ts'
-import { sessionScreen, type Page, type Screen } from './session.ts'
+import { type Account, service } from './service.ts'
+import { type Page, type Screen, sessionScreen } from './session.ts'
 
 const KEY = 'chat.key'
 const PROJECT = 'chat.project'

@@ -12,13 +12,13 @@
  */
 import {
   Lexer,
-  Tokenizer,
   type MarkedToken,
   type Token,
+  Tokenizer,
   type Tokens,
   type TokensList,
 } from 'marked'
-import type { Tag, MarkdownNode, MarkdownElement } from './markdown-tree.ts'
+import type { MarkdownElement, MarkdownNode, Tag } from './markdown-tree.ts'
 
 /** Limits for the Markdown of one block. */
 export const limits = {

@@ -1,6 +1,6 @@
 /** One message on the page. Invariant: a message that has not changed is not modified. */
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
-import { blockView, type BlockView } from './blocks.ts'
+import { type BlockView, blockView } from './blocks.ts'
 import { el, timeElement } from './dom.ts'
 import { isShown, type Results } from './entries.ts'
 import type { ReadFile } from './files/file-view.ts'

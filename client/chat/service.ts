@@ -2,7 +2,6 @@
 import type { Agent } from '../../protocol/agents/schema.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import type { Attached } from '../../protocol/sessions/attachments.ts'
-import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 import type {
   AgentTurn,
   NudgeAck,
@@ -10,6 +9,7 @@ import type {
   SessionMessage,
   TurnAck,
 } from '../../protocol/sessions/schema.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 
 /** The user's key and project. */
 export interface Account {

@@ -9,7 +9,7 @@ import { announcer } from './announcements.ts'
 import { Conversation } from './conversation.ts'
 import { el } from './dom.ts'
 import { Uploads } from './files/uploads.ts'
-import { Refused, type Account, type Service } from './service.ts'
+import { type Account, Refused, type Service } from './service.ts'
 
 /** Operations of the surrounding page that a screen uses. */
 export interface Page {

@@ -3,20 +3,20 @@
  * `baton call <operation>`. A new row becomes a new command.
  */
 import { readFileSync } from 'node:fs'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { api } from '../../protocol/api.ts'
-import { routeOf, type Row } from '../../protocol/contract.ts'
+import { type Row, routeOf } from '../../protocol/contract.ts'
+import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import {
+  type Field,
   fieldsOf,
   inputOf,
   kebab,
   parsed,
   placeholder,
-  slotsOf,
   readValue,
-  type Field,
+  slotsOf,
 } from './fields.ts'
-import { clientFor, connected, connectionFlags } from './connection/connection.ts'
 import { Mistake } from './mistake.ts'
 import { resolveNames } from './names.ts'
 import { type Format, formats, isFormat, itemsOf, shown } from './output.ts'

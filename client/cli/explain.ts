@@ -2,7 +2,7 @@
 import { BatonError } from '../transport.ts'
 import { WorkerError } from '../worker/options.ts'
 import { keyFiles } from './connection/connection.ts'
-import { Mistake, type Environment } from './mistake.ts'
+import { type Environment, Mistake } from './mistake.ts'
 
 interface Field {
   readonly field?: unknown

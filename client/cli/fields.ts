@@ -2,7 +2,7 @@
  * The fields of an API row as command-line options, and the parsing of their arguments. Pure
  * functions.
  */
-import { routeOf, type Row } from '../../protocol/contract.ts'
+import { type Row, routeOf } from '../../protocol/contract.ts'
 
 /** The parts of a JSON Schema that are used here. */
 interface Schema {

@@ -6,9 +6,9 @@
 import { api } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
 import { prefixes } from '../../protocol/ids.ts'
+import { closest } from '../suggest.ts'
 import { BatonError, type Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
-import { closest } from '../suggest.ts'
 
 /**
  * A type of record that has names: its noun, the query that lists it, and the members that contain

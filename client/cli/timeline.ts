@@ -1,6 +1,7 @@
 /** Formats events of runs and channels as lines of text. */
-import type { RunEventRecord } from '../../protocol/runs/schema.ts'
+
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
 /** Payload members that the line already contains, or that only programs need. */
 const silent: ReadonlySet<string> = new Set([

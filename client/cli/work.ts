@@ -1,9 +1,9 @@
 /** `baton worker`: a worker with the stock actions. */
-import { InvalidArgumentError, type Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { stockActions } from '../actions.ts'
-import { Worker } from '../worker.ts'
 import type { JobEvent } from '../worker/options.ts'
-import { connectionOf, connected } from './connection/connection.ts'
+import { Worker } from '../worker.ts'
+import { connected, connectionOf } from './connection/connection.ts'
 import { Mistake } from './mistake.ts'
 import type { Shell } from './shell.ts'
 

@@ -5,7 +5,7 @@
 import type { Client } from '../client.ts'
 import type { Action, Parameters } from '../worker/options.ts'
 import { listFiles, split } from './files.ts'
-import { digestOf, measure, together, type Measured } from './measure.ts'
+import { digestOf, type Measured, measure, together } from './measure.ts'
 
 /**
  * Creates the actions of one worker.

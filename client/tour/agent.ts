@@ -4,9 +4,9 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Reply } from '../../protocol/contract.ts'
 import type { actions } from '../../protocol/actions/rows.ts'
 import type { agents } from '../../protocol/agents/rows.ts'
+import type { Reply } from '../../protocol/contract.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { listFiles, type Sized } from './files.ts'

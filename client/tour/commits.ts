@@ -5,15 +5,15 @@
  * repository afterwards.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { terminal, type RunEventRecord } from '../../protocol/runs/schema.ts'
+import { type RunEventRecord, terminal } from '../../protocol/runs/schema.ts'
 import { lineOf } from '../cli/timeline.ts'
 import type { Client } from '../client.ts'
 import { Worker } from '../worker.ts'
 import { COMMITS, loopActions, loopOf, REVIEWED, tidy } from './loop.ts'
-import { git, hasGit, repository, type Repository } from './repository.ts'
+import { git, hasGit, type Repository, repository } from './repository.ts'
 import type { Show } from './show.ts'
 import { fromTools } from './verify.ts'
-import { checkTimelines, watch, type Watched } from './watch.ts'
+import { checkTimelines, type Watched, watch } from './watch.ts'
 
 export interface Commits {
   readonly at: Client

@@ -2,8 +2,9 @@
  * The loop of the tour. Commits and a schedule start its runs; a worker inspects the repository;
  * the run of a commit waits until the commit is reviewed.
  */
-import type { CreateLoop, loops } from '../../protocol/loops/rows.ts'
+
 import type { Reply } from '../../protocol/contract.ts'
+import type { CreateLoop, loops } from '../../protocol/loops/rows.ts'
 import type { Client } from '../client.ts'
 import type { Action } from '../worker/options.ts'
 import { git } from './repository.ts'

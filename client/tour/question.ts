@@ -27,8 +27,8 @@ import {
 } from './agent.ts'
 import { listFiles } from './files.ts'
 import { TAGS } from './loop.ts'
-import { Lines } from './spoken.ts'
 import type { Show } from './show.ts'
+import { Lines } from './spoken.ts'
 import { fromTools } from './verify.ts'
 import { unequal } from './watch.ts'
 

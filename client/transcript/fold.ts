@@ -9,15 +9,15 @@
  * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
  */
 import type { Interaction } from '../../protocol/interactions/schema.ts'
-import { patchBlock, type BlockPatch } from '../../protocol/sessions/events.ts'
-import type { Block } from '../../protocol/sessions/turns/blocks.ts'
-import { settledTurns } from '../../protocol/sessions/settled.ts'
+import { type BlockPatch, patchBlock } from '../../protocol/sessions/events.ts'
 import type {
   TranscriptMessage,
   TranscriptSnapshot,
   TranscriptTurn,
   TurnUpsert,
 } from '../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../protocol/sessions/settled.ts'
+import type { Block } from '../../protocol/sessions/turns/blocks.ts'
 
 /** A frame as received: `event_type` and its payload. */
 export type TranscriptFrame = { readonly event_type: string } & Readonly<Record<string, unknown>>

@@ -12,15 +12,15 @@
 import type { ClaimedJob, Down, Up } from '../../protocol/workers/socket.ts'
 import { Claims } from './claims.ts'
 import { Jobs } from './jobs.ts'
-import { ReconnectingSocket } from './reconnecting-socket.ts'
 import {
-  WorkerError,
   type JobEvent,
   type WorkerEnd,
+  WorkerError,
   type WorkerOptions,
   type WorkerState,
 } from './options.ts'
 import type { Cancel, Clock, Dial } from './ports.ts'
+import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { Reports } from './reports.ts'
 
 /**

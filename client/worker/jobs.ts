@@ -11,7 +11,7 @@ import { inspect } from 'node:util'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { Action, JobEvent, Parameters } from './options.ts'
 import type { Cancel, Clock } from './ports.ts'
-import { resultOf, type Report } from './reports.ts'
+import { type Report, resultOf } from './reports.ts'
 
 type Outcome = Omit<Report, 'type' | 'message_id' | 'job_id' | 'lease_token'>
 export interface JobsWorld {

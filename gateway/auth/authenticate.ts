@@ -10,24 +10,25 @@
  * A2. `unauthorized` means that the credential is permanently invalid, because clients give up on
  *     it. Whenever that is not certain, the answer is `service_unavailable`.
  */
-import { systemRoles, type SystemRole } from '../../protocol/access/schema.ts'
-import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
-import { isPersonal } from '../../protocol/access/user-rows.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
+
 import {
-  principalOf,
   type OrganizationDirectory,
   type ProjectDirectory,
+  principalOf,
 } from '../../protocol/access/directory.ts'
-import type { Credential, Principal } from '../../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import { grantedBy } from '../../protocol/access/roles.ts'
+import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
+import { type SystemRole, systemRoles } from '../../protocol/access/schema.ts'
+import { isPersonal } from '../../protocol/access/user-rows.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
+import type { Credential, Principal } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { Directory } from '../directory.ts'
-import { createReader, keyHash, tagIn, tagOf, type Presented } from './keys.ts'
-import type { World } from '../ports.ts'
 import { andThen, type MaybePromise } from '../maybe-promise.ts'
+import type { World } from '../ports.ts'
 import type { Touches } from './key-last-used.ts'
+import { createReader, keyHash, type Presented, tagIn, tagOf } from './keys.ts'
 
 /** An authenticated caller and its permissions. */
 export interface Caller {

@@ -1,10 +1,11 @@
 /** Authorization: which projects a caller may enter, and which rows it may call. */
-import { brandedPermission, type Permission } from '../../protocol/access/schema.ts'
-import type { Project } from '../../protocol/projects/rows.ts'
+
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
-import { refuse, type Refusal } from '../../protocol/errors.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import { allows } from '../../protocol/access/roles.ts'
+import { brandedPermission, type Permission } from '../../protocol/access/schema.ts'
+import { type Refusal, refuse } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from './authenticate.ts'
 
 /**

@@ -2,8 +2,9 @@
  * When keys were last used: recorded in memory by requests, and reported to the keys' owners in the
  * background, at most once a minute per key and gateway. A lost report is harmless.
  */
-import type { Caller } from './authenticate.ts'
+
 import type { World } from '../ports.ts'
+import type { Caller } from './authenticate.ts'
 
 export interface Touches {
   /** Records that a request was authenticated. */

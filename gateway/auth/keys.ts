@@ -4,8 +4,9 @@
  * of all keys. The prefix of personal tokens is the key prefix followed by `c`. Only the hash is
  * ever stored.
  */
-import type { World } from '../ports.ts'
+
 import { hexOf } from '../http/hex.ts'
+import type { World } from '../ports.ts'
 
 /** A new key: its text, which is shown once, and the values that its owner stores. */
 export interface NewKey {

@@ -1,25 +1,26 @@
 /** People who are asked by interactions or answer them, looked up in this gateway's directories. */
+
+import type { ProjectDirectory } from '../../protocol/access/directory.ts'
+import { grantsOf, hasRole } from '../../protocol/access/roles.ts'
 import {
   brandedPermission,
   systemRoleById,
   systemRoleId,
   systemRoleNames,
 } from '../../protocol/access/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { roleOf } from '../../protocol/interactions/check.ts'
 import {
+  type CallerRoles,
+  type CreateInteraction,
   policyOf,
   runOf,
   targetsOf,
-  type CallerRoles,
-  type CreateInteraction,
 } from '../../protocol/interactions/rows.ts'
-import type { ProjectDirectory } from '../../protocol/access/directory.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { roleOf } from '../../protocol/interactions/check.ts'
-import { terminal } from '../../protocol/runs/schema.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { grantsOf, hasRole } from '../../protocol/access/roles.ts'
-import type { Caller } from './authenticate.ts'
+import { terminal } from '../../protocol/runs/schema.ts'
 import type { Edge } from '../call.ts'
+import type { Caller } from './authenticate.ts'
 import { principalsNamed } from './principals.ts'
 
 /**

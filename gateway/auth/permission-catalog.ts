@@ -1,19 +1,20 @@
 /**
  * Roles and permissions as clients read them: fixed by the service, with its brand in their names.
  */
+
+import type { Role, roles } from '../../protocol/access/role-rows.ts'
 import {
   brandedPermission,
   organizationOnly,
+  type Permission,
   permissions,
+  type SystemRole,
   systemRoleId,
   systemRoleNames,
   systemRoles,
-  type Permission,
-  type SystemRole,
 } from '../../protocol/access/schema.ts'
-import type { roles, Role } from '../../protocol/access/role-rows.ts'
-import type { Project } from '../../protocol/projects/rows.ts'
 import type { Reply } from '../../protocol/contract.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
 
 const meaning: Readonly<Record<SystemRole, string>> = {
   Viewer: 'Reads everything in the project.',

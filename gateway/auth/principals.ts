@@ -4,7 +4,7 @@
  * configuration change.
  */
 import { activePrincipal, type Party } from '../../protocol/access/directory.ts'
-import { isRefusal, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 
 /**

@@ -4,7 +4,7 @@
  * without a valid credential, an IP address.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
-import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /**

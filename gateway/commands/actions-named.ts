@@ -3,14 +3,15 @@
  * agents. A caller who saves a definition, or starts an inline one, must have the permission to
  * execute each action in it; otherwise a definition would bypass that permission.
  */
+
+import { allows } from '../../protocol/access/roles.ts'
+import { brandedPermission } from '../../protocol/access/schema.ts'
+import { builtinOf } from '../../protocol/actions/builtin.ts'
 import type { ConfiguredTool } from '../../protocol/agents/definition.ts'
 import { permissionOver } from '../../protocol/agents/selectors.ts'
-import { builtinOf } from '../../protocol/actions/builtin.ts'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { actionPlaces } from '../../protocol/rules/workflow-check/actions.ts'
-import { brandedPermission } from '../../protocol/access/schema.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
-import { allows } from '../../protocol/access/roles.ts'
+import { actionPlaces } from '../../protocol/rules/workflow-check/actions.ts'
 import type { Spec } from '../../protocol/workflows/spec.ts'
 import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'

@@ -3,18 +3,18 @@
  * calls, whose input is validated and whose result is awaited.
  */
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
-import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { maskUrl } from '../../protocol/masked-url.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
-import { findEntry } from '../queries/action-catalog.ts'
+import { checkValue, unusableMessage } from '../../protocol/rules/json-schema/validate.ts'
 import { authorize } from '../auth/authorize.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
-import { childrenOf } from './children.ts'
-import type { Prepare, Prepared } from '../prepare.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
+import { findEntry } from '../queries/action-catalog.ts'
 import { timelineSource } from '../streams/timeline.ts'
+import { childrenOf } from './children.ts'
 import { withSealedUrl } from './seal-url.ts'
 
 /** Length of a signing secret in bytes. */

@@ -1,10 +1,10 @@
 /**
  * Checks that the agents in a definition exist: when it is saved, and when an inline run starts.
  */
-import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import { agentsNamed } from '../../protocol/rules/workflow-check/agents.ts'
 import { below } from '../../protocol/rules/workflow-check/path.ts'
-import { getOwn } from '../../protocol/lookup.ts'
 import type { Step } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 

@@ -2,24 +2,25 @@
  * Preparations of the channel rows: look up members and the messages that a request refers to, and
  * add the parts of the reply that the channel does not store.
  */
-import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
-import { dmName, type MessageFacts, type Person } from '../../protocol/channels/schema.ts'
+
 import {
   activePrincipal,
   type OrganizationDirectory,
   type ProjectDirectory,
 } from '../../protocol/access/directory.ts'
+import { isAmbiguous, mentionsOf } from '../../protocol/channels/mentions.ts'
+import { dmName, type MessageFacts, type Person } from '../../protocol/channels/schema.ts'
 import type { Origin } from '../../protocol/entry.ts'
-import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { authorize } from '../auth/authorize.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { viewerOf } from '../auth/viewer.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { standingOf } from '../sessions/session-id.ts'
-import { viewerOf } from '../auth/viewer.ts'
 
 type Known = { readonly organization: OrganizationDirectory; readonly project: ProjectDirectory }
 

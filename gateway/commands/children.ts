@@ -1,9 +1,9 @@
 /** Looks up the workflows that a definition names in its steps, in this gateway's directories. */
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
-import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { publishedHandle } from '../../protocol/naming.ts'
-import { workflowsNamed, type Spec } from '../../protocol/workflows/spec.ts'
+import { type Spec, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
 /** Definitions by the name that the steps use; absent when the steps name no workflow. */

@@ -1,8 +1,12 @@
 import type { Origin } from '../../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import type { ViewQueries } from '../../protocol/queries/views.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import type { ViewQueries } from '../../protocol/queries/views.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
+import { readSkill } from '../files/front-matter.ts'
+import { hexOf } from '../http/hex.ts'
+import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
+import type { Prepare, Prepared } from '../prepare.ts'
 import {
   allSkills,
   allToolkits,
@@ -10,10 +14,6 @@ import {
   skillAssignments,
   toolkitAssignments,
 } from '../queries/agent-capabilities.ts'
-import { readSkill } from '../files/front-matter.ts'
-import { hexOf } from '../http/hex.ts'
-import { answer, type LocalContext, type LocalQuery } from '../listing.ts'
-import type { Prepare, Prepared } from '../prepare.ts'
 import { findAgent } from '../sessions/definition.ts'
 
 type Usage = ViewQueries['skill_usage']['reply']['items']

@@ -2,9 +2,10 @@
  * Publishing events: the edge assigns their ids, so that a repeated request refers to the same
  * events, and completes the answer.
  */
-import type { Named } from '../../protocol/events/rows.ts'
+
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { Named } from '../../protocol/events/rows.ts'
 import type { Call, Edge } from '../call.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'

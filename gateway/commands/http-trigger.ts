@@ -4,24 +4,24 @@
  * stored before it is answered; its run starts later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { EventAccepted } from '../../protocol/events/rows.ts'
-import type { TriggerFacts } from '../../protocol/loops/rows.ts'
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import type { EventAccepted } from '../../protocol/events/rows.ts'
+import type { Published, ServicePublication } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { HandleOwner } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
-import type { Published, ServicePublication } from '../../protocol/events/sources.ts'
-import type { Edge } from '../call.ts'
-import { secretPlace } from './loops.ts'
-import { originOf } from '../http/origin.ts'
-import { publishIdempotently, publishedUnder } from './publish-idempotently.ts'
+import type { TriggerFacts } from '../../protocol/loops/rows.ts'
 import { charged } from '../auth/rate.ts'
+import type { Edge } from '../call.ts'
+import { originOf } from '../http/origin.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
-import type { Handler } from '../serve.ts'
 import { unsafe } from '../http/validate.ts'
+import type { Handler } from '../serve.ts'
+import { secretPlace } from './loops.ts'
+import { publishedUnder, publishIdempotently } from './publish-idempotently.ts'
 
 /** Largest body in bytes. */
 export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit

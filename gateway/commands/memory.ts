@@ -4,9 +4,9 @@
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
 import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'

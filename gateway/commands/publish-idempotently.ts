@@ -2,7 +2,7 @@
  * Publishes under a deduplication key that the project's matcher may have forgotten: a view still
  * has it (K1, K2 of protocol/events/sources.ts).
  */
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Published, Recalled } from '../../protocol/events/sources.ts'
 import type { Outcome, World } from '../ports.ts'
 

@@ -5,7 +5,7 @@
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'
 import { partUrl, type SentParts } from '../../protocol/masked-url.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import type { World } from '../ports.ts'
 import type { Prepared } from '../prepare.ts'
 

@@ -2,14 +2,15 @@
  * Preparations of the webhook and secret rows: checks of destinations, secrets that are sealed
  * here, and tests whose outcome is awaited.
  */
-import type { Webhook } from '../../protocol/webhooks/rows.ts'
-import { PROMPT } from '../../protocol/webhooks/delivery.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { maskUrl } from '../../protocol/masked-url.ts'
-import { withSecret } from './actions.ts'
+import { PROMPT } from '../../protocol/webhooks/delivery.ts'
+import type { Webhook } from '../../protocol/webhooks/rows.ts'
 import type { Call, Edge } from '../call.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
+import { withSecret } from './actions.ts'
 import { withSealedUrl } from './seal-url.ts'
 
 /** Maximum milliseconds of a test: until its delivery starts, plus until it is answered. */

@@ -7,12 +7,12 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { FileFacts } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { markdownOf, officeKind } from './office.ts'
 import { pagesOf } from './pdf.ts'
-import { openArchive, type Archive } from './zip.ts'
+import { type Archive, openArchive } from './zip.ts'
 
 type Kind = Pick<FileFacts, 'as' | 'mime_type'>
 const starts = (bytes: Buffer, text: string, at = 0): boolean =>

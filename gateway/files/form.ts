@@ -4,17 +4,17 @@
 import { isUtf8 } from 'node:buffer'
 import type { Row } from '../../protocol/contract.ts'
 import {
+  type FieldError,
   isRefusal,
+  type Refusal,
   refuse,
   refuseFields,
-  type FieldError,
-  type Refusal,
 } from '../../protocol/errors.ts'
-import { boundaryOf, partsOf, type Part } from './multipart.ts'
 import type { Incoming } from '../http/request.ts'
 import type { Exchange } from '../http/respond.ts'
-import type { ByteSemaphore } from './byte-semaphore.ts'
 import { readBody } from '../http/validate.ts'
+import type { ByteSemaphore } from './byte-semaphore.ts'
+import { boundaryOf, type Part, partsOf } from './multipart.ts'
 
 /** A received file. `filename` and `type` are as the client declared them. */
 export interface Uploaded {

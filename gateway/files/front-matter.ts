@@ -2,7 +2,7 @@
  * Reads skills from Markdown: an optional YAML block between two `---` lines has the name,
  * description, allowed tools and tags; the rest is the instructions.
  */
-import { refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { SkillBody } from '../../protocol/skills/schema.ts'
 import { faultsOf } from '../http/validate.ts'
 import { readYaml } from './yaml.ts'

@@ -4,7 +4,7 @@
  * modified cursor.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /** The list that a cursor belongs to. */

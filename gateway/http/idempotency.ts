@@ -3,8 +3,8 @@
  * ids. A repeat therefore reaches the actor that decided the first request, which returns its first
  * answer.
  */
-import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { scopeId, factsOf, queryOf, type Call, type Edge } from '../call.ts'
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
+import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
 import { hexOf } from './hex.ts'
 
 /** The ids under which a call is performed. */

@@ -11,8 +11,9 @@
  * Q3. A request whose client disconnects before its body is complete is never handled: its exchange
  *     has ended.
  */
-import { isUtf8 } from 'node:buffer'
+
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { isUtf8 } from 'node:buffer'
 import { Upload } from '../files/upload.ts'
 
 /**

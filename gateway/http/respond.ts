@@ -12,8 +12,9 @@
  *     estimates its unsent bytes: uWS reports backpressure only at the write that follows a cork,
  *     so the estimate is never too low.
  */
-import { STATUS_CODES } from 'node:http'
+
 import type { HttpResponse } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 
 /**
  * An HTTP answer. `text` is sent unchanged with its `type`, and bytes as fast as the client accepts

@@ -2,11 +2,12 @@
  * Parses and validates the query string and the body of a request, as its API row describes them.
  * Validators are compiled on a row's first request.
  */
-import { Compile } from 'typebox/compile'
+
 import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { wholeOf } from '../../protocol/common.ts'
 import type { Row } from '../../protocol/contract.ts'
-import { refuse, refuseFields, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { explain, member } from './explain.ts'
 
 type Values = Readonly<Record<string, unknown>>

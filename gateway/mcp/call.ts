@@ -8,9 +8,8 @@
  * C2. The request id does not identify repeats, because clients reuse ids. A call with an
  *     idempotency key runs once: a repeat waits for the same run.
  */
-import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
-import type { WorkflowRun } from '../../protocol/runs/schema.ts'
-import { isRefusal, refuseFields, type Refusal } from '../../protocol/errors.ts'
+
+import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import {
   answered,
   CallParams,
@@ -19,17 +18,19 @@ import {
   type McpResult,
   type RpcId,
 } from '../../protocol/mcp/messages.ts'
-import { ended } from '../commands/actions.ts'
-import { scopeId, rows, type Call, type Edge } from '../call.ts'
+import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
+import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { perform } from '../command.ts'
+import { ended } from '../commands/actions.ts'
 import { keyOf } from '../http/idempotency.ts'
-import { runQuery } from '../query.ts'
 import type { Exchange } from '../http/respond.ts'
 import { faultsOf as misshapen } from '../http/validate.ts'
+import { runQuery } from '../query.ts'
 import { labelOf } from './cancel.ts'
 import { followCall, type Waiting } from './follow.ts'
 import { good, refusedCall, resultOf, shownRun, unfinished } from './result.ts'
-import { denied, offeredAs, offeredIn, type Offered } from './tools.ts'
+import { denied, type Offered, offeredAs, offeredIn } from './tools.ts'
 
 /** The maximum milliseconds that a client without a stream waits for its answer. */
 const CALL_TIMEOUT_MS = 120_000

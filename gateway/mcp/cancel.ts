@@ -6,7 +6,7 @@
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { RpcId } from '../../protocol/mcp/messages.ts'
 import { authorize } from '../auth/authorize.ts'
-import { scopeId, rows, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { runCommand } from '../command.ts'
 
 /** Milliseconds before each lookup of a run, which another gateway may be starting at that time. */

@@ -9,16 +9,16 @@
  *     caller loses access. A client that disconnects ends its stream, but never the run.
  * M3. The progress number grows with every event of the run, also across streams.
  */
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { answered, faulty, notice, PRIMED, type RpcId } from '../../protocol/mcp/messages.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
-import { openCursor, sealCursor, type Binding } from '../http/cursor.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { guardOf } from '../guard.ts'
+import { type Binding, openCursor, sealCursor } from '../http/cursor.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import { openStream } from '../streams/sse.ts'
 import { timelineSource } from '../streams/timeline.ts'
 import { progressSpelling, reader } from './progress.ts'
-import { resultOf, type Promised } from './result.ts'
+import { type Promised, resultOf } from './result.ts'
 
 /** A call in progress: its request id, its run, and the progress that its client has seen. */
 export interface Waiting {

@@ -6,19 +6,19 @@
  * can go to another gateway. A client without a session cannot cancel calls, but lacks nothing
  * else.
  */
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import {
   answered,
   CancelParams,
   faulty,
   InitializeParams,
   ListParams,
-  versions,
   type McpAnswer,
   type McpMessage,
   type RpcId,
+  versions,
 } from '../../protocol/mcp/messages.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { openCursor, sealCursor } from '../http/cursor.ts'
 import { hexOf } from '../http/hex.ts'
 import type { Answer, Exchange, Sink } from '../http/respond.ts'

@@ -3,11 +3,11 @@
  * id of the run.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import type { McpResult, McpTool } from '../../protocol/mcp/messages.ts'
 import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { terminal, type WorkflowRunDetail } from '../../protocol/runs/schema.ts'
-import type { McpResult, McpTool } from '../../protocol/mcp/messages.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { judged } from '../guard.ts'
 import type { World } from '../ports.ts'
 

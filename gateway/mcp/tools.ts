@@ -9,11 +9,11 @@ import type { RowName } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { McpTool } from '../../protocol/mcp/messages.ts'
-import { entriesOf } from '../queries/action-catalog.ts'
-import { authorize } from '../auth/authorize.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { rows, type Call } from '../call.ts'
+import { authorize } from '../auth/authorize.ts'
+import { type Call, rows } from '../call.ts'
 import type { World } from '../ports.ts'
+import { entriesOf } from '../queries/action-catalog.ts'
 
 type Asking = Pick<World, 'view' | 'organization' | 'settings' | 'hash'>
 

@@ -4,10 +4,10 @@
  * requests, like any client.
  */
 import { createHash } from 'node:crypto'
-import { escaped } from './answer/page.ts'
 import { productName } from '../../protocol/naming.ts'
-import type { GatewaySettings } from '../ports.ts'
 import type { Answer } from '../http/respond.ts'
+import type { GatewaySettings } from '../ports.ts'
+import { escaped } from './answer/page.ts'
 
 /** The entry module. */
 export const CHAT = 'client/chat/main.ts'

@@ -4,13 +4,13 @@
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { asyncapi } from '../../protocol/openapi/asyncapi.ts'
 import { productName } from '../../protocol/naming.ts'
+import { asyncapi } from '../../protocol/openapi/asyncapi.ts'
 import { openapi } from '../../protocol/openapi/document.ts'
 import type { Examples } from '../../protocol/openapi/examples.ts'
-import { escaped } from './answer/page.ts'
-import type { GatewaySettings } from '../ports.ts'
 import type { Answer } from '../http/respond.ts'
+import type { GatewaySettings } from '../ports.ts'
+import { escaped } from './answer/page.ts'
 
 const page = (product: string) => `<!doctype html>
 <html lang="en">

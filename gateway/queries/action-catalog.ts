@@ -3,11 +3,11 @@
  * published workflows, and the service's built-in actions for agents. Read from the views, so that
  * `readiness` reflects which workers are connected now.
  */
-import { builtins, type Builtin } from '../../protocol/actions/builtin.ts'
-import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
+import { type Builtin, builtins } from '../../protocol/actions/builtin.ts'
 import type { OrganizationAction } from '../../protocol/actions/organization-rows.ts'
+import type { Action, CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
 import { answer, type LocalQuery } from '../listing.ts'
 import type { World } from '../ports.ts'

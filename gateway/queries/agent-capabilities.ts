@@ -3,14 +3,15 @@
  * organization's skills filled in. Read from the owners, so the result is what was last committed.
  * Deleted toolkits and skills are left out.
  */
-import type { Agent } from '../../protocol/agents/schema.ts'
-import type { AgentSource, ByName } from '../../protocol/agents/definition.ts'
+
 import type {
   Given,
   SkillAssignment,
   ToolkitAssignment,
 } from '../../protocol/agents/capabilities.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import type { AgentSource, ByName } from '../../protocol/agents/definition.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
 import { systemToolkits, type Toolkit } from '../../protocol/toolkits/schema.ts'

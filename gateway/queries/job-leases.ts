@@ -3,10 +3,11 @@
  * the owning queue has the last heartbeat. Each queue of a page is asked once. The jobs of a queue
  * that does not answer in time stay as stored.
  */
-import type { Job } from '../../protocol/jobs/rows.ts'
-import type { AddressOf } from '../../protocol/queries/owners.ts'
+
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Renewal } from '../../protocol/internal.ts'
+import type { Job } from '../../protocol/jobs/rows.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
 

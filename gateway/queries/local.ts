@@ -3,42 +3,43 @@
  * people, roles, permissions. The directories are complete, and as current as the last answered
  * change.
  */
-import { brandedPermission } from '../../protocol/access/schema.ts'
-import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
-import type { Project } from '../../protocol/projects/rows.ts'
+
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
 import type { Role } from '../../protocol/access/role-rows.ts'
+import { allows, roleRecord } from '../../protocol/access/roles.ts'
+import type { ApiKey, PrincipalRecord } from '../../protocol/access/rows.ts'
+import { brandedPermission } from '../../protocol/access/schema.ts'
 import { isPersonal } from '../../protocol/access/user-rows.ts'
 import type { Api } from '../../protocol/api.ts'
 import { parseTimestamp } from '../../protocol/common.ts'
 import type { Input } from '../../protocol/contract.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { eventCatalog } from '../../protocol/events/catalog.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
 import { connectedBy } from '../../protocol/events/integrations.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { allows, roleRecord } from '../../protocol/access/roles.ts'
+import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { catalogQueries, entriesOf } from './action-catalog.ts'
 import { catalogOf, rolesOf } from '../auth/permission-catalog.ts'
 import { definitionQueries } from '../commands/definitions.ts'
-import { loopQueries } from './loop-triggers.ts'
+import { memoryQueries } from '../commands/memory.ts'
 import { secretQueries } from '../commands/webhooks.ts'
 import {
   answer,
   before,
   DEFAULT_LIMIT,
   found,
+  type LocalContext,
+  type LocalQuery,
   newestFirst,
   newestPage,
   organizationOf,
   pageOf,
   projectOf,
-  type LocalContext,
-  type LocalQuery,
 } from '../listing.ts'
-import { manifestQueries } from './tool-manifest.ts'
-import { memoryQueries } from '../commands/memory.ts'
 import { attachmentQueries } from '../sessions/attach.ts'
+import { catalogQueries, entriesOf } from './action-catalog.ts'
+import { loopQueries } from './loop-triggers.ts'
+import { manifestQueries } from './tool-manifest.ts'
 
 const keyIn = (keys: readonly ApiKey[], id: string): ApiKey | undefined =>
   keys.find((key) => key.id === id)

@@ -1,7 +1,7 @@
 import { isRefusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { answer, type LocalQuery } from '../listing.ts'
 import { loopNamed } from '../commands/loops.ts'
+import { answer, type LocalQuery } from '../listing.ts'
 
 /** Query handlers, by API row name. */
 export const loopQueries: Readonly<Record<string, LocalQuery>> = {

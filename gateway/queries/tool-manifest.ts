@@ -3,10 +3,10 @@
  * the project's catalog.
  */
 import { manifestOf } from '../../protocol/agents/manifest.ts'
-import { isRefusal, refuseFields, type FieldError } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, refuseFields } from '../../protocol/errors.ts'
+import { answer, type LocalQuery } from '../listing.ts'
 import { entriesOf } from './action-catalog.ts'
 import { agentSource } from './agent-capabilities.ts'
-import { answer, type LocalQuery } from '../listing.ts'
 
 /** Query handlers, by API row name. */
 export const manifestQueries: Readonly<Record<string, LocalQuery>> = {

@@ -1,9 +1,10 @@
 /** The usage events of all partitions as one list. A project key sees only those of its project. */
+
+import { parseTimestamp } from '../../protocol/common.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
+import { creditsOf } from '../../protocol/loops/credits.ts'
 import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { creditsOf } from '../../protocol/loops/credits.ts'
 import type { Call, Edge } from '../call.ts'
 
 /** A page of one partition; `position` as in `query.ts`. */

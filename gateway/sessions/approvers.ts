@@ -4,10 +4,11 @@
  * The answer itself is checked against the permissions of the principal that gives it
  * (actors/interactions/approval.ts).
  */
-import { systemRoleId, systemRoleNames, systemRoles } from '../../protocol/access/schema.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
+
 import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
 import { allows, grantsOf } from '../../protocol/access/roles.ts'
+import { systemRoleId, systemRoleNames, systemRoles } from '../../protocol/access/schema.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
 import type { Approver } from '../../protocol/sessions/turns/definition.ts'
 
 /** The maximum number of targets of an interaction. */

@@ -3,27 +3,28 @@
  * then acknowledged. If the file of a reservation is never stored, the session gives up the
  * reservation and has any bytes deleted.
  */
+
+import type { Address, Origin } from '../../protocol/entry.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
+import { getOwn } from '../../protocol/lookup.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import {
-  fileName,
-  textName,
   type Artifact,
   type Attached,
+  fileName,
+  textName,
 } from '../../protocol/sessions/attachments.ts'
 import type { SessionCommands } from '../../protocol/sessions/commands.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
-import { getOwn } from '../../protocol/lookup.ts'
-import { isId } from '../../protocol/ids.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import type { Address, Origin } from '../../protocol/entry.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
+import { inspect } from '../files/file.ts'
 import { hexOf } from '../http/hex.ts'
 import { keyOf } from '../http/idempotency.ts'
-import { answer, pageOf, type LocalQuery } from '../listing.ts'
+import type { Answer, Exchange } from '../http/respond.ts'
+import { answer, type LocalQuery, pageOf } from '../listing.ts'
 import type { World } from '../ports.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
-import type { Answer, Exchange } from '../http/respond.ts'
-import { inspect } from '../files/file.ts'
 
 const missing: Refusal = refuse(
   'not_found',

@@ -3,23 +3,24 @@
  * definition merges all layers. Tools are resolved only here: a session receives the list of
  * granted tools.
  */
-import type { Agent } from '../../protocol/agents/schema.ts'
+
+import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
 import {
-  configuredTools,
-  effectiveDefinition,
   type AgentSource,
+  configuredTools,
   type EffectiveDefinition,
+  effectiveDefinition,
 } from '../../protocol/agents/definition.ts'
 import { clearsConfig, type InlineConfig } from '../../protocol/agents/inline.ts'
 import { findModel } from '../../protocol/agents/models.ts'
-import type { OrganizationDirectory, ProjectDirectory } from '../../protocol/access/directory.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import type { Defined, GrantedTool } from '../../protocol/sessions/turns/definition.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
-import { refusedTools } from '../commands/actions-named.ts'
+import type { Defined, GrantedTool } from '../../protocol/sessions/turns/definition.ts'
 import type { Caller } from '../auth/authenticate.ts'
+import { refusedTools } from '../commands/actions-named.ts'
 import { agentSource, byName, type CapabilityReader } from '../queries/agent-capabilities.ts'
 import { grantedTools, remembered } from './tools.ts'
 

@@ -3,6 +3,8 @@
  * others in base64. A file is replaced by a note if the model does not read its type, if it exceeds
  * the limit, or if it is not available, so that the model knows of it.
  */
+
+import type { JsonObject } from '../../protocol/common.ts'
 import {
   fileName,
   fileOf,
@@ -10,7 +12,6 @@ import {
   textName,
   unread,
 } from '../../protocol/sessions/attachments.ts'
-import type { JsonObject } from '../../protocol/common.ts'
 import type { ModelMessage } from '../../protocol/sessions/turns/request.ts'
 import type { Files } from '../ports.ts'
 

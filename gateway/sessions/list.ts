@@ -2,12 +2,13 @@
  * Session queries. They add what views do not know: the meaning of the list's filters, and the
  * token threshold at which a session compacts.
  */
-import type { RowQuestion } from '../../protocol/queries/views.ts'
+
 import { parseTimestamp } from '../../protocol/common.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
+import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { SessionDetail } from '../../protocol/sessions/schema.ts'
 import { viewerOf } from '../auth/viewer.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { compactionOf } from './definition.ts'
 
 /** Queries a page of sessions. */

@@ -2,29 +2,30 @@
  * Session operations: the lookups before their commands are decided, and the completion of their
  * answers.
  */
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
+
+import { api } from '../../protocol/api.ts'
 import type { JsonObject } from '../../protocol/common.ts'
-import { isRefusal, refuse, type FieldError, type Refusal } from '../../protocol/errors.ts'
+import { type FieldError, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { ingest } from '../../protocol/sessions/check.ts'
 import type { Appended, Defined, Keyed } from '../../protocol/sessions/commands.ts'
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import {
-  publicSession,
   type AgentTurn,
   type NudgeAck,
+  publicSession,
   type Session,
   type SessionNudge,
   type TurnAck,
 } from '../../protocol/sessions/schema.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
+import { isPrivate } from '../../protocol/sessions/visibility.ts'
+import { authorize } from '../auth/authorize.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 import { attachmentPreparations } from './attach.ts'
 import { define, findAgent, inUse, type Wanted } from './definition.ts'
-import { api } from '../../protocol/api.ts'
-import { authorize } from '../auth/authorize.ts'
-import { locate, standingOf, type Located } from './session-id.ts'
-import { isPrivate } from '../../protocol/sessions/visibility.ts'
+import { type Located, locate, standingOf } from './session-id.ts'
 import { sealTranscriptCursor } from './transcript/transcript-cursor.ts'
 
 const missing: Refusal = refuse(

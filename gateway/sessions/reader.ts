@@ -2,15 +2,16 @@
  * Whether a principal other than the caller may read a private session, such as the last editor of
  * a trigger or of a webhook.
  */
-import { systemRoles } from '../../protocol/access/schema.ts'
+
 import {
   activePrincipal,
   type OrganizationDirectory,
   type ProjectDirectory,
 } from '../../protocol/access/directory.ts'
+import { grantedBy } from '../../protocol/access/roles.ts'
+import { systemRoles } from '../../protocol/access/schema.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { grantedBy } from '../../protocol/access/roles.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 

@@ -4,9 +4,9 @@
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
 import type { KnownResult } from '../../protocol/sessions/commands.ts'
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
+import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
 import type { World } from '../ports.ts'
 import { cameTo } from './transcript/notes.ts'
 

@@ -4,10 +4,10 @@
  */
 import type { Shape } from '../../protocol/contract.ts'
 import { isRefusal } from '../../protocol/errors.ts'
+import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
-import { isId } from '../../protocol/ids.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import { standingOf } from './session-id.ts'
 
 /** Whether an operation of this caller may be self-access. @param facts of the operation. */

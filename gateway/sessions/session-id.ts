@@ -3,10 +3,10 @@
  * session is deleted or expired. Every gateway computes the same id.
  */
 import type { Agent } from '../../protocol/agents/schema.ts'
-import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { isId, slotOf } from '../../protocol/ids.ts'
 import type { Place, Standing } from '../../protocol/sessions/commands.ts'
+import type { SessionSeed } from '../../protocol/sessions/rows.ts'
 import type { Session } from '../../protocol/sessions/schema.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
 

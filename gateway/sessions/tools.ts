@@ -2,16 +2,17 @@
  * The tools and the memory of a turn: the tools that its toolkits select from the current catalog,
  * and the entries of its agent's memory. Only toolkits grant tools.
  */
-import type { SortKey } from '../../protocol/queries/views.ts'
-import { resolveSelectors } from '../../protocol/agents/selectors.ts'
+
 import type { CatalogEntry } from '../../protocol/actions/rows.ts'
 import type { MemoryContext } from '../../protocol/agents/schema.ts'
+import { resolveSelectors } from '../../protocol/agents/selectors.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
+import type { SortKey } from '../../protocol/queries/views.ts'
 import type { GrantedTool, TurnDefinition } from '../../protocol/sessions/turns/definition.ts'
 import type { Selector } from '../../protocol/toolkits/schema.ts'
+import type { World } from '../ports.ts'
 import { entriesOf } from '../queries/action-catalog.ts'
 import type { CapabilityReader } from '../queries/agent-capabilities.ts'
-import type { World } from '../ports.ts'
 import { approversIn } from './approvers.ts'
 
 /**

@@ -3,9 +3,9 @@
  * opens the turn; nothing is written here.
  */
 import type { AgentSource } from '../../protocol/agents/definition.ts'
-import { timestamp } from '../../protocol/common.ts'
 import { channelOfKey } from '../../protocol/channels/exchange.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { timestamp } from '../../protocol/common.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { TurnDefined, TurnWanted } from '../../protocol/internal.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { isPrivate } from '../../protocol/sessions/visibility.ts'

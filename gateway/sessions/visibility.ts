@@ -4,11 +4,11 @@
  * project. For other callers the session does not exist.
  */
 import type { Shape } from '../../protocol/contract.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
-import { viewerOf } from '../auth/viewer.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Caller } from '../auth/authenticate.ts'
-import type { Directory } from '../directory.ts'
 import { namesOf } from '../auth/people.ts'
+import { viewerOf } from '../auth/viewer.ts'
+import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 
 /** A session by its id, or by the id of one of its turns or interactions. */

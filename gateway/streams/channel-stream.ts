@@ -8,22 +8,22 @@
  * the event that revokes access.
  */
 import {
-  channelEventRecord,
   type ChannelEvent,
   type ChannelEventRecord,
   type ChannelMember,
+  channelEventRecord,
 } from '../../protocol/channels/schema.ts'
 import { timestamp } from '../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
-import { scopeId, type Call, type Edge } from '../call.ts'
 import { viewerOf } from '../auth/viewer.ts'
-import { WITHIN, type Follower } from './follow.ts'
-import type { Source } from './followers.ts'
-import type { Item } from './chunk.ts'
-import type { World } from '../ports.ts'
+import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Sink } from '../http/respond.ts'
+import type { World } from '../ports.ts'
+import type { Item } from './chunk.ts'
+import { type Follower, WITHIN } from './follow.ts'
+import type { Source } from './followers.ts'
 import { frame } from './sse.ts'
 
 /** Events per query. */

@@ -5,11 +5,11 @@
  */
 import { isRefusal } from '../../protocol/errors.ts'
 import type { ViewQueries } from '../../protocol/queries/views.ts'
-import { WITHIN, type Follower } from './follow.ts'
-import type { Item } from './chunk.ts'
 import type { World } from '../ports.ts'
-import { frameOf } from './sse.ts'
+import type { Item } from './chunk.ts'
+import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
+import { frameOf } from './sse.ts'
 
 /** Frames per page: usually, and for followers that lag behind. */
 const PAGE = { usual: 200, long: 2000 } as const

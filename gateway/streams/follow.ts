@@ -18,8 +18,8 @@
  *     has drained: nothing is buffered here.
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import { chunkFrames, chunkAfter, type Item, type Chunk } from './chunk.ts'
 import type { Sink } from '../http/respond.ts'
+import { type Chunk, chunkAfter, chunkFrames, type Item } from './chunk.ts'
 import { resetFrame } from './sse.ts'
 
 /** A part of the sequence after a cursor. */

@@ -3,8 +3,8 @@
  * subscription.
  */
 import type { Refusal } from '../../protocol/errors.ts'
-import { Follower, type Ask, type Page } from './follow.ts'
 import type { World } from '../ports.ts'
+import { type Ask, Follower, type Page } from './follow.ts'
 import { retryFrame } from './sse.ts'
 
 /** A sequence that can be followed. */

@@ -3,8 +3,8 @@
  * start of a stream, and its keepalive.
  */
 import { wholeOf } from '../../protocol/common.ts'
-import type { World } from '../ports.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
+import type { World } from '../ports.ts'
 
 /**
  * A frame whose data is JSON on one line already. Without an id, a client cannot resume after the

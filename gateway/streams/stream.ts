@@ -2,17 +2,17 @@
  * Operations that are answered with Server-Sent Events: where a client's stream starts, and when it
  * ends.
  */
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
-import { scopeId, operationOf, type Call, type Edge } from '../call.ts'
+import { type Call, type Edge, operationOf, scopeId } from '../call.ts'
+import { guardOf } from '../guard.ts'
+import type { Answer, Exchange, Sink } from '../http/respond.ts'
+import { runQuery } from '../query.ts'
 import { accessTo, channelSource, watched } from './channel-stream.ts'
 import { feedSource } from './feed.ts'
-import { guardOf } from '../guard.ts'
-import { runQuery } from '../query.ts'
-import type { Answer, Exchange, Sink } from '../http/respond.ts'
-import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import type { Followers, Source } from './followers.ts'
+import { beginFrame, cursorOfText, openStream } from './sse.ts'
 import { aloud, timelineSource } from './timeline.ts'
 
 /** The sequence that a stream operation follows, and the name of its cursor parameter. */

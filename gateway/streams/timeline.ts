@@ -2,17 +2,18 @@
  * The timeline of one run as a sequence to follow: pages from the view, and live entries from the
  * run's owner. A gateway has one subscription per run and format, for any number of clients.
  */
-import { timelineRecord, timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
-import type { RunEventRecord } from '../../protocol/runs/schema.ts'
+
 import { timestamp } from '../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../protocol/errors.ts'
+import { type RunEvent, timelineRecord, timelineTypes } from '../../protocol/runs/events.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import type { Preview } from '../../protocol/sessions/transcript/previews.ts'
-import { WITHIN, type Follower } from './follow.ts'
-import type { Item } from './chunk.ts'
 import type { World } from '../ports.ts'
-import { frame } from './sse.ts'
+import type { Item } from './chunk.ts'
+import { type Follower, WITHIN } from './follow.ts'
 import type { Source } from './followers.ts'
+import { frame } from './sse.ts'
 
 /** Events per query. */
 const PAGE = 100

@@ -13,10 +13,10 @@
  */
 import type { Down, FrameError, Up } from '../../protocol/workers/socket.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
-import { limits, type Edge, type Grant } from './edge.ts'
+import { type Edge, type Grant, limits } from './edge.ts'
 import { readFrame } from './frames.ts'
-import type { Task } from './timer-wheel.ts'
 import type { Session } from './session.ts'
+import type { Task } from './timer-wheel.ts'
 
 /** A socket. No method is called after the socket has reported that it closed. */
 export interface Pipe {

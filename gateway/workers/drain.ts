@@ -2,8 +2,9 @@
  * Draining: the worker finishes the jobs it holds and gets no more. Its leases and its connection
  * stay.
  */
+
+import { command, type Edge, registryOf } from './edge.ts'
 import { dismiss } from './jobs/claim.ts'
-import { command, registryOf, type Edge } from './edge.ts'
 import { giveBack } from './jobs/held-leases.ts'
 import { calm } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'

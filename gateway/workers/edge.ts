@@ -2,24 +2,25 @@
  * The shared state of the worker socket: connections and sessions of this gateway, listeners for
  * offers, and the function that sends a command to an actor for a worker.
  */
-import type { AddressOf } from '../../protocol/queries/owners.ts'
-import type { Outcome, World } from '../ports.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { JobHeader } from '../../protocol/jobs/rows.ts'
+
 import type { Address, Credential, Principal } from '../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { queueOfLease } from '../../protocol/jobs/lease.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { Filters } from '../../protocol/workers/socket.ts'
-import { answers, type Answers } from './jobs/answers.ts'
+import { hexOf } from '../http/hex.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { Outcome, World } from '../ports.ts'
+import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
 import type { Connection } from './connection.ts'
+import { type Answers, answers } from './jobs/answers.ts'
 import { sharedWants, type Wants } from './jobs/eligible.ts'
 import type { OfferSubscription } from './jobs/offers.ts'
-import { TimerWheel } from './timer-wheel.ts'
 import type { Session } from './session.ts'
-import { openPreviews, type Previews } from '../sessions/transcript/previews.ts'
-import { hexOf } from '../http/hex.ts'
+import { TimerWheel } from './timer-wheel.ts'
 
 /**
  * The principal for which a connection acts, as established by its upgrade, and a function that

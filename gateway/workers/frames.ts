@@ -5,7 +5,7 @@
  */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { up, type FrameError, type Up } from '../../protocol/workers/socket.ts'
+import { type FrameError, type Up, up } from '../../protocol/workers/socket.ts'
 import { explain } from '../http/explain.ts'
 
 const checks = new Map(

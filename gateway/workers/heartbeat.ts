@@ -5,7 +5,7 @@
 import { isRefusal } from '../../protocol/errors.ts'
 import type { Up } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../http/validate.ts'
-import { command, queueOf, type Edge } from './edge.ts'
+import { command, type Edge, queueOf } from './edge.ts'
 import { ended, leaseUntil } from './jobs/held-leases.ts'
 import { hear, type Session } from './session.ts'
 

@@ -2,16 +2,17 @@
  * All worker connections of a gateway: opening them, messages from the engine, rechecks of
  * credentials, and the stop. The hub does not access sockets; `mount.ts` forwards their events.
  */
-import type { World } from '../ports.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+
 import type { Code } from '../../protocol/errors.ts'
-import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { GatewayMessage } from '../../protocol/workers/messages.ts'
-import { receive } from './jobs/assign.ts'
-import { dismiss } from './jobs/claim.ts'
+import { closeCodes } from '../../protocol/workers/socket.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
+import type { World } from '../ports.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { dispatch } from './dispatch.ts'
-import { limits, openEdge, type Grant, type Serves } from './edge.ts'
+import { type Grant, limits, openEdge, type Serves } from './edge.ts'
+import { receive } from './jobs/assign.ts'
+import { dismiss } from './jobs/claim.ts'
 import { gained, settle } from './jobs/offers.ts'
 
 export interface Hub {

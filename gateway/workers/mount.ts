@@ -10,18 +10,19 @@
  * M3. Server pings keep idle sockets alive and detect dead ones: a socket ends after 120 s without
  *     any frame or pong.
  */
-import { STATUS_CODES } from 'node:http'
+
 import uWS, { type HttpResponse, type TemplatedApp, type WebSocket } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 import { errorBody, refuse } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
-import { openAuthentication, type Authentication } from '../auth/authenticate.ts'
+import { type Authentication, openAuthentication } from '../auth/authenticate.ts'
 import type { Directory } from '../directory.ts'
 import type { World } from '../ports.ts'
 import type { Connection, Pipe } from './connection.ts'
 import type { Grant } from './edge.ts'
 import { openHub } from './hub.ts'
 import { servedBy } from './served.ts'
-import { createUpgrade, type Answer } from './upgrade.ts'
+import { type Answer, createUpgrade } from './upgrade.ts'
 
 type Rejection = Extract<Answer, { status: number }>
 interface Data {

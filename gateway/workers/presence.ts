@@ -5,12 +5,12 @@
 import { isRefusal } from '../../protocol/errors.ts'
 import type { WorkerCommands } from '../../protocol/internal.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
-import { command, registryOf, type Edge } from './edge.ts'
+import { command, type Edge, registryOf } from './edge.ts'
 import { expire, giveBack, lapse } from './jobs/held-leases.ts'
 import { calm } from './jobs/hint.ts'
 import { settle, unreserve } from './jobs/offers.ts'
-import type { Task } from './timer-wheel.ts'
 import type { Session } from './session.ts'
+import type { Task } from './timer-wheel.ts'
 
 type Input = WorkerCommands['worker.seen']['input']
 

@@ -3,13 +3,14 @@
  * never before: some workers resend a report until they get the acknowledgement, and the others
  * send it only once.
  */
-import type { Outcome } from '../ports.ts'
+
 import type { Address } from '../../protocol/entry.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
 import { sizes, type Up } from '../../protocol/workers/socket.ts'
-import { command, queueOf, secret, track, type Edge } from './edge.ts'
 import { unsafe } from '../http/validate.ts'
+import type { Outcome } from '../ports.ts'
+import { command, type Edge, queueOf, secret, track } from './edge.ts'
 import { ended } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
 import { hear, reported, type Session } from './session.ts'

@@ -1,8 +1,8 @@
 /** Which jobs the service does itself, according to this node's directory. */
 import {
+  type ActionSketch,
   actionNamed,
   REPEATABLE_LOSSES,
-  type ActionSketch,
 } from '../../protocol/access/directory.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'

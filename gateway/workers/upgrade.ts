@@ -4,13 +4,13 @@
  * 503, with a wait that differs between workers.
  */
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
-import { errorBody, errors, isRefusal, refuse, type Refusal } from '../../protocol/errors.ts'
+import { errorBody, errors, isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { socketBearerPrefix, socketProtocol } from '../../protocol/workers/socket.ts'
 import type { Authentication, Caller } from '../auth/authenticate.ts'
 import { authorize, enter } from '../auth/authorize.ts'
+import { type Presented, parseAuthorization, parseCredential } from '../auth/keys.ts'
 import type { Directory } from '../directory.ts'
-import { parseAuthorization, parseCredential, type Presented } from '../auth/keys.ts'
 import type { World } from '../ports.ts'
 import type { Grant } from './edge.ts'
 

@@ -10,16 +10,16 @@
  *     snapshots, which share the object store with other values.
  */
 import { names } from '../../protocol/subjects.ts'
-import { StartFault } from '../process/fault.ts'
 import { createBlobs } from '../nats/blobs.ts'
-import type { Nats } from '../nats/server/connect.ts'
-import { snapshotStream } from '../nats/journal/copy.ts'
 import { codeOf, codes, sentence } from '../nats/failures.ts'
+import { snapshotStream } from '../nats/journal/copy.ts'
 import { createJournal } from '../nats/journal/journal.ts'
-import { ELECTING, patiently, RESTORING, type Layout } from '../nats/server/provision.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
+import type { Nats } from '../nats/server/connect.ts'
+import { ELECTING, type Layout, patiently, RESTORING } from '../nats/server/provision.ts'
+import { StartFault } from '../process/fault.ts'
 import { version } from '../version.ts'
-import { writeArchive, type ArchiveWriter } from './archive.ts'
+import { type ArchiveWriter, writeArchive } from './archive.ts'
 import { crosses } from './crossing.ts'
 import { MANIFEST, type Manifest, type StreamCopy } from './manifest.ts'
 

@@ -3,8 +3,8 @@
  * intact.
  */
 import { createHash } from 'node:crypto'
-import { StartFault } from '../process/fault.ts'
 import type { Copied } from '../nats/journal/copy.ts'
+import { StartFault } from '../process/fault.ts'
 import type { ArchiveReader, Written } from './archive.ts'
 
 /** One stream of the backup. */

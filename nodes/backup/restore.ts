@@ -9,22 +9,22 @@
  *     valid.
  */
 import { names } from '../../protocol/subjects.ts'
-import { StartFault } from '../process/fault.ts'
-import type { Installation } from '../storage/installation.ts'
 import type { Registry } from '../host/ports.ts'
-import type { Nats } from '../nats/server/connect.ts'
+import { codeOf, codes, sentence } from '../nats/failures.ts'
 import {
   baseStreams,
   deleteStream,
   dropSnapshotObjects,
   restoreStream,
 } from '../nats/journal/copy.ts'
-import { codeOf, codes, sentence } from '../nats/failures.ts'
-import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/server/provision.ts'
 import { createRegistry } from '../nats/journal/registry.ts'
+import type { Nats } from '../nats/server/connect.ts'
+import { ELECTING, ensureConfig, patiently, RESTORING } from '../nats/server/provision.ts'
+import { StartFault } from '../process/fault.ts'
+import type { Installation } from '../storage/installation.ts'
 import { readArchive } from './archive.ts'
 import type { Progress } from './backup.ts'
-import { readManifest, textOf, verify, type Manifest, type StreamCopy } from './manifest.ts'
+import { type Manifest, readManifest, type StreamCopy, textOf, verify } from './manifest.ts'
 
 export interface RestoreOptions {
   /** Number of replicas on the servers; when absent, as many as in the backed-up system. */

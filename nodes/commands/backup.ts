@@ -5,16 +5,16 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { takeBackup, type Progress } from '../backup/backup.ts'
+import { type Progress, takeBackup } from '../backup/backup.ts'
 import { restoreBackup } from '../backup/restore.ts'
-import { readConfig, type Config } from '../config.ts'
-import { StartFault } from '../process/fault.ts'
-import { ownerKeyFile } from '../storage/installation.ts'
-import { createLog } from '../observe/log.ts'
+import { type Config, readConfig } from '../config.ts'
 import { runningIn } from '../nats/journal/claim.ts'
 import { connectNats, type Nats } from '../nats/server/connect.ts'
 import { findServer } from '../nats/server/install.ts'
 import { startServer } from '../nats/server/server.ts'
+import { createLog } from '../observe/log.ts'
+import { StartFault } from '../process/fault.ts'
+import { ownerKeyFile } from '../storage/installation.ts'
 
 interface Given {
   readonly nats?: string

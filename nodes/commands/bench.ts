@@ -5,9 +5,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findServer } from '../nats/server/install.ts'
 import { endOnSignals } from '../process/ending.ts'
 import { StartFault } from '../process/fault.ts'
-import { findServer } from '../nats/server/install.ts'
 import { version } from '../version.ts'
 
 const folder = fileURLToPath(new URL('../../bench', import.meta.url))

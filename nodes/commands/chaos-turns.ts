@@ -3,8 +3,8 @@
  * are killed, and then checks whether a guarantee was broken.
  */
 import { fileURLToPath } from 'node:url'
-import { StartFault } from '../process/fault.ts'
 import { findServer } from '../nats/server/install.ts'
+import { StartFault } from '../process/fault.ts'
 
 const module = fileURLToPath(new URL('../../test/chaos/turns/run.ts', import.meta.url))
 interface Turns {

@@ -9,8 +9,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { StartFault } from '../process/fault.ts'
 import { findServer } from '../nats/server/install.ts'
+import { StartFault } from '../process/fault.ts'
 import { runTurnChaos } from './chaos-turns.ts'
 
 const at = (file: string) => fileURLToPath(new URL(`../../test/chaos/${file}`, import.meta.url))

@@ -7,13 +7,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { newOwnerKey } from '../storage/installation.ts'
-import { createLog } from '../observe/log.ts'
 import { createIdentity, seedFile } from '../nats/server/identity.ts'
 import { findServer } from '../nats/server/install.ts'
-import { freePort, startServer, type Server } from '../nats/server/server.ts'
+import { freePort, type Server, startServer } from '../nats/server/server.ts'
+import { createLog } from '../observe/log.ts'
+import { newOwnerKey } from '../storage/installation.ts'
 import { privateFolder, writePrivate } from '../storage/private.ts'
-import { startNodeProcess, type Child } from './child.ts'
+import { type Child, startNodeProcess } from './child.ts'
 
 interface Member {
   readonly name: string

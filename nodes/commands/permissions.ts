@@ -4,13 +4,13 @@
  */
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { StartFault } from '../process/fault.ts'
 import {
+  type AccountRole,
   accountRoles,
   configurationOf,
   permissionsOf,
-  type AccountRole,
 } from '../nats/server/permissions.ts'
+import { StartFault } from '../process/fault.ts'
 
 interface Given {
   readonly roles: string

@@ -2,7 +2,7 @@
  * `baton simulate`: runs the engine in simulated environments with faults, one per seed, until all
  * seeds have run or too many have failed. It uses one process per core by default.
  */
-import { fork, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'

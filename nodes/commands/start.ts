@@ -2,22 +2,23 @@
  * `baton start` and `baton node`: run one process, with its own NATS server unless other servers
  * are configured.
  */
-import { setPriority } from 'node:os'
+
 import { accessSync, constants } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Log } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
-import { StartFault } from '../process/fault.ts'
-import { createLog } from '../observe/log.ts'
 import type { Access } from '../nats/server/access.ts'
 import { createIdentity } from '../nats/server/identity.ts'
 import { findServer } from '../nats/server/install.ts'
-import { startServer, type Server } from '../nats/server/server.ts'
-import { privateFolder } from '../storage/private.ts'
+import { type Server, startServer } from '../nats/server/server.ts'
+import { type RunningNode, startNode } from '../node.ts'
+import { createLog } from '../observe/log.ts'
+import { StartFault } from '../process/fault.ts'
 import { createDiskGauge, keepCushion, releaseCushion } from '../storage/disk.ts'
-import type { EmbeddedStore } from '../storage/watch.ts'
 import { ownerKeyFile } from '../storage/installation.ts'
-import { startNode, type RunningNode } from '../node.ts'
+import { privateFolder } from '../storage/private.ts'
+import type { EmbeddedStore } from '../storage/watch.ts'
 
 /**
  * Matches what nats-server logs when a write fails: the affected stream stores nothing more until

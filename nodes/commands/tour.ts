@@ -9,11 +9,11 @@ import {
 } from '../../client/cli/connection/connection.ts'
 import { runTour } from '../../client/tour/tour.ts'
 import { readConfig } from '../config.ts'
-import { StartFault } from '../process/fault.ts'
-import { createLog } from '../observe/log.ts'
 import { findServer } from '../nats/server/install.ts'
 import { startServer } from '../nats/server/server.ts'
 import { startNode } from '../node.ts'
+import { createLog } from '../observe/log.ts'
+import { StartFault } from '../process/fault.ts'
 
 /**
  * Returns the stored owner keys of servers started on this machine; they are sent only to this

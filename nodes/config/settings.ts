@@ -1,8 +1,9 @@
 /**
  * The table of settings: names, defaults, descriptions, checks. A new setting is a new row here.
  */
-import { DEFAULT_BRAND } from '../../protocol/naming.ts'
+
 import { defaultTriggerLimits } from '../../protocol/events/sources.ts'
+import { DEFAULT_BRAND } from '../../protocol/naming.ts'
 import { defaultTiming, type WorkerTiming } from '../../protocol/workers/timing.ts'
 import {
   address,
@@ -17,12 +18,12 @@ import {
   network,
   oneOf,
   origin,
+  type Parse,
   readable,
   replicas,
   secret,
   switched,
   sync,
-  type Parse,
 } from './parse.ts'
 
 /** The roles that a node can have. */

@@ -2,12 +2,13 @@
  * Interprets the answer of an HTTP action: the result of the call, or why it failed and whether
  * another attempt may help.
  */
+
+import { unsafe } from '../../gateway/http/validate.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { checkContext } from '../../protocol/sessions/check.ts'
 import type { AppContext } from '../../protocol/sessions/turns/context.ts'
-import type { Failed, Received } from '../outbound/post.ts'
 import { sizes } from '../../protocol/workers/socket.ts'
-import { unsafe } from '../../gateway/http/validate.ts'
+import type { Failed, Received } from '../outbound/post.ts'
 import type { Outcome } from './handler.ts'
 
 /** Maximum characters of an answer in a failure message. */

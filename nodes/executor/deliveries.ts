@@ -3,20 +3,21 @@
  * nothing is sent unsigned. An attempt is counted before it is made, so that it also counts when
  * its sender dies.
  */
-import type { OwnerQuery } from '../../protocol/queries/owners.ts'
+
 import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { mayRead } from '../../gateway/sessions/reader.ts'
 import { SIGNING_KEY } from '../../protocol/access/secret-rows.ts'
-import {
-  pauseAfter,
-  type AttemptOutcome,
-  type DeliveryCommands,
-  type DeliveryOpening,
-} from '../../protocol/webhooks/delivery.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
+import type { OwnerQuery } from '../../protocol/queries/owners.ts'
+import {
+  type AttemptOutcome,
+  type DeliveryCommands,
+  type DeliveryOpening,
+  pauseAfter,
+} from '../../protocol/webhooks/delivery.ts'
 import type { Failed, Post, Received } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { passing, pauseOf } from './answer.ts'

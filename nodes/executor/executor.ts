@@ -11,16 +11,17 @@
  * X3. A stop returns the jobs that are still running after a while to their queues: they wait
  *     again, and no attempt is used.
  */
-import { isRefusal, errors } from '../../protocol/errors.ts'
-import type { Log, World } from '../../gateway/ports.ts'
+
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
+import type { Log, World } from '../../gateway/ports.ts'
 import type { Address } from '../../protocol/entry.ts'
-import { queueOfLease } from '../../protocol/jobs/lease.ts'
+import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { QueueCommands, Take } from '../../protocol/internal.ts'
+import { queueOfLease } from '../../protocol/jobs/lease.ts'
 import { shardOf } from '../../protocol/subjects.ts'
-import { sizes, type ClaimedJob } from '../../protocol/workers/socket.ts'
 import type { GatewayMessage, Offer, Taking } from '../../protocol/workers/messages.ts'
-import { NOT_OURS, type Handler, type Handlers, type Outcome } from './handler.ts'
+import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
+import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.ts'
 
 export interface ExecutorParts {
   readonly world: Pick<

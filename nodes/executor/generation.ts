@@ -2,12 +2,13 @@
  * Generations that the service performs itself: a job names a provider and a model, and the
  * provider's speaker makes one attempt. Generations that workers perform are never accepted.
  */
-import { isAllowed, findModel, reads, type Models } from '../../protocol/agents/models.ts'
-import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+
 import type { Files, Log } from '../../gateway/ports.ts'
 import { refersToFiles, withBytes } from '../../gateway/sessions/inline.ts'
+import { findModel, isAllowed, type Models, reads } from '../../protocol/agents/models.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import { failedWith, ExecutorFault } from './faults.ts'
+import type { ClaimedJob } from '../../protocol/workers/socket.ts'
+import { ExecutorFault, failedWith } from './faults.ts'
 import type { Handler, Outcome } from './handler.ts'
 import type { Previewing } from './preview.ts'
 import type { GenerationAttempt, ModelRequest, Speaker } from './speech.ts'

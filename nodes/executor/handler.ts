@@ -3,11 +3,12 @@
  * accepts jobs, maintains their leases and reports; a handler knows which jobs are the service's
  * own and how to perform them.
  */
-import type { JobHeader } from '../../protocol/jobs/rows.ts'
+
+import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Refusal } from '../../protocol/errors.ts'
 import type { JobReport, Take } from '../../protocol/internal.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { ClaimedJob } from '../../protocol/workers/socket.ts'
-import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 
 /** A job under a lease. */
 interface Work {

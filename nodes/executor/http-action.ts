@@ -4,24 +4,24 @@
  * of the job.
  */
 import type { Directory } from '../../gateway/directory.ts'
-import { REPEATABLE_LOSSES } from '../../protocol/access/directory.ts'
+import { andThen } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { knownAction } from '../../gateway/workers/served.ts'
-import { andThen } from '../../gateway/maybe-promise.ts'
+import { REPEATABLE_LOSSES } from '../../protocol/access/directory.ts'
 import {
-  deliveryIdOf,
   type ActionCall,
+  deliveryIdOf,
   type InvocationFacts,
 } from '../../protocol/actions/invocation.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { UrlParts } from '../../protocol/masked-url.ts'
 import { secretRef } from '../../protocol/naming.ts'
-import { sizes, type ClaimedJob } from '../../protocol/workers/socket.ts'
+import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
 import type { Post } from '../outbound/post.ts'
 import { signed } from '../outbound/sign.ts'
 import { outcomeOf } from './answer.ts'
 import { callOf } from './call.ts'
-import { NOT_OURS, type Handler, type Outcome } from './handler.ts'
+import { type Handler, NOT_OURS, type Outcome } from './handler.ts'
 import { openedUrl } from './open-url.ts'
 
 interface HttpActions {

@@ -3,8 +3,9 @@
  * receives the result and opens the turn. A job that is performed twice sends it twice, and the run
  * uses the first.
  */
-import { turnFor } from '../../gateway/sessions/turn-opening.ts'
+
 import type { CapabilityReader } from '../../gateway/queries/agent-capabilities.ts'
+import { turnFor } from '../../gateway/sessions/turn-opening.ts'
 import type { Code } from '../../protocol/errors.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import type { TurnWanted } from '../../protocol/internal.ts'

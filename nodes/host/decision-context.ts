@@ -4,7 +4,7 @@
  */
 import type { Cause } from '../../actors/actor.ts'
 import type { Address, Credential, Origin, Principal } from '../../protocol/entry.ts'
-import { makeId, slotOf, type Prefix } from '../../protocol/ids.ts'
+import { makeId, type Prefix, slotOf } from '../../protocol/ids.ts'
 import type { Random } from './ports.ts'
 
 /** Letters and digits that are hard to confuse. Each encodes 5 bits. */

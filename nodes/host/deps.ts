@@ -4,9 +4,9 @@ import type { Log } from '../../gateway/ports.ts'
 import type { Address, Command, Kind } from '../../protocol/entry.ts'
 import type { Code, Refusal } from '../../protocol/errors.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
-import type { Quarantine } from './quarantine.ts'
-import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
 import type { Recent } from './memory/recent.ts'
+import type { Blobs, Bus, Clock, Journal, Random, Snapshots } from './ports.ts'
+import type { Quarantine } from './quarantine.ts'
 
 /** Settings, ports and callbacks of the shard host. */
 export interface HostDeps {

@@ -3,12 +3,13 @@
  * node holds. It releases, in an orderly way, the shards that are assigned to another live node.
  * Each shard has one ownership record, changed only by compare-and-set.
  */
-import { Quarantine } from './quarantine.ts'
-import { NewerRelease } from './memory/codec.ts'
-import type { HostDeps } from './deps.ts'
-import type { Membership } from './cluster/membership.ts'
+
 import { assignment } from './cluster/assignment.ts'
+import type { Membership } from './cluster/membership.ts'
+import type { HostDeps } from './deps.ts'
+import { NewerRelease } from './memory/codec.ts'
 import type { Registry } from './ports.ts'
+import { Quarantine } from './quarantine.ts'
 import { Shard } from './shard.ts'
 
 interface Owner {

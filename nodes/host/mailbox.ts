@@ -7,9 +7,10 @@
  * M1. Messages to one actor keep their order.
  * M2. A task runs after every message that arrived before it was taken from the queue.
  */
-import { cellKey } from './memory/actor-instance.ts'
+
+import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
-import { actorOf, reject, type MailboxMessage } from './mailbox-message.ts'
+import { cellKey } from './memory/actor-instance.ts'
 
 /** Maximum number of messages in one batch, and of messages examined to fill it. */
 const MAX_BATCH = 256

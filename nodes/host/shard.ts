@@ -11,26 +11,26 @@
  *     shard.
  * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
  */
-import { cursorOf, placed, type Address, type Command } from '../../protocol/entry.ts'
+import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
 import { isForShard, namedBy } from './admission.ts'
+import { takeOver } from './cluster/takeover.ts'
+import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'
+import { Batch, outcomeOf } from './durability/batch.ts'
+import { Checkpointer } from './durability/checkpointer.ts'
+import { settle } from './durability/settle.ts'
+import { refusalOf, WriteGate } from './durability/write-gate.ts'
 import { Alarm } from './effects/alarm.ts'
 import { announce } from './effects/announce.ts'
-import { Batch, outcomeOf } from './durability/batch.ts'
-import type { ActorInstance } from './memory/actor-instance.ts'
-import { ActorCache } from './memory/actor-cache.ts'
-import { encode } from './memory/codec.ts'
-import { notOwner, type HostDeps, type ShardAnswer } from './deps.ts'
 import { Deadlines } from './effects/deadlines.ts'
 import { Effects } from './effects/effects.ts'
-import { Checkpointer } from './durability/checkpointer.ts'
-import { reject, type MailboxMessage } from './mailbox-message.ts'
-import { Mailbox } from './mailbox.ts'
 import { Offers } from './effects/offers.ts'
-import { settle } from './durability/settle.ts'
-import { takeOver } from './cluster/takeover.ts'
-import { refusalOf, WriteGate } from './durability/write-gate.ts'
+import { Mailbox } from './mailbox.ts'
+import { type MailboxMessage, reject } from './mailbox-message.ts'
+import { ActorCache } from './memory/actor-cache.ts'
+import type { ActorInstance } from './memory/actor-instance.ts'
+import { encode } from './memory/codec.ts'
 
 export class Shard {
   readonly partition: number

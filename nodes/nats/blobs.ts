@@ -2,8 +2,9 @@
  * Large values in the object store. Each name is written once, so a reader gets either the complete
  * value or nothing.
  */
-import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { names } from '../../protocol/subjects.ts'
 import type { Blobs } from '../host/ports.ts'
 import type { Nats } from './server/connect.ts'

@@ -14,10 +14,10 @@
  */
 import { Empty, headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { Bus, NoAnswer } from '../host/ports.ts'
-import type { Nats } from './server/connect.ts'
 import { isNoResponders, isUnanswered, sentence } from './failures.ts'
+import { type Limited, Overdue } from './journal/overdue.ts'
 import { createListeners, type Listener } from './listeners.ts'
-import { Overdue, type Limited } from './journal/overdue.ts'
+import type { Nats } from './server/connect.ts'
 
 /** Header with the groups that the publisher's own process has already served. */
 const SERVED = 'Baton-Served'

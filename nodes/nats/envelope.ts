@@ -3,8 +3,9 @@
  * storage can miss a flipped bit in a stored block. A message with a wrong checksum is never passed
  * on.
  */
-import { headers, type MsgHdrs } from '@nats-io/transport-node'
+
 import { crc32 } from 'node:zlib'
+import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import type { Stored } from '../host/ports.ts'
 import { EXPECTED } from './journal/publish.ts'
 

@@ -12,10 +12,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
-import type { Nats } from './server/connect.ts'
 import { DamagedEnvelope, opened } from './envelope.ts'
 import { sentence } from './failures.ts'
-import { pull, type Pulling } from './journal/pull.ts'
+import { type Pulling, pull } from './journal/pull.ts'
+import type { Nats } from './server/connect.ts'
 
 const AHEAD = 512
 /** Milliseconds between two checks of the stream's last sequence. */

@@ -8,8 +8,8 @@
  * state.
  */
 import { Empty } from '@nats-io/transport-node'
-import { QUESTION, type Nats } from './server/connect.ts'
 import { sentence } from './failures.ts'
+import { type Nats, QUESTION } from './server/connect.ts'
 
 /**
  * A leader is asked to step down after at least `TIMES` rejections on one subject over `LASTING`

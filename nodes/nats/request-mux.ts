@@ -15,16 +15,16 @@
  */
 import {
   ClosedConnectionError,
-  NoRespondersError,
-  TimeoutError,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
+  NoRespondersError,
+  TimeoutError,
 } from '@nats-io/transport-node'
 import type { Log } from '../../gateway/ports.ts'
 import { Disconnected, sentence } from './failures.ts'
+import { type Limited, Overdue } from './journal/overdue.ts'
 import type { Namespace } from './server/namespace.ts'
-import { Overdue, type Limited } from './journal/overdue.ts'
 
 export interface RequestMux {
   /**

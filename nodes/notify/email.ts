@@ -6,10 +6,10 @@
  * have another person's link sent to an address of their own.
  */
 import { createHash } from 'node:crypto'
-import type { Log, World } from '../../gateway/ports.ts'
 import { linkToken } from '../../gateway/pages/answer/token.ts'
-import { parseTimestamp } from '../../protocol/common.ts'
+import type { Log, World } from '../../gateway/ports.ts'
 import type { Reached } from '../../protocol/access/directory.ts'
+import { parseTimestamp } from '../../protocol/common.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { linkable, reviewersOf, roundOf } from '../../protocol/interactions/resolve.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'

@@ -2,10 +2,10 @@
 import type { World } from '../../gateway/ports.ts'
 import type { Config } from '../config.ts'
 import type { HostDeps } from '../host/deps.ts'
-import { createWebhookNotifier } from './webhook.ts'
 import { createEmailNotifier } from './email.ts'
-import { checkTargets } from './targets.ts'
 import { createNotifier } from './notifier.ts'
+import { checkTargets } from './targets.ts'
+import { createWebhookNotifier } from './webhook.ts'
 
 interface Telling {
   readonly notify: NonNullable<HostDeps['notify']>

@@ -2,7 +2,7 @@
  * The metrics of a node, for Prometheus. Every node has a separate registry; the number of label
  * values is bounded.
  */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../gateway/ports.ts'
 import type { ShardGauges } from '../host/host.ts'
 

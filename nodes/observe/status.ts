@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import {
-  mayReadMetrics,
   METRICS_REFUSED,
+  mayReadMetrics,
   type Readiness,
   readyAnswer,
 } from '../../gateway/http/status.ts'

@@ -3,7 +3,7 @@
  * and size, and without following redirects. This module handles only HTTP and the guard; the
  * caller interprets the answer.
  */
-import { request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { orAborted, watchdog } from '../../client/watchdog.ts'

@@ -1,8 +1,8 @@
 /** Verifies the journals of a node that has shards: `storage/verify.ts` over NATS. */
 import type { Host } from '../host/host.ts'
 import type { Clock, Journal } from '../host/ports.ts'
-import type { Nats } from '../nats/server/connect.ts'
 import { scanJournal } from '../nats/journal/scan.ts'
+import type { Nats } from '../nats/server/connect.ts'
 import { startVerifying, type Verification, type VerifyParts } from '../storage/verify.ts'
 
 /** Starts the verification. @param partitions number of partitions. */

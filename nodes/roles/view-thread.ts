@@ -4,11 +4,11 @@
  * it (`view-worker.ts`).
  */
 import { parentPort, workerData } from 'node:worker_threads'
+import { startLogs } from '../../views/files/logs.ts'
 import type { Message } from '../../views/view.ts'
 import { decode } from '../host/memory/codec.ts'
-import { startLogs } from '../../views/files/logs.ts'
 import { createThreadRpc } from './thread-rpc.ts'
-import { serveView, type Question, type ViewPorts, type ViewTerms } from './view.ts'
+import { type Question, serveView, type ViewPorts, type ViewTerms } from './view.ts'
 
 const port = parentPort
 if (!port) throw new Error('view-thread.ts is the program of a thread')

@@ -2,8 +2,8 @@
  * One view with its follower and its file. It runs in the node's main thread or in a separate one.
  */
 import type { Envelope } from '../../protocol/entry.ts'
-import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
 import type { Logs } from '../../views/files/logs.ts'
+import { ViewFollower, type ViewJournal } from '../../views/follow.ts'
 import { View } from '../../views/view.ts'
 
 /** A running view. */

@@ -1,15 +1,15 @@
 /** The view role: one SQLite file per partition, fed by the journal and queried over the bus. */
 import { join } from 'node:path'
-import { subjects } from '../../protocol/subjects.ts'
-import { startLogs, type Logs } from '../../views/files/logs.ts'
 import type { Log } from '../../gateway/ports.ts'
+import { subjects } from '../../protocol/subjects.ts'
+import { type Logs, startLogs } from '../../views/files/logs.ts'
 import { decode, NewerRelease } from '../host/memory/codec.ts'
-import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Recent } from '../host/memory/recent.ts'
+import type { Blobs, Bus, Clock, Journal } from '../host/ports.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { privateFiles } from '../storage/private.ts'
+import { type Question, type ServedView, serveView, type ViewTerms } from './view.ts'
 import { serveViewInThread } from './view-worker.ts'
-import { serveView, type Question, type ServedView, type ViewTerms } from './view.ts'
 
 interface ViewParts {
   readonly data: string

@@ -9,8 +9,8 @@ import { join, resolve } from 'node:path'
 import type { World } from '../../gateway/ports.ts'
 import { isRefusal } from '../../protocol/errors.ts'
 import { makeId } from '../../protocol/ids.ts'
-import { StartFault } from '../process/fault.ts'
 import type { Registry } from '../host/ports.ts'
+import { StartFault } from '../process/fault.ts'
 import { privateFolder, writePrivate } from './private.ts'
 
 export interface Installation {

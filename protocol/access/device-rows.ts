@@ -3,8 +3,8 @@
  * person approves it, and the device receives a personal token of that person. The organization
  * stores a request for ten minutes.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, Timestamp, pageOf, paging } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Credential, Event, Principal } from '../entry.ts'
 

@@ -4,13 +4,13 @@
  * change is acknowledged.
  */
 import type { AgentEntry } from '../agents/schema.ts'
-import type { ApiKey, PrincipalRecord } from './rows.ts'
-import type { Project } from '../projects/rows.ts'
-import type { RoleAssignment } from './role-rows.ts'
 import type { Principal } from '../entry.ts'
 import { getOwn } from '../lookup.ts'
-import type { KeptRole } from './roles.ts'
+import type { Project } from '../projects/rows.ts'
 import type { Spec } from '../workflows/spec.ts'
+import type { RoleAssignment } from './role-rows.ts'
+import type { KeptRole } from './roles.ts'
+import type { ApiKey, PrincipalRecord } from './rows.ts'
 
 export interface OrganizationDirectory {
   readonly id: string

@@ -1,11 +1,11 @@
 /** Roles, role assignments, and the catalog of permissions. */
-import { Type, type Static } from 'typebox'
-import { Closed, Id, Tags, Timestamp, cutting, listOf, pageOf, paging } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, cutting, Id, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { KeptRole } from './roles.ts'
 import type { Changes } from '../workflows/rows.ts'
+import type { KeptRole } from './roles.ts'
 
 export const Role = Type.Object({
   id: Type.String(),

@@ -4,6 +4,10 @@
  * `actions.execute.*` covers every action, `actions.execute.crm.*` those whose names begin with
  * `crm.`. Ids have no brand here and in all stored data.
  */
+
+import type { FieldError } from '../errors.ts'
+import { getOwn } from '../lookup.ts'
+import type { Role } from './role-rows.ts'
 import {
   brandedPermission,
   organizationOnly,
@@ -11,9 +15,6 @@ import {
   systemRoleById,
   systemRoles,
 } from './schema.ts'
-import type { Role } from './role-rows.ts'
-import type { FieldError } from '../errors.ts'
-import { getOwn } from '../lookup.ts'
 
 /** A custom role as its project stores it. */
 export type KeptRole = Omit<Role, 'system_defined' | 'project_id'>

@@ -1,11 +1,11 @@
 /** API keys and principals. */
-import { Type, type Static } from 'typebox'
-import { systemRoleNames } from './schema.ts'
-import { Closed, Id, JsonObject, Tags, Timestamp, listOf, pageOf, paging } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, Id, JsonObject, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
+import { systemRoleNames } from './schema.ts'
 
 const key = {
   id: Type.String(),

@@ -4,8 +4,8 @@
  * does not define how they are created. These rows store and delete secrets and list their names;
  * no reply contains a value.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, Timestamp, cutting, listOf } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, cutting, listOf, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'

@@ -3,7 +3,7 @@
  * gateway authenticate each request. This file declares their routes and shapes; the API reference
  * lists them with the rows.
  */
-import { Type, type TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
 import type { Row, Shape } from '../contract.ts'
 import { EventAccepted } from '../events/rows.ts'

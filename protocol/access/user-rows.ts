@@ -3,7 +3,7 @@
  * and shown once; it acts as its person, with that person's roles.
  */
 import { Type } from 'typebox'
-import { Closed, Id, JsonObject, Tags, Timestamp, pageOf, paging } from '../common.ts'
+import { Closed, Id, JsonObject, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import { prefixes } from '../ids.ts'
 import { ApiKey, ApiKeyCreated, PrincipalRecord } from './rows.ts'

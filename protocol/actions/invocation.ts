@@ -2,10 +2,10 @@
  * A call of an action, as the requesting run, the executor and the stored record see it. The record
  * is written once, when the job has ended.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
-import { prefixes } from '../ids.ts'
 import type { Principal } from '../entry.ts'
+import { prefixes } from '../ids.ts'
 
 /** The principal on whose behalf something runs, in the vocabulary of the signed envelope. */
 export interface ActorOf {

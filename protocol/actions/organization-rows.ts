@@ -2,23 +2,23 @@
  * Actions of the organization: HTTP endpoints that every project can call, whose secrets rotate
  * without interruption.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, JsonObject, Timestamp, pageOf, paging } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
+import type { ChangedUrlParts, UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
 import {
   Annotations,
   checkEndpoint,
   checkSchemas,
   Description,
   EndpointUrl,
-  Title,
   type SealedSecret,
+  Title,
 } from './rows.ts'
-import type { ChangedUrlParts, UrlParts } from '../masked-url.ts'
-import type { Changes } from '../workflows/rows.ts'
 
 const SecretVersion = Type.Object({
   version: Type.Integer({ minimum: 1 }),

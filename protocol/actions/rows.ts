@@ -1,24 +1,24 @@
 /** Actions of a project, the catalog of everything callable in it, and the records of calls. */
-import { Type, type Static } from 'typebox'
-import { Invocation } from './invocation.ts'
+import { type Static, Type } from 'typebox'
 import {
   Closed,
+  cutting,
   Id,
   JsonObject,
-  Tags,
-  Timestamp,
-  cutting,
   listOf,
   pageOf,
   paging,
+  Tags,
+  Timestamp,
 } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
-import { schemaFaults } from '../rules/json-schema/schema.ts'
-import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
+import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
+import { schemaFaults } from '../rules/json-schema/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
+import { Invocation } from './invocation.ts'
 
 /** Action names: lower-case words joined by dots, hyphens or underscores. */
 const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })

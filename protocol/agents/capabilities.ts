@@ -1,10 +1,10 @@
 /** The capabilities of agents: assigned toolkits and skills, in the caller's order. */
-import { Type, type Static } from 'typebox'
-import type { Agent } from './schema.ts'
+import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import { Skill, skillLimits } from '../skills/schema.ts'
 import { Toolkit, toolkitLimits } from '../toolkits/schema.ts'
+import type { Agent } from './schema.ts'
 
 export const ToolkitAssignment = Type.Object({
   agent_id: Type.String(),

@@ -3,6 +3,21 @@
  * step and the agent in a fixed order, within the limits of the installation. It is a pure
  * function, so that every turn can be explained afterwards.
  */
+
+import type { FieldError } from '../errors.ts'
+import type { Skill } from '../skills/schema.ts'
+import type { Selector, Toolkit } from '../toolkits/schema.ts'
+import type { InlineConfig } from './inline.ts'
+import {
+  atMost,
+  type Effort,
+  findModel,
+  fullId,
+  isAllowed,
+  type Models,
+  ownEffort,
+  UNKNOWN_WINDOW,
+} from './models.ts'
 import type {
   Agent,
   CompactionPolicy,
@@ -11,20 +26,6 @@ import type {
   ThinkingEffort,
 } from './schema.ts'
 import { providerOf } from './schema.ts'
-import type { FieldError } from '../errors.ts'
-import type { Skill } from '../skills/schema.ts'
-import type { Selector, Toolkit } from '../toolkits/schema.ts'
-import type { InlineConfig } from './inline.ts'
-import {
-  atMost,
-  findModel,
-  fullId,
-  isAllowed,
-  ownEffort,
-  UNKNOWN_WINDOW,
-  type Effort,
-  type Models,
-} from './models.ts'
 import { selectorOf } from './selectors.ts'
 
 /**

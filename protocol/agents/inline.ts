@@ -2,11 +2,11 @@
  * The agent definition that a request contains: each field that it sets replaces the agent's field;
  * lists are replaced as a whole.
  */
-import { Type, type Static } from 'typebox'
-import { agentLimits, MemoryContext, ThinkingEffort } from './schema.ts'
+import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
 import { skillLimits } from '../skills/schema.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
+import { agentLimits, MemoryContext, ThinkingEffort } from './schema.ts'
 
 export const InlineToolkit = Closed({
   name: Type.String({ minLength: 1, maxLength: toolkitLimits.name }),

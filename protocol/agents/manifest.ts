@@ -2,7 +2,7 @@
  * The tool manifest of an agent: the tools that its toolkits and skills yield with the current
  * catalog, and a warning for each assigned selector or action that is not usable.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { CatalogEntry } from '../actions/rows.ts'
 import type { Skill } from '../skills/schema.ts'
 import type { Toolkit } from '../toolkits/schema.ts'

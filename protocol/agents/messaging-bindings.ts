@@ -2,11 +2,11 @@
  * Messaging bindings: the conversations of a connected account in which an agent answers. The
  * service only stores this configuration; the program that connects the accounts reads it.
  */
-import { Type, type Static } from 'typebox'
-import { CompactionPolicy, compactionFaults, ModelRoute, routeFaults } from './schema.ts'
-import type { Changes } from '../workflows/rows.ts'
+import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
+import type { Changes } from '../workflows/rows.ts'
+import { CompactionPolicy, compactionFaults, ModelRoute, routeFaults } from './schema.ts'
 
 /** Maximum bindings of one agent, and maximum entries of each of their lists. */
 export const bindingLimits = { bindings: 50, entries: 500 } as const

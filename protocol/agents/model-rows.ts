@@ -1,8 +1,8 @@
 /** The models that agents can use: those of the service, and those that workers offer. */
 import { Type } from 'typebox'
-import { CatalogProvider } from './models.ts'
 import { Closed, cutting, listOf } from '../common.ts'
 import { query } from '../contract.ts'
+import { CatalogProvider } from './models.ts'
 
 export const WorkerModel = Type.Object({
   provider: Type.String(),

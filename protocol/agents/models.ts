@@ -2,7 +2,7 @@
  * The models that the service itself can call, and the lookup of a model by the text of a request.
  * Credentials are not part of it.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { providerOf, type ThinkingEffort } from './schema.ts'
 
 export const CatalogModel = Type.Object({

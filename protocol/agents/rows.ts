@@ -1,16 +1,16 @@
 /** Agents of a project. */
 import { Type } from 'typebox'
+import { Closed, cutting, Id, listOf, pageOf, paging } from '../common.ts'
+import { command, query } from '../contract.ts'
+import { checkBinding, MessagingBinding, SetBinding } from './messaging-bindings.ts'
 import {
   Agent,
   AgentName,
+  CreateAgent,
   checkCreateAgent,
   checkUpdateAgent,
-  CreateAgent,
   UpdateAgent,
 } from './schema.ts'
-import { checkBinding, MessagingBinding, SetBinding } from './messaging-bindings.ts'
-import { Closed, Id, cutting, listOf, pageOf, paging } from '../common.ts'
-import { command, query } from '../contract.ts'
 
 const P = '/projects/:project/agents'
 const tag = 'agents'

@@ -2,12 +2,12 @@
  * Agents as records: identity, model and limits. An agent is a principal of kind `agent` with the
  * same id: its permissions come from its roles, its tools from its toolkits.
  */
-import { Type, type Static } from 'typebox'
-import type { Changes } from '../workflows/rows.ts'
+import { type Static, Type } from 'typebox'
 import { Closed, Id, Tags, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
 
 /** Limits of one agent and of a project's agents. Lengths are in characters. */
 export const agentLimits = {

@@ -13,14 +13,14 @@
  * E3. An agent never wakes itself. Agents wake each other only by name, and only while a thread has
  *     at most `STREAK` consecutive agent messages without one of a person; pending answers count.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { Block } from '../sessions/turns/blocks.ts'
+import type { RunCommands } from '../internal.ts'
 import type { Ending, TurnWork } from '../sessions/bookkeeping.ts'
 import type { Place } from '../sessions/commands.ts'
+import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
-import type { RunCommands } from '../internal.ts'
 
 /**
  * The maximum number of consecutive agent messages in a thread up to which agents wake each other.

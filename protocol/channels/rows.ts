@@ -12,21 +12,22 @@
  *
  * Additions to the published contract: the stream, the search, the read marker and `unread_count`.
  */
+
+import { type Static, type TSchema, Type } from 'typebox'
+import { Closed, Id, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { command, query, stream } from '../contract.ts'
+import type { FieldError } from '../errors.ts'
 import { ExchangeRecord } from './exchange.ts'
-import { Type, type Static, type TSchema } from 'typebox'
 import {
   Channel,
-  channelAdditions,
   ChannelEventRecord,
   ChannelMember,
   ChannelMessage,
+  channelAdditions,
   limits,
   messageFaults,
   nameFaults,
 } from './schema.ts'
-import { Closed, Id, JsonObject, Timestamp, pageOf, paging } from '../common.ts'
-import { command, query, stream } from '../contract.ts'
-import type { FieldError } from '../errors.ts'
 
 const Name = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', minLength: 1, maxLength: 80 })
 const DisplayName = Type.String({ minLength: 1, maxLength: 120 })

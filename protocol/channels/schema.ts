@@ -4,15 +4,15 @@
  * actor of the same shard, so that the commit that creates or deletes the channel also claims or
  * frees the name.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
-import type { ConfirmationEvent } from './confirmation.ts'
-import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
+import type { ConfirmationEvent } from './confirmation.ts'
+import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 
 /** Limits of channels. `skew`: milliseconds that an archiving time may lie in the future. */
 export const limits = {

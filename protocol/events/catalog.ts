@@ -3,9 +3,10 @@
  * routing fields, and whether anything publishes it. `types.ts`, not this file, lists the published
  * types.
  */
-import type { EventCatalog } from './rows.ts'
+
 import { integrationSources, type ProviderName } from './integrations.ts'
-import { capabilities, emittedTypes, type EmittedType, reservedPrefixes } from './types.ts'
+import type { EventCatalog } from './rows.ts'
+import { capabilities, type EmittedType, emittedTypes, reservedPrefixes } from './types.ts'
 
 /**
  * Member names, separated by spaces. `name` is a string member, `name?` is an optional one, and

@@ -1,9 +1,9 @@
 /** Whether a source event matches a trigger or a wait. The matcher and runs share this rule. */
 import type { JsonObject } from '../common.ts'
-import { fitsType } from './types.ts'
 import { predicate } from '../rules/expressions/expression.ts'
 import { matches } from '../rules/expressions/template.ts'
 import type { Awaited, SourceEvent, Watch } from './sources.ts'
+import { fitsType } from './types.ts'
 
 /**
  * Fields of `meta` that identify the owner of an event of this kind. An author may name the owner

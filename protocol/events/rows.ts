@@ -4,12 +4,12 @@
  * events, one or many at once, and every reader of the project can read published events. Events of
  * runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook listens to them.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
-import { checkCustomType } from './types.ts'
 import type { Recalled } from './sources.ts'
+import { checkCustomType } from './types.ts'
 
 /**
  * The ids that the edge assigns to the events of a command, in their order. A repeat of the request

@@ -4,8 +4,8 @@
  */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { EmittedType } from './types.ts'
 import type { ProviderName } from './integrations.ts'
+import type { EmittedType } from './types.ts'
 
 /**
  * The maximum number of runs between an event and one that no run caused. An event with a greater

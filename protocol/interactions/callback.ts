@@ -1,5 +1,5 @@
 /** The callback address of an interaction's HTTP subscriber. In records its query is masked. */
-import { keptUrl, withMaskedUrl, type KeptUrl, type UrlParts } from '../masked-url.ts'
+import { type KeptUrl, keptUrl, type UrlParts, withMaskedUrl } from '../masked-url.ts'
 import type { Interaction } from './schema.ts'
 
 /**

@@ -3,8 +3,8 @@
  * exact path.
  */
 import type { FieldError } from '../errors.ts'
-import { below } from '../rules/workflow-check/path.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'
+import { below } from '../rules/workflow-check/path.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
 
 /** The kinds that may use each mode. `assign_work` may use every mode. */

@@ -2,11 +2,11 @@
  * Stored events of an interaction. The actor computes a change of the record once; its state and
  * every view apply the same change.
  */
-import { timestamp, type JsonObject } from '../common.ts'
+import { type JsonObject, timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { UrlParts } from '../masked-url.ts'
 import type { Chain } from '../events/sources.ts'
-import { patch, type Patch } from '../patch.ts'
+import type { UrlParts } from '../masked-url.ts'
+import { type Patch, patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './schema.ts'
 
 /**

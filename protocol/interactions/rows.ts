@@ -1,16 +1,16 @@
 /** Interactions: approvals, responses and reviews requested from people. */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import {
   Closed,
   Id,
   JsonObject,
-  Tags,
-  Timestamp,
   many,
   orAbsent,
   pageOf,
   paging,
   parseTimestamp,
+  Tags,
+  Timestamp,
 } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
@@ -24,11 +24,11 @@ import {
   InteractionKind,
   interactionStatuses,
   Policy,
+  type Policy as PolicyRecord,
   Question,
   Reference,
   Target,
   Targets,
-  type Policy as PolicyRecord,
 } from './schema.ts'
 
 const CreateInteraction = Closed({

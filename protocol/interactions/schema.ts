@@ -2,7 +2,7 @@
  * Interactions as data: the record, the question, the permitted responders, and the consumer of the
  * outcome.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, orAbsent, Tags, Timestamp } from '../common.ts'
 
 const interactionKinds = [

@@ -1,7 +1,7 @@
 /** Jobs: units of work under a lease. */
-import { Type, type Static } from 'typebox'
-import { additions } from '../additions.ts'
+import { type Static, Type } from 'typebox'
 import type { InvocationFacts } from '../actions/invocation.ts'
+import { additions } from '../additions.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Event, Kind } from '../entry.ts'
 import type { Patch } from '../patch.ts'

@@ -4,13 +4,13 @@
  */
 import type { FieldError } from '../errors.ts'
 import { checkEventType } from '../events/types.ts'
-import { checkDuration } from '../rules/workflow-check/bounds.ts'
-import { checkSpec } from '../rules/workflow-check/check.ts'
-import { below } from '../rules/workflow-check/path.ts'
 import { EVENT_ROOTS } from '../rules/expressions/scope.ts'
 import { checkExpression } from '../rules/expressions/template.ts'
 import { scheduleFault } from '../rules/schedule.ts'
-import { specOf, triggerKey, type Authored, type Trigger } from './schema.ts'
+import { checkDuration } from '../rules/workflow-check/bounds.ts'
+import { checkSpec } from '../rules/workflow-check/check.ts'
+import { below } from '../rules/workflow-check/path.ts'
+import { type Authored, specOf, type Trigger, triggerKey } from './schema.ts'
 
 function checkTrigger(trigger: Trigger, path: string): FieldError[] {
   const config = below(path, 'config')

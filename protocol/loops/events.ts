@@ -1,11 +1,12 @@
 /** Events of a loop, and the commands that loops, runs and the edge exchange about it. */
-import type { ActorOf } from '../actions/invocation.ts'
-import type { Changes } from '../workflows/rows.ts'
-import type { JsonObject } from '../common.ts'
+
 import type { Definition } from '../access/directory.ts'
+import type { ActorOf } from '../actions/invocation.ts'
+import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { Patch } from '../patch.ts'
 import type { Chain, Firing, Overrun, SourceEvent, Watch } from '../events/sources.ts'
+import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
 import type { Spec } from '../workflows/spec.ts'
 import type { QueueReason, RunSource } from './run.ts'
 import type { Loop } from './schema.ts'

@@ -1,11 +1,11 @@
 /** Loops: workflows with triggers that start them and a limit on concurrent runs. */
-import { Type, type Static } from 'typebox'
-import { Closed, cutting, listOf, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, cutting, JsonObject, listOf, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { checkBudget } from './credits.ts'
-import { checkLoop } from './check.ts'
-import { LoopRun, RunSource } from './run.ts'
 import { savedAdditions } from '../workflows/saved-warnings.ts'
+import { checkLoop } from './check.ts'
+import { checkBudget } from './credits.ts'
+import { LoopRun, RunSource } from './run.ts'
 import { authoring, Loop, loopStatuses, metadata } from './schema.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 160 })

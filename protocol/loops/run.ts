@@ -2,7 +2,7 @@
  * A run of a loop as clients see it. It is a closed shape, separate from that of a workflow's run.
  * `record.ts` defines the stored form of both.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 
 export const runStatuses = [

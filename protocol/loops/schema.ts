@@ -3,7 +3,7 @@
  * (`../workflows/spec.ts`), with `event` in place of `input`, plus triggers and the policy for
  * concurrent runs.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Tags, Timestamp } from '../common.ts'
 import { SavedWarnings } from '../workflows/saved-warnings.ts'
 import { Spec } from '../workflows/spec.ts'

@@ -3,7 +3,7 @@
  * that this service supports. Its messages are JSON-RPC 2.0, one per request. This file defines
  * only names and shapes; the edge implements the methods.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
 

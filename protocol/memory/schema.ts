@@ -2,7 +2,7 @@
  * The memory of an agent: entries by key, and the feed of their changes, which never contains
  * content. Saving over HTTP and remembering by the agent itself are one operation.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 

@@ -4,12 +4,12 @@
  */
 import type { TSchema } from 'typebox'
 import { api, type RowName } from '../api.ts'
-import { routeOf, type Row } from '../contract.ts'
+import { type Row, routeOf } from '../contract.ts'
 import { productName } from '../naming.ts'
 import { closeCodes, down, socketBearerPrefix, socketProtocol, up } from '../workers/socket.ts'
 import type { Described } from './document.ts'
-import { streamFrames, type Frames } from './frames.ts'
-import { nameSchemas, pascal, type Names } from './schemas.ts'
+import { type Frames, streamFrames } from './frames.ts'
+import { type Names, nameSchemas, pascal } from './schemas.ts'
 
 type Json = Readonly<Record<string, unknown>>
 /** A channel with its frames in each direction, as seen from the service. */

@@ -2,13 +2,13 @@
  * The OpenAPI 3.1 document, derived from the table of rows. The rows are written in JSON Schema, so
  * nothing is described twice.
  */
-import { FormError, unauthenticated, type Unauthenticated } from '../access/unauthenticated-rows.ts'
+import { FormError, type Unauthenticated, unauthenticated } from '../access/unauthenticated-rows.ts'
 import { api } from '../api.ts'
-import { routeOf, type Row } from '../contract.ts'
-import { errors, type Code } from '../errors.ts'
+import { type Row, routeOf } from '../contract.ts'
+import { type Code, errors } from '../errors.ts'
 import { productName } from '../naming.ts'
-import { withExample, type Examples } from './examples.ts'
-import { nameSchemas, type Names } from './schemas.ts'
+import { type Examples, withExample } from './examples.ts'
+import { type Names, nameSchemas } from './schemas.ts'
 
 /** A row, or an operation that needs no credential. */
 type Operation = Pick<Row, 'verb' | 'route'> & {

@@ -1,5 +1,5 @@
 /** The frames of each stream of the table, by row name and then by event name. */
-import { Type, type TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import type { RowName } from '../api.ts'
 import { ChannelEventRecord } from '../channels/schema.ts'
 import { JsonObject, Timestamp } from '../common.ts'

@@ -14,10 +14,11 @@
  *     an edge that crashes between the two steps blocks a handle for at most a minute, and no
  *     message delay can grant one handle to two projects.
  */
-import type { KeyMaterial } from '../access/rows.ts'
+
 import type { DeviceCommands } from '../access/device-rows.ts'
-import type { Event } from '../entry.ts'
+import type { KeyMaterial } from '../access/rows.ts'
 import type { SkillHoldCommands } from '../agents/capabilities.ts'
+import type { Event } from '../entry.ts'
 import type { RunCommands } from '../internal.ts'
 import type { LoopsCommands } from '../loops/standing.ts'
 

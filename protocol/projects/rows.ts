@@ -1,7 +1,7 @@
 /** Projects, and the audit log of the organization. */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
-import { Closed, JsonObject, Tags, Timestamp, many, pageOf, paging } from '../common.ts'
+import { Closed, JsonObject, many, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'

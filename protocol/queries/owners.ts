@@ -2,9 +2,7 @@
  * The queries that the owner of an actor answers from the actor's committed state, by kind and name.
  * An answer may come as JSON from another process, so an optional reply is null or undefined.
  */
-import type { ActionCall } from '../actions/invocation.ts'
-import type { KeptOrganizationAction } from '../actions/organization-rows.ts'
-import type { KeptAction } from '../actions/rows.ts'
+
 import type { DeviceRequest } from '../access/device-rows.ts'
 import type {
   Definition,
@@ -13,6 +11,9 @@ import type {
   Reached,
 } from '../access/directory.ts'
 import type { FoundSecret, Secret } from '../access/secret-rows.ts'
+import type { ActionCall } from '../actions/invocation.ts'
+import type { KeptOrganizationAction } from '../actions/organization-rows.ts'
+import type { KeptAction } from '../actions/rows.ts'
 import type { Equipped } from '../agents/capabilities.ts'
 import type { MessagingBinding } from '../agents/messaging-bindings.ts'
 import type { Api } from '../api.ts'

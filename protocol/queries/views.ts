@@ -2,11 +2,12 @@
  * The queries that a view answers, by name, with their inputs and replies: the rows of the API that
  * need history, and internal queries of gateways.
  */
+
+import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { Action } from '../actions/rows.ts'
 import type { Api, RowName } from '../api.ts'
-import type { Input, Reply } from '../contract.ts'
-import type { OrganizationAction } from '../actions/organization-rows.ts'
 import type { ChannelEventRecord, MessageFacts, Viewer } from '../channels/schema.ts'
+import type { Input, Reply } from '../contract.ts'
 import type { Refusal } from '../errors.ts'
 import type { MemoryChange } from '../memory/schema.ts'
 import type {

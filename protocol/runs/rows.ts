@@ -1,11 +1,11 @@
 /** Runs: starting, reading, controlling and following them. */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import {
-  Closed,
-  Id,
   bodyKey,
-  JsonObject,
+  Closed,
   cutting,
+  Id,
+  JsonObject,
   listOf,
   many,
   pageOf,
@@ -13,22 +13,22 @@ import {
   runPageOf,
 } from '../common.ts'
 import { command, query, stream } from '../contract.ts'
-import { checkSpec, Spec } from '../workflows/spec.ts'
+import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
 import { checkBudget } from '../loops/credits.ts'
 import { LoopRun, runStatuses } from '../loops/run.ts'
+import { checkSpec, Spec } from '../workflows/spec.ts'
 import {
   LoopRunDetail,
   ProjectRunEvent,
   Run,
-  runAdditions,
-  runDetailAdditions,
   RunEventPage,
   RunStep,
+  runAdditions,
+  runDetailAdditions,
   stepAdditions,
   WorkflowRun,
   WorkflowRunDetail,
 } from './schema.ts'
-import { ActionLogEntry, Job, jobAdditions } from '../jobs/rows.ts'
 
 const start = {
   input: Type.Optional(JsonObject),

@@ -2,7 +2,7 @@
  * Records of runs: a run in the shape of its origin, its steps, its timeline, and the frames of the
  * project-wide stream.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import { LoopRun, runStatuses } from '../loops/run.ts'

@@ -1,5 +1,5 @@
 /** The reason why a run, step or job makes no progress. */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
 
 /** What a run, step or job is waiting for. */

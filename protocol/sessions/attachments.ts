@@ -3,7 +3,7 @@
  * object store under a name that only the service creates; the session stores the metadata. A
  * message refers to a file by a source of type `artifact`.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 import { Block } from './turns/blocks.ts'
 

@@ -2,15 +2,16 @@
  * Events and state that only the session itself uses: how turns are run, which calls are open,
  * which keys were used.
  */
-import type { JsonObject } from '../common.ts'
+
 import type { TurnExchange } from '../channels/exchange.ts'
+import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import type { Block, ResolvedAction, ToolResultBlock } from './turns/blocks.ts'
 import type { TurnReport, TurnSpending } from './commands.ts'
+import type { Usage } from './schema.ts'
+import type { Block, ResolvedAction, ToolResultBlock } from './turns/blocks.ts'
 import type { AppContext } from './turns/context.ts'
 import type { TurnDefinition } from './turns/definition.ts'
-import type { Usage } from './schema.ts'
 
 /** One tool call of the segment that is being processed. */
 export interface Call {

@@ -4,9 +4,9 @@
  */
 import type { JsonObject } from '../common.ts'
 import type { FieldError } from '../errors.ts'
-import { blockTypes, type Block } from './turns/blocks.ts'
 import { limits } from './limits.ts'
 import { outputSchemaFaults } from './output-schema.ts'
+import { type Block, blockTypes } from './turns/blocks.ts'
 
 const images: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const sources = {

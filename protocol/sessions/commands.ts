@@ -3,16 +3,16 @@
  * internal reads.
  */
 import type { CompactionPolicy } from '../agents/schema.ts'
-import type { SessionSeed } from './rows.ts'
 import type { ExchangeOpening } from '../channels/exchange.ts'
 import type { JsonObject } from '../common.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { RunCommands } from '../internal.ts'
 import type { Attached, FileFacts } from './attachments.ts'
-import type { Block, ToolResultBlock } from './turns/blocks.ts'
 import type { TurnWork } from './bookkeeping.ts'
-import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
+import type { SessionSeed } from './rows.ts'
 import type { CompactionProgress, Session } from './schema.ts'
+import type { Block, ToolResultBlock } from './turns/blocks.ts'
+import type { Defined, TurnDefinition, Unfit } from './turns/definition.ts'
 
 /**
  * Unless stated otherwise, these commands are total: a late, repeated or unrelated command changes

@@ -20,10 +20,10 @@ import type { Event } from '../entry.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { Patch } from '../patch.ts'
 import type { AttachmentEvent } from './attachments.ts'
-import type { Block, ResolvedAction } from './turns/blocks.ts'
 import type { SessionBookkeeping } from './bookkeeping.ts'
+import type { Session, SessionNudge, TranscriptMessage, TurnExtra, TurnUpsert } from './schema.ts'
+import type { Block, ResolvedAction } from './turns/blocks.ts'
 import type { TurnDefinition } from './turns/definition.ts'
-import type { Session, SessionNudge, TranscriptMessage, TurnUpsert, TurnExtra } from './schema.ts'
 
 /** A stored frame of the transcript; `type` is the frame's `event_type`. */
 export type SessionFrame =

@@ -1,5 +1,5 @@
 /** How long a session is retained. */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
 
 export const Retention = Closed({

@@ -4,16 +4,16 @@
  * unknown block type rejects the request; readers of the project may read its sessions, except
  * private ones (visibility.ts) and those of channels that they may not read.
  */
-import { Type, type Static } from 'typebox'
-import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
+import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
+import { AgentName, CompactionPolicy, compactionFaults, ThinkingEffort } from '../agents/schema.ts'
 import { channelOfKey } from '../channels/exchange.ts'
-import { Closed, Id, bodyKey, JsonObject, Timestamp, many, pageOf, paging } from '../common.ts'
+import { bodyKey, Closed, Id, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { FieldError } from '../errors.ts'
 import { checkAppended, checkContent, checkContext, checkMetadata, checkOutput } from './check.ts'
-import { Retention } from './retention.ts'
 import { limits } from './limits.ts'
+import { Retention } from './retention.ts'
 import {
   AgentTurn,
   MessagePage,
@@ -21,8 +21,8 @@ import {
   NudgeStatus,
   Session,
   SessionDetail,
-  sessionStatuses,
   SessionNudge,
+  sessionStatuses,
   TurnAck,
 } from './schema.ts'
 

@@ -3,13 +3,13 @@
  * exactly these fields. The messages and turns of the transcript, which clients fold, have the same
  * shape as in the frames.
  */
-import { Type, type Static } from 'typebox'
-import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
+import { type Static, Type } from 'typebox'
 import { InlineConfig } from '../agents/inline.ts'
+import { CompactionPolicy, resolvedPolicy, ThinkingEffort } from '../agents/schema.ts'
 import { JsonObject, Timestamp } from '../common.ts'
 import { Interaction } from '../interactions/schema.ts'
-import { Block } from './turns/blocks.ts'
 import { Retention } from './retention.ts'
+import { Block } from './turns/blocks.ts'
 
 const closed = { additionalProperties: false } as const
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>

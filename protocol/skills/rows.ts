@@ -1,8 +1,8 @@
 /** Skills of projects and of the organization, and their assignments to agents. */
 import { Type } from 'typebox'
+import { AssignSkills, SkillAssignment } from '../agents/capabilities.ts'
 import { Closed, cutting, listOf } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { AssignSkills, SkillAssignment } from '../agents/capabilities.ts'
 import { ImportSkill, Skill, SkillBody } from './schema.ts'
 
 export const SkillUsage = Type.Object({

@@ -3,12 +3,12 @@
  * skill restrict the rest of the turn; a skill never adds a tool. Projects and the organization
  * each have their own skills.
  */
-import { Type, type Static } from 'typebox'
-import type { Changes } from '../workflows/rows.ts'
+import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
 import { toolkitLimits } from '../toolkits/schema.ts'
+import type { Changes } from '../workflows/rows.ts'
 
 /** Limits of skills. Lengths are in characters. */
 export const skillLimits = {

@@ -1,9 +1,9 @@
 /** Toolkits, and their assignments to agents. */
 import { Type } from 'typebox'
+import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
 import { ToolManifest } from '../agents/manifest.ts'
 import { Closed, cutting, listOf, many } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { AssignToolkits, ToolkitAssignment } from '../agents/capabilities.ts'
 import { checkGrants, Toolkit, ToolkitBody } from './schema.ts'
 
 const P = '/projects/:project'

@@ -2,12 +2,12 @@
  * Toolkits: named sets of tools that are assigned to agents. A selector may match actions that do
  * not exist yet.
  */
-import { Type, type Static } from 'typebox'
-import type { Changes } from '../workflows/rows.ts'
+import { type Static, Type } from 'typebox'
 import { Closed, Tags, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
+import type { Changes } from '../workflows/rows.ts'
 
 /** Limits of toolkits. Lengths are in characters. */
 export const toolkitLimits = {

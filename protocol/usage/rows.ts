@@ -2,8 +2,8 @@
  * Usage events: expenses across the projects of the organization, one event for each model
  * response.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, many, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, JsonObject, many, pageOf, paging, Timestamp } from '../common.ts'
 import { query } from '../contract.ts'
 
 /** One expense. Texts are empty where they do not apply. */

@@ -8,12 +8,13 @@
  * Id and body of a delivery stay the same over all attempts; its secret and its address are looked
  * up for each attempt.
  */
-import type { DeliveryRecord } from './rows.ts'
+
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
-import type { UrlParts } from '../masked-url.ts'
 import type { RunCommands } from '../internal.ts'
+import type { UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
+import type { DeliveryRecord } from './rows.ts'
 
 /** The queue of deliveries; each project has one in every shard. */
 export const DELIVERIES = '$deliveries'

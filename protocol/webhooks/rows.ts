@@ -1,13 +1,13 @@
 /** Webhooks: receivers of a project's events, and the state of each delivery. */
-import { Type, type Static } from 'typebox'
-import { Closed, Tags, Timestamp, pageOf, paging } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import type { SealedSecret } from '../actions/rows.ts'
+import { Closed, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
-import { checkHookTypes } from '../events/types.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
-import { MASKED, maskUrl, queryFault, type ChangedUrlParts, type UrlParts } from '../masked-url.ts'
+import { checkHookTypes } from '../events/types.ts'
+import { type ChangedUrlParts, MASKED, maskUrl, queryFault, type UrlParts } from '../masked-url.ts'
 import type { Patch } from '../patch.ts'
-import type { SealedSecret } from '../actions/rows.ts'
 import type { Changes } from '../workflows/rows.ts'
 
 const Url = Type.String({

@@ -1,6 +1,7 @@
 /** Messages between gateways and the job queues of shards; they never leave the service. */
-import type { JobHeader } from '../jobs/rows.ts'
+
 import type { Take } from '../internal.ts'
+import type { JobHeader } from '../jobs/rows.ts'
 import type { ClaimedJob } from './socket.ts'
 
 /** Messages to one gateway's mailbox (`subjects.gateway`). The reply to each is `{ok: boolean}`. */

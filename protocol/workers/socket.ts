@@ -3,9 +3,9 @@
  * that the engine and the gateways exchange about workers. Frames are JSON text, one object per
  * message.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, JsonObject, Timestamp, cutting, listOf } from '../common.ts'
-import { query, command, stream } from '../contract.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, cutting, JsonObject, listOf, Timestamp } from '../common.ts'
+import { command, query, stream } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { JobHeader } from '../jobs/rows.ts'
 

@@ -1,13 +1,13 @@
 /** Workflow definitions and their immutable versions. */
-import { Type, type Static } from 'typebox'
-import { Closed, Handle, bodyKey, Tags, Timestamp, pageOf, paging, runPageOf } from '../common.ts'
+import { type Static, Type } from 'typebox'
+import { bodyKey, Closed, Handle, pageOf, paging, runPageOf, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { Patch } from '../patch.ts'
-import { checkSpec, Spec } from './spec.ts'
 import { StartWorkflowRun } from '../runs/rows.ts'
 import { runAdditions, WorkflowRun } from '../runs/schema.ts'
-import { savedAdditions, SavedWarnings } from './saved-warnings.ts'
+import { SavedWarnings, savedAdditions } from './saved-warnings.ts'
+import { checkSpec, Spec } from './spec.ts'
 
 export const Workflow = Type.Object({
   id: Type.String(),

@@ -2,7 +2,7 @@
  * Warnings about parts of a saved definition that can have no effect: the definition is stored
  * unchanged, and its author is warned.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
 import { isPublishable } from '../events/types.ts'
 

@@ -3,7 +3,7 @@
  * `checkSpec` checks what a schema cannot (unique ids, compiled expressions, durations) and gives
  * each fault its exact path.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Closed, Duration, JsonObject } from '../common.ts'
 import { publishedHandle } from '../naming.ts'
 import { CleanupStep, SessionPolicy, Step } from './steps.ts'
@@ -119,5 +119,5 @@ function namesIn(steps: readonly Step[], nameOf: (step: Step) => string | undefi
   return names
 }
 
-export type { Step } from './steps.ts'
 export { checkSpec } from '../rules/workflow-check/check.ts'
+export type { Step } from './steps.ts'

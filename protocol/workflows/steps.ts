@@ -5,7 +5,7 @@
  * A step that contains steps contains only plain ones; deeper nesting needs a separate workflow,
  * which a `loop` step runs.
  */
-import { Type, type Static, type TSchema } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { Closed, Duration, JsonObject, Timestamp } from '../common.ts'
 import { InteractionKind, Policy, Question } from '../interactions/schema.ts'
 

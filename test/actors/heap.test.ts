@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { add, inOrder, moved, removeAt, type Order } from '../../actors/heap.ts'
+import { add, inOrder, moved, type Order, removeAt } from '../../actors/heap.ts'
 
 interface Items {
   readonly weight: Map<string, number>

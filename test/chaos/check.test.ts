@@ -3,7 +3,7 @@
  * history.
  */
 import t from 'tap'
-import { check, kinds, waits, type Kind } from './check.ts'
+import { check, type Kind, kinds, waits } from './check.ts'
 import type { History, Recorded, Start, Stream, Strike } from './history.ts'
 
 const acknowledged = (key: string, run: string, more: Partial<Start> = {}): Start => ({

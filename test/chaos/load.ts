@@ -3,7 +3,7 @@
  * its own key, followed by later requests of their clients. It only records what happened;
  * `check.ts` evaluates it.
  */
-import { fork, type Dice } from '../simulation/faults/dice.ts'
+import { type Dice, fork } from '../simulation/faults/dice.ts'
 import type { Asker, Json, Reply } from './ask.ts'
 import type { Repeat, Start } from './history.ts'
 import { draw, type Plan } from './plans.ts'

@@ -4,7 +4,7 @@
  * silently, like a pulled cable. Without these rights everything is on loopback, and no link can be
  * cut.
  */
-import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 
 /**

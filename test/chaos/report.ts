@@ -1,6 +1,6 @@
 /** The final report of a chaos run. */
-import { kinds, LIMITS, waits, WINDOW, type Kind, type Violation } from './check.ts'
-import { manners, type History } from './history.ts'
+import { type Kind, kinds, LIMITS, type Violation, WINDOW, waits } from './check.ts'
+import { type History, manners } from './history.ts'
 
 interface Told {
   readonly history: History

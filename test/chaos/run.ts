@@ -8,8 +8,8 @@ import type { History, Stream, Strike } from './history.ts'
 import { Load } from './load.ts'
 import type { Net } from './net.ts'
 import { report } from './report.ts'
-import { startStack, type Stack } from './stack.ts'
-import { follow, type Followed } from './streams.ts'
+import { type Stack, startStack } from './stack.ts'
+import { type Followed, follow } from './streams.ts'
 import { bringTrouble } from './trouble.ts'
 
 interface Options {

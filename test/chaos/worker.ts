@@ -1,7 +1,7 @@
 /**
  * A worker process of a chaos run: does simple jobs through the worker library until it is killed.
  */
-import { Worker, type Action } from '../../client/worker.ts'
+import { type Action, Worker } from '../../client/worker.ts'
 import { hashOf } from '../../protocol/subjects.ts'
 
 const { CHAOS_URLS = '', CHAOS_KEY = '', CHAOS_SLOTS = '1', CHAOS_NAME = 'worker' } = process.env

@@ -1,6 +1,6 @@
 /** How calls become requests, and which requests are repeated. */
 import t from 'tap'
-import { client, type Client } from '../../client/client.ts'
+import { type Client, client } from '../../client/client.ts'
 import type { BatonError, ClientOptions } from '../../client/transport.ts'
 
 interface Sent {

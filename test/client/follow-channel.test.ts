@@ -1,7 +1,7 @@
 /** Following a channel through the client, over the real service. */
 import t from 'tap'
-import { client } from '../../client/client.ts'
 import { channelLine } from '../../client/cli/timeline.ts'
+import { client } from '../../client/client.ts'
 import { followChannel } from '../../client/follow.ts'
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import { service } from '../support/service.ts'

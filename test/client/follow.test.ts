@@ -2,10 +2,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 import { client } from '../../client/client.ts'
-import { followRun, timeline, type FollowOptions } from '../../client/follow.ts'
+import { type FollowOptions, followRun, timeline } from '../../client/follow.ts'
 import { BatonError } from '../../client/transport.ts'
+import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
 const run = 'run_1'
 const record = (sequence: number, event_type: string): RunEventRecord => ({

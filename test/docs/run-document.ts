@@ -2,7 +2,7 @@
  * Runs the commands of a document like its reader: in one shell, one block after the other, in a
  * separate folder.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'

@@ -3,23 +3,23 @@
  * frames. Invariant: nothing of the other project is found, revealed or changed.
  */
 import t from 'tap'
-import { routeOf, type Row } from '../../protocol/contract.ts'
 import type { RowName } from '../../protocol/api.ts'
+import { type Row, routeOf } from '../../protocol/contract.ts'
 import { listOf } from '../scenarios/support/given.ts'
 import { service } from '../support/service.ts'
-import { openClient, type Answered } from './support/ask.ts'
+import { type Answered, openClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import {
   bodyFor,
   filled,
   furnish,
   idsOf,
+  type Place,
   pathOf,
   placedPath,
   rows,
   shownIn,
   slotsOf,
-  type Place,
 } from './support/rows.ts'
 
 const s = await service()

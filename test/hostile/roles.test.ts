@@ -4,24 +4,24 @@ import {
   brandedPermission,
   organizationOnly,
   permissions,
+  type SystemRole,
   systemRoleId,
   systemRoleNames,
   systemRoles,
-  type SystemRole,
 } from '../../protocol/access/schema.ts'
-import { routeOf, type Row } from '../../protocol/contract.ts'
+import { type Row, routeOf } from '../../protocol/contract.ts'
 import { service } from '../support/service.ts'
-import { openClient, type Answered } from './support/ask.ts'
+import { type Answered, openClient } from './support/ask.ts'
 import { bad } from './support/judge.ts'
 import { accepted } from './support/people.ts'
 import {
   bodyFor,
   furnish,
+  type Place,
   placedPath,
   queryFor,
   rows,
   shownIn,
-  type Place,
 } from './support/rows.ts'
 
 const s = await service()

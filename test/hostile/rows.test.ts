@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Code } from '../../protocol/errors.ts'
-import { routeOf, type Row } from '../../protocol/contract.ts'
 import type { RowName } from '../../protocol/api.ts'
+import { type Row, routeOf } from '../../protocol/contract.ts'
+import type { Code } from '../../protocol/errors.ts'
 import { service } from '../support/service.ts'
-import { openClient, type Answered, type Asked } from './support/ask.ts'
+import { type Answered, type Asked, openClient } from './support/ask.ts'
 import { often, seed, tries } from './support/campaign.ts'
 import { fitting } from './support/generate.ts'
 import { bad } from './support/judge.ts'
@@ -17,12 +17,12 @@ import {
   bodyFor,
   furnish,
   idsOf,
+  type Place,
   pathOf,
   placedPath,
   rows,
   shownIn,
   slotsOf,
-  type Place,
 } from './support/rows.ts'
 
 const s = await service()

@@ -13,7 +13,7 @@ import t from 'tap'
 import { createLog } from '../../nodes/observe/log.ts'
 import { acting, sleeping } from '../scenarios/support/given.ts'
 import { service } from '../support/service.ts'
-import { rows, furnish, placedPath } from './support/rows.ts'
+import { furnish, placedPath, rows } from './support/rows.ts'
 import { dial, listen, spoken } from './support/wire.ts'
 
 const ROOT = 'bat_root-MARKER-Zq81xTfLmW0'

@@ -4,9 +4,9 @@
  */
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { errors, type Code } from '../../protocol/errors.ts'
-import { service } from '../support/service.ts'
+import { type Code, errors } from '../../protocol/errors.ts'
 import { sleeping } from '../scenarios/support/given.ts'
+import { service } from '../support/service.ts'
 import { tries } from './support/campaign.ts'
 import { badRefusal } from './support/judge.ts'
 import { settled, usage } from './support/usage.ts'

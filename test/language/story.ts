@@ -20,9 +20,9 @@
  */
 import { Compile } from 'typebox/compile'
 import { explain } from '../../gateway/http/explain.ts'
-import { timelineTypes, type RunEvent } from '../../protocol/runs/events.ts'
-import { parseDuration } from '../../protocol/common.ts'
 import type { Definition } from '../../protocol/access/directory.ts'
+import { parseDuration } from '../../protocol/common.ts'
+import { type RunEvent, timelineTypes } from '../../protocol/runs/events.ts'
 import { checkSpec, Spec } from '../../protocol/workflows/spec.ts'
 import { World } from './world.ts'
 

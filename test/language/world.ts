@@ -3,17 +3,17 @@
  * script, questions that the script answers, a clock that the script advances, and an event matcher
  * that answers at once. Nothing here depends on the meaning of steps.
  */
-import { evolve, type AnyActor, type Cause, type Decided, type Tell } from '../../actors/actor.ts'
+import { type AnyActor, type Cause, type Decided, evolve, type Tell } from '../../actors/actor.ts'
 import { run } from '../../actors/runs/run.ts'
 import { placesOf, type RunState } from '../../actors/runs/state.ts'
-import { watching } from '../actors/runs/story.ts'
-import type { RunEvent } from '../../protocol/runs/events.ts'
-import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import type { Definition } from '../../protocol/access/directory.ts'
-import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { prefixes } from '../../protocol/ids.ts'
+import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import type { RunEvent } from '../../protocol/runs/events.ts'
+import type { WorkflowRun } from '../../protocol/runs/schema.ts'
 import type { Spec } from '../../protocol/workflows/spec.ts'
+import { watching } from '../actors/runs/story.ts'
 
 /** 2026-01-01T00:00:00.000Z */
 const START = 1_767_225_600_000

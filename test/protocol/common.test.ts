@@ -1,10 +1,10 @@
 /** Times, durations, ids and subject tokens. */
 import fc from 'fast-check'
 import t from 'tap'
+import { parseDuration, parseTimestamp, timestamp, wholeOf } from '../../protocol/common.ts'
+import { isId, makeId, type Prefix, prefixes, SLOTS, slotOf, slotText } from '../../protocol/ids.ts'
 import { asyncapi } from '../../protocol/openapi/asyncapi.ts'
 import { openapi } from '../../protocol/openapi/document.ts'
-import { parseDuration, parseTimestamp, timestamp, wholeOf } from '../../protocol/common.ts'
-import { isId, makeId, prefixes, slotOf, SLOTS, slotText, type Prefix } from '../../protocol/ids.ts'
 import { partitionOf, shardOf, token } from '../../protocol/subjects.ts'
 
 /** Every instant whose year has four digits. */

@@ -4,21 +4,21 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Agent } from '../../protocol/agents/schema.ts'
 import {
-  effectiveDefinition,
   type EffectiveDefinition,
+  effectiveDefinition,
   type Layers,
 } from '../../protocol/agents/definition.ts'
 import { efforts, type Models } from '../../protocol/agents/models.ts'
+import type { Agent } from '../../protocol/agents/schema.ts'
 import {
   allowedBy,
   globMatches,
+  type Named,
   resolveSelectors,
   selectorOf,
   selects,
   textSelects,
-  type Named,
 } from '../../protocol/agents/selectors.ts'
 import type { Skill } from '../../protocol/skills/schema.ts'
 import type { Selector, Toolkit } from '../../protocol/toolkits/schema.ts'

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   compile,
-  evaluate,
   ExpressionError,
+  evaluate,
   predicate,
   type Roots,
 } from '../../protocol/rules/expressions/expression.ts'

@@ -4,14 +4,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  type KeptUrl,
   keepUrl,
   maskUrl,
   openUrl,
   partUrl,
   queryFault,
-  sameParts,
-  type KeptUrl,
   type SentParts,
+  sameParts,
 } from '../../protocol/masked-url.ts'
 
 const sealing = (text: string) => ({ sealed: `sealed:${text}`, digest: `digest:${text}` })

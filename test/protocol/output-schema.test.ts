@@ -2,9 +2,9 @@
  * The subset of JSON Schema for outputs: accepted keywords are enforced, all others are refused.
  */
 import t from 'tap'
+import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 import { checkOutput } from '../../protocol/sessions/check.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
-import { valueFaults } from '../../protocol/rules/json-schema/validate.ts'
 
 type Open = Record<string, unknown>
 const fits = (schema: Open, value: unknown): boolean =>

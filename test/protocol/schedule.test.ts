@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { latestFire, nextFire, scheduleFault, SHORTEST } from '../../protocol/rules/schedule.ts'
+import { latestFire, nextFire, SHORTEST, scheduleFault } from '../../protocol/rules/schedule.ts'
 
 const FROM = Date.UTC(2026, 0, 1)
 const TO = Date.UTC(2028, 0, 1)

@@ -1,8 +1,9 @@
 /** Whether the simulation is at rest, so that nothing changes any more. */
-import type { LoopState } from '../../actors/loops/state.ts'
-import type { WorkerState } from '../../actors/workers/worker.ts'
+
 import type { QueueState } from '../../actors/jobs/state.ts'
+import type { LoopState } from '../../actors/loops/state.ts'
 import { isAsked, type RunState } from '../../actors/runs/state.ts'
+import type { WorkerState } from '../../actors/workers/worker.ts'
 import { terminal } from '../../protocol/runs/schema.ts'
 import { unsettledInteraction } from './checks/interactions.ts'
 import type { Added, Ledger } from './checks/ledger.ts'

@@ -2,8 +2,9 @@
  * Runs many seeds: `npm run simulate -- --seeds 1000 --from 1`. A failing seed is reported with the
  * faults that it needs and its trace.
  */
-import { runSeed, type Options, type Outcome } from './simulation.ts'
+
 import type { FaultKind } from './faults/weather.ts'
+import { type Options, type Outcome, runSeed } from './simulation.ts'
 
 /** Lines of a trace that are shown. */
 const LINES = 40

@@ -3,30 +3,31 @@
  * until everything is at rest, then the checks. The same seed yields the same simulation to the
  * last event.
  */
-import { actorKinds } from '../../actors/kinds.ts'
+
 import type { AnyActor } from '../../actors/actor.ts'
+import { actorKinds } from '../../actors/kinds.ts'
 import type { HostDeps, Notice } from '../../nodes/host/deps.ts'
 import type { Appended } from '../../nodes/host/ports.ts'
 import type { Kind } from '../../protocol/entry.ts'
 import { makeId } from '../../protocol/ids.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
-import { makeTrouble } from './faults/trouble.ts'
 import { checkAll } from './checks/checks.ts'
-import { Clients } from './clients/client.ts'
-import { fork, type Dice } from './faults/dice.ts'
-import type { Follower } from './clients/follower.ts'
 import { History } from './checks/history.ts'
 import { withLedger } from './checks/ledger.ts'
+import { Records } from './checks/records.ts'
+import { Clients } from './clients/client.ts'
+import type { Follower } from './clients/follower.ts'
+import { LoopClients } from './clients/loop-clients.ts'
+import { Talk } from './clients/talk.ts'
+import { Worker } from './clients/worker.ts'
+import { type Dice, fork } from './faults/dice.ts'
+import { makeTrouble } from './faults/trouble.ts'
+import { type FaultKind, Weather } from './faults/weather.ts'
 import { Machine } from './machines/machine.ts'
 import { Network } from './machines/network.ts'
-import { Records } from './checks/records.ts'
-import { unsettled } from './rest.ts'
-import { LoopClients } from './clients/loop-clients.ts'
 import { JournalStore, RegistryStore, StateStore } from './machines/store.ts'
-import { Talk } from './clients/talk.ts'
 import { Timeline } from './machines/timeline.ts'
-import { Weather, type FaultKind } from './faults/weather.ts'
-import { Worker } from './clients/worker.ts'
+import { unsettled } from './rest.ts'
 
 /** A deliberate fault, to test whether the checks detect it. */
 export interface Plant {

@@ -1,9 +1,10 @@
 /** Checks that the frames of an event stream are described in the AsyncAPI document. */
-import { Compile } from 'typebox/compile'
+
 import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { api, type RowName } from '../../protocol/api.ts'
 import type { Row } from '../../protocol/contract.ts'
-import { streamFrames, type Frames } from '../../protocol/openapi/frames.ts'
+import { type Frames, streamFrames } from '../../protocol/openapi/frames.ts'
 
 const validators = new Map<TSchema, ReturnType<typeof Compile>>()
 

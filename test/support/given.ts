@@ -6,12 +6,12 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import {
-  evolve,
-  fold,
   type AnyActor,
   type Cause,
   type Decided,
   type Effect,
+  evolve,
+  fold,
   type Tell,
 } from '../../actors/actor.ts'
 import type { Event } from '../../protocol/entry.ts'

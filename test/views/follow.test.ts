@@ -3,7 +3,7 @@ import t from 'tap'
 import { cursorOf } from '../../protocol/entry.ts'
 import type { Message } from '../../views/view.ts'
 import { ids, world } from './support/following.ts'
-import { Journal, moved, started, type Answer } from './support/journal.ts'
+import { type Answer, Journal, moved, started } from './support/journal.ts'
 
 t.test('a query waits until the view has applied all earlier commits', async (t) => {
   const { journal, follower, deliver, settle, ask, state, timers, pass } = world()

@@ -1,12 +1,12 @@
 /** Pages have a limited number of characters, whatever their rows contain, and skip nothing. */
 import Database from 'better-sqlite3'
 import t from 'tap'
-import type { Refusal } from '../../protocol/errors.ts'
 import { cursorOf } from '../../protocol/entry.ts'
+import type { Refusal } from '../../protocol/errors.ts'
 import { migrate } from '../../views/files/migrate.ts'
 import { CHARACTERS } from '../../views/page.ts'
-import { messagesOfSession } from '../../views/tables/sessions/lists.ts'
 import { Store } from '../../views/store.ts'
+import { messagesOfSession } from '../../views/tables/sessions/lists.ts'
 import { View } from '../../views/view.ts'
 import { ask, event, Journal, moved, run, started } from './support/journal.ts'
 

@@ -5,9 +5,11 @@ import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Interaction } from '../../protocol/interactions/schema.ts'
 import { View } from '../../views/view.ts'
 import {
+  type Answer,
   ask,
   at,
   claimed,
+  type Draft,
   each,
   ended,
   event,
@@ -21,10 +23,8 @@ import {
   started,
   stepBorn,
   T0,
-  worker,
-  type Answer,
-  type Draft,
   type Written,
+  worker,
 } from './support/journal.ts'
 
 const projects = ['prj_a', 'prj_b'] as const

@@ -5,6 +5,7 @@ import {
   ask,
   at,
   claimed,
+  type Draft,
   each,
   ended,
   event,
@@ -15,7 +16,6 @@ import {
   queued,
   run,
   started,
-  type Draft,
 } from './support/journal.ts'
 
 const open = () => {

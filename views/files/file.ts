@@ -4,8 +4,8 @@
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { migrate } from './migrate.ts'
 import { Store } from '../store.ts'
+import { migrate } from './migrate.ts'
 
 /** Whether an error means that the file, not the journal, is at fault. */
 export const damaged = (error: unknown): boolean =>

@@ -7,10 +7,11 @@
  * H2. A reservation that its loop does not use ends automatically: the loop may use it for one
  *     minute, and receives a query about it after two minutes.
  */
+
+import type { Api } from '../../../protocol/api.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol/loops/events.ts'
-import type { Api } from '../../../protocol/api.ts'
-import { defineActor, type Actor } from '../../actor.ts'
+import { type Actor, defineActor } from '../../actor.ts'
 
 /**
  * Milliseconds for which a reservation is usable, and after which its loop receives a query about

@@ -2,24 +2,25 @@
  * Project keys. A key signs in as its principal; a key created without one gets a principal with
  * the key's name and the role Editor.
  */
-import { systemRoleId } from '../../../protocol/access/schema.ts'
+
+import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { grantedBy, hasRole } from '../../../protocol/access/roles.ts'
 import type {
-  access,
   ApiKey,
+  access,
   Holds,
   KeptPrincipal,
   KeyEvent,
   KeyMaterial,
   PrincipalEvent,
 } from '../../../protocol/access/rows.ts'
-import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { systemRoleId } from '../../../protocol/access/schema.ts'
 import { isPersonal } from '../../../protocol/access/user-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Input, Reply } from '../../../protocol/contract.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
-import { grantedBy, hasRole } from '../../../protocol/access/roles.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import {
   expiryOf,
@@ -29,9 +30,9 @@ import {
   principalLimit,
   spentKey,
 } from '../../configuration.ts'
-import { bornPrincipal, withName, type Born } from './principals.ts'
-import { lacking, rolesOf } from './rights.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
+import { type Born, bornPrincipal, withName } from './principals.ts'
+import { lacking, rolesOf } from './rights.ts'
 
 type Rows = typeof access
 type Create = Input<Rows['key.create']> & KeyMaterial & Holds

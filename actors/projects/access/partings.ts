@@ -3,11 +3,12 @@
  * principal, so the commit that disables or archives it also enqueues a background job that removes
  * it. The job is retried until it succeeds.
  */
-import type { PartingEvent, ProjectCommands } from '../../../protocol/projects/configuration.ts'
-import { ERRANDS, errandJob, type Errand } from '../../../protocol/errand.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
+
 import type { Event } from '../../../protocol/entry.ts'
+import { ERRANDS, type Errand, errandJob } from '../../../protocol/errand.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import type { PartingEvent, ProjectCommands } from '../../../protocol/projects/configuration.ts'
 import type { Cause, Decision, Tell } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
 

@@ -3,6 +3,8 @@
  * personal tokens. Names of services are unique and never change; a change of roles takes effect
  * with the next request.
  */
+
+import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
 import type {
   access,
   Holds,
@@ -11,15 +13,14 @@ import type {
   PrincipalEvent,
   PrincipalRecord,
 } from '../../../protocol/access/rows.ts'
-import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
 import {
+  type FieldError,
   isRefusal,
+  type Refusal,
   refuse,
   refuseFields,
-  type FieldError,
-  type Refusal,
 } from '../../../protocol/errors.ts'
 import { slotText } from '../../../protocol/ids.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -27,8 +28,8 @@ import { reservedTags, slug } from '../../../protocol/naming.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf, principalLimit, unexpired } from '../../configuration.ts'
-import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
+import { assignmentsOf, lackingForRoles, principalRecord, reassign, roleFaults } from './rights.ts'
 
 type Rows = typeof access
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>

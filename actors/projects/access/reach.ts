@@ -2,8 +2,9 @@
  * E-mail recipients of an interaction: the active principals among its targets that have an
  * address.
  */
-import { systemRoleById } from '../../../protocol/access/schema.ts'
+
 import type { Reached } from '../../../protocol/access/directory.ts'
+import { systemRoleById } from '../../../protocol/access/schema.ts'
 import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProjectState } from '../state.ts'

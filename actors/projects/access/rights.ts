@@ -3,13 +3,14 @@
  * creates or extends one, or creates a credential for a principal must hold every permission that
  * this grants. Removing access needs only the permission of the row.
  */
-import { brandedPermission, systemRoleById } from '../../../protocol/access/schema.ts'
-import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
+
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { timestamp } from '../../../protocol/common.ts'
-import { refuse, type FieldError, type Refusal } from '../../../protocol/errors.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
 import { allows, grantsOf, hasRole } from '../../../protocol/access/roles.ts'
+import type { KeptPrincipal, PrincipalRecord } from '../../../protocol/access/rows.ts'
+import { brandedPermission, systemRoleById } from '../../../protocol/access/schema.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { type FieldError, type Refusal, refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 import type { Cause } from '../../actor.ts'
 import type { ProjectState } from '../state.ts'
 

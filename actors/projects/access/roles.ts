@@ -2,29 +2,30 @@
  * Custom roles and their assignments. Names never change and are unique among all roles of the
  * project, ignoring case; system roles cannot be changed.
  */
-import { systemRoleById, systemRoleId, systemRoleNames } from '../../../protocol/access/schema.ts'
-import type { Holds } from '../../../protocol/access/rows.ts'
+
 import type {
   Role,
   RoleAssignment,
   RoleEvent,
   roles as rows,
 } from '../../../protocol/access/role-rows.ts'
-import { timestamp } from '../../../protocol/common.ts'
-import type { Input } from '../../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
-import { reservedTags } from '../../../protocol/naming.ts'
 import {
   hasRole,
+  type KeptRole,
   readPermissions,
   roleRecord,
-  type KeptRole,
 } from '../../../protocol/access/roles.ts'
+import type { Holds } from '../../../protocol/access/rows.ts'
+import { systemRoleById, systemRoleId, systemRoleNames } from '../../../protocol/access/schema.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { reservedTags } from '../../../protocol/naming.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'
-import { assigned, assignmentsOf, lacking, lackingForRoles } from './rights.ts'
 import type { ProjectOptions, ProjectState } from '../state.ts'
+import { assigned, assignmentsOf, lacking, lackingForRoles } from './rights.ts'
 
 type Rows = typeof rows
 type Decided<R> = Decision<RoleEvent, R>

@@ -2,10 +2,11 @@
  * Which targets of an interaction the project can resolve: its own active principals, and roles by
  * id or name.
  */
+
+import { hasRole } from '../../../protocol/access/roles.ts'
 import { systemRoleNames } from '../../../protocol/access/schema.ts'
 import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import { hasRole } from '../../../protocol/access/roles.ts'
 import type { ProjectState } from '../state.ts'
 
 /** The targets that the project cannot resolve; principals of organization keys are among them. */

@@ -2,6 +2,9 @@
  * Users and their personal tokens. An email address belongs to one user of the project; its case is
  * ignored.
  */
+
+import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
+import { grantedBy } from '../../../protocol/access/roles.ts'
 import type {
   ApiKey,
   Holds,
@@ -11,14 +14,12 @@ import type {
   PrincipalEvent,
   PrincipalRecord,
 } from '../../../protocol/access/rows.ts'
-import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
 import { isPersonal, type users } from '../../../protocol/access/user-rows.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Input, Reply } from '../../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
-import { grantedBy } from '../../../protocol/access/roles.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import {
   expiryOf,
@@ -28,10 +29,10 @@ import {
   spentKey,
   unexpired,
 } from '../../configuration.ts'
+import type { ProjectOptions, ProjectState } from '../state.ts'
 import { keyRecord } from './keys.ts'
 import { bornPrincipal, changePrincipal, deletePrincipal, principalFaults } from './principals.ts'
 import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
-import type { ProjectOptions, ProjectState } from '../state.ts'
 
 type Rows = typeof users
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>

@@ -17,7 +17,7 @@ import type {
 import type { SealedSecret } from '../../../protocol/actions/rows.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch } from '../../../protocol/patch.ts'

@@ -1,7 +1,8 @@
 /** Claims on workflow handles; the rules are in protocol/projects/configuration.ts. */
-import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+
 import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import type { OrganizationState } from './state.ts'
 

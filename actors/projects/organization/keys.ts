@@ -2,16 +2,17 @@
  * Organization keys. Invariants: names are unique among keys that are not revoked; at least one
  * valid Owner key always remains; a caller cannot grant or revoke a role above their own.
  */
+
+import type { ApiKey, access, KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
 import {
   brandedPermission,
+  type SystemRole,
   systemRoleNames,
   systemRoles,
-  type SystemRole,
 } from '../../../protocol/access/schema.ts'
-import type { access, ApiKey, KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Input, Reply } from '../../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { reservedTags } from '../../../protocol/naming.ts'
 import type { Cause, Decision } from '../../actor.ts'

@@ -3,20 +3,20 @@
  * claims on workflow handles, and the organization's skills, actions and device logins. There is
  * exactly one organization; it exists after `organization.init`.
  */
-import type { KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
-import type { NewSecret } from '../../../protocol/actions/rows.ts'
+
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
+import type { KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
 import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
-import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
-import type { Api } from '../../../protocol/api.ts'
-import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+import type { NewSecret } from '../../../protocol/actions/rows.ts'
 import type { SkillHoldEvent, SkillSeen } from '../../../protocol/agents/capabilities.ts'
+import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import type { ClaimEvent, OrganizationCommands } from '../../../protocol/projects/configuration.ts'
+import type { OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { SkillBody, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Actor, Cause, Decision } from '../../actor.ts'
-import { evolveKeys, evolveRecord, returningSecret, keysLastUsed } from '../../configuration.ts'
+import { evolveKeys, evolveRecord, keysLastUsed, returningSecret } from '../../configuration.ts'
 import { createSkill, replaceSkill } from '../skills.ts'
-import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
 import {
   activateSecret,
   nextRetirement,
@@ -24,8 +24,10 @@ import {
   revokeSecret,
   rotateSecret,
 } from './action-secrets.ts'
+import { actionOf, createAction, deleteAction, evolveActions, updateAction } from './actions.ts'
 import {
   answerDevice,
+  type DeviceAnswerer,
   deviceOf,
   endDevices,
   evolveDevices,
@@ -33,7 +35,6 @@ import {
   pollDevice,
   redeemDevice,
   requestDevice,
-  type DeviceAnswerer,
 } from './devices.ts'
 import { nextQuestion, question, release, reserve } from './handles.ts'
 import { bornKey, createOrganizationKey, revokeOrganizationKey } from './keys.ts'
@@ -49,9 +50,9 @@ import {
 import {
   directoryOf,
   nobody,
-  QUESTION_AFTER,
   type OrganizationOptions,
   type OrganizationState,
+  QUESTION_AFTER,
 } from './state.ts'
 
 type OrganizationEvent =

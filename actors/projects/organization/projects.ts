@@ -3,17 +3,18 @@
  * including deleted ones. Creation by external reference is decided here alone, so it is safe to
  * repeat.
  */
+
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
+import { slotText } from '../../../protocol/ids.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { reservedTags, slug } from '../../../protocol/naming.ts'
 import type {
   OrganizationProjectEvent,
   Project,
   projects,
 } from '../../../protocol/projects/rows.ts'
-import { timestamp } from '../../../protocol/common.ts'
-import type { Input } from '../../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
-import { slotText } from '../../../protocol/ids.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
-import { reservedTags, slug } from '../../../protocol/naming.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { changeOf } from '../../configuration.ts'

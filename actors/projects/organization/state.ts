@@ -2,11 +2,12 @@
  * The state of the organization: its keys, its projects including deleted ones, and the claims on
  * workflow handles.
  */
+
+import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import type { KeptOrganizationAction } from '../../../protocol/actions/organization-rows.ts'
 import type { Project } from '../../../protocol/projects/rows.ts'
-import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import type { Skill } from '../../../protocol/skills/schema.ts'
-import { byHash, sketchOf, type AccessLimits, type KeyHolder } from '../../configuration.ts'
+import { type AccessLimits, byHash, type KeyHolder, sketchOf } from '../../configuration.ts'
 import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 

@@ -3,31 +3,32 @@
  * failed. A run is recovered in place: finished steps keep their outputs, and the failed step runs
  * again.
  */
-import type { Api } from '../../../protocol/api.ts'
-import type { Run } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { Input } from '../../../protocol/contract.ts'
-import { refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
-import { timestamp } from '../../../protocol/common.ts'
+
 import type { RecoverExtra } from '../../../protocol/access/directory.ts'
+import type { Api } from '../../../protocol/api.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Run } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { advance } from '../engine/advance.ts'
 import {
   current,
+  type Draft,
   decided,
   draft,
   emit,
   tellLoop,
   unchanged,
   withdraw,
-  type Draft,
 } from '../draft.ts'
+import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
 import { attemptsOf, completeStep, endWait, resumeStep } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
-import { hasEnded, keyOf, type RunState } from '../state.ts'
 import { stopWork } from '../engine/stop.ts'
+import { hasEnded, keyOf, type RunState } from '../state.ts'
 
 type Reason = Pick<Input<Api['run.cancel']>, 'reason'>
 type Recover = Omit<Input<Api['run.recover']>, 'project' | 'id'> & RecoverExtra

@@ -3,17 +3,18 @@
  * and attempts like any other. This file also returns the facts that an executor needs to make a
  * call for a run.
  */
+
+import type { Definition } from '../../../protocol/access/directory.ts'
 import type { ActionCall } from '../../../protocol/actions/invocation.ts'
 import type { actions } from '../../../protocol/actions/rows.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { Input, Reply } from '../../../protocol/contract.ts'
-import type { Definition } from '../../../protocol/access/directory.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { stepsAt, waitingAt } from '../engine/places.ts'
+import { hasEnded, type RunState, rowOf } from '../state.ts'
 import { start } from './start.ts'
-import { hasEnded, rowOf, type RunState } from '../state.ts'
 
 type Row = (typeof actions)['action.invoke']
 /** Key of the only step. */

@@ -3,19 +3,20 @@
  * The commit that ends the run also notifies the loop, so the loop's limits on active runs hold in
  * every order of events.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { RunOpening } from '../../../protocol/loops/events.ts'
 import type { RunRecord } from '../../../protocol/loops/record.ts'
 import { cut } from '../../../protocol/naming.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
-import { repeatStep } from './control.ts'
 import { conclude } from '../engine/ending.ts'
-import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
+import { type Engine, hasEnded, type RunState } from '../state.ts'
+import { repeatStep } from './control.ts'
 import { allowances, begin, birth, initiator, nameOf } from './start.ts'
-import { hasEnded, type Engine, type RunState } from '../state.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 

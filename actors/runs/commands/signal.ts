@@ -4,26 +4,26 @@
  * it waits for.
  */
 import type { Api } from '../../../protocol/api.ts'
-import type { Run } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
 import { refuse, refuseFields } from '../../../protocol/errors.ts'
 import { shownRun } from '../../../protocol/loops/record.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Run } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
+import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { leaveBranches } from '../engine/branches.ts'
-import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { completeStep, endWait, resumeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
 import {
   hasEnded,
   isAsked,
   keyOf,
-  rowOf,
-  signalKey,
   type RunState,
+  rowOf,
   type StoredSignal,
+  signalKey,
 } from '../state.ts'
 import { offer } from '../steps/wait.ts'
 

@@ -3,27 +3,28 @@
  * same key reach the same actor. Without a key, a second start with the same id can only be a
  * redelivery of the first.
  */
+
+import type { StartExtra } from '../../../protocol/access/directory.ts'
 import { actorOf } from '../../../protocol/actions/invocation.ts'
 import type { Api } from '../../../protocol/api.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { WorkflowRun } from '../../../protocol/runs/schema.ts'
-import { bodyKey, parseDuration, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { bodyKey, type JsonObject, parseDuration, timestamp } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
-import type { StartExtra } from '../../../protocol/access/directory.ts'
-import type { ChildStart } from '../../../protocol/internal.ts'
 import { refuse, refuseFields } from '../../../protocol/errors.ts'
-import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
+import type { ChildStart } from '../../../protocol/internal.ts'
+import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
+import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
+import { cut } from '../../../protocol/naming.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
-import { creditsOf, milliOf } from '../../../protocol/loops/credits.ts'
-import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
-import { cut } from '../../../protocol/naming.ts'
+import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { current, type Draft, draft, emit } from '../draft.ts'
 import { advance, pause } from '../engine/advance.ts'
 import { runRoot } from '../engine/expression-scope.ts'
-import { current, draft, emit, type Draft } from '../draft.ts'
-import { created, hasEnded, note, type Engine, type RunState } from '../state.ts'
+import { created, type Engine, hasEnded, note, type RunState } from '../state.ts'
 
 type Start = Omit<Input<Api['run.start']>, 'project'> &
   StartExtra &

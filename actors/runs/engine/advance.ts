@@ -12,12 +12,8 @@
  */
 import { predicate } from '../../../protocol/rules/expressions/expression.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { turn } from './branches.ts'
-import { current, emit, type Draft } from '../draft.ts'
+import { current, type Draft, emit } from '../draft.ts'
 import { stopped } from '../limits.ts'
-import { completeRun, concludeCleanup } from './ending.ts'
-import { attempting, beginStep, skipStep } from './outcome.ts'
-import { expressionScope } from './expression-scope.ts'
 import { hasEnded } from '../state.ts'
 import { executeAction } from '../steps/action.ts'
 import { executeAgent } from '../steps/agent.ts'
@@ -27,6 +23,10 @@ import { executeInteraction } from '../steps/interaction.ts'
 import { executeLoop } from '../steps/loop.ts'
 import { executeSleep } from '../steps/sleep.ts'
 import { executeWait } from '../steps/wait.ts'
+import { turn } from './branches.ts'
+import { completeRun, concludeCleanup } from './ending.ts'
+import { expressionScope } from './expression-scope.ts'
+import { attempting, beginStep, skipStep } from './outcome.ts'
 
 /** Number of events after which a run pauses. The last step may add a few more. */
 const PAUSE_AFTER = 300

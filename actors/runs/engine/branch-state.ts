@@ -3,10 +3,11 @@
  * few active branches, and outcomes are stored in chunks, so that adding an outcome copies one
  * chunk and not all earlier outcomes.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { RunStep } from '../../../protocol/runs/schema.ts'
+
 import { getOwn } from '../../../protocol/lookup.ts'
 import { patch } from '../../../protocol/patch.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Branch, Join, Note, RunState, Yield } from '../state.ts'
 
 const CHUNK = 128

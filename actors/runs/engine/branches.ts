@@ -13,13 +13,13 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, emit, now, placeOf, tellQueue, tellRun, withdraw, type Draft } from '../draft.ts'
-import type { RunFault } from './ending.ts'
+import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
+import { type Branch, branchAt, isAsked, type Join, unwatching, type Yield } from '../state.ts'
 import { yieldOf } from './branch-state.ts'
+import type { RunFault } from './ending.ts'
+import { expressionScope, outputsAt } from './expression-scope.ts'
 import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
 import { bodyOf, mainStep, prefixBelow } from './places.ts'
-import { outputsAt, expressionScope } from './expression-scope.ts'
-import { branchAt, isAsked, unwatching, type Branch, type Join, type Yield } from '../state.ts'
 
 /** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>

@@ -9,15 +9,15 @@
  *     failure may pause the loop, and the timeline shows the pause before the end of the run. So
  *     the loop receives its message first, and ends the run in the same commit (`leaving`).
  */
-import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'
+import { patch } from '../../../protocol/patch.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
-import { patch } from '../../../protocol/patch.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { leaveBranches } from './branches.ts'
 import {
   current,
+  type Draft,
   emit,
   now,
   placeOf,
@@ -25,12 +25,12 @@ import {
   tellLoop,
   tellRun,
   withdraw,
-  type Draft,
 } from '../draft.ts'
-import { endWait } from './outcome.ts'
-import { outputs, expressionScope } from './expression-scope.ts'
-import type { Ending } from '../state.ts'
 import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
+import type { Ending } from '../state.ts'
+import { leaveBranches } from './branches.ts'
+import { expressionScope, outputs } from './expression-scope.ts'
+import { endWait } from './outcome.ts'
 
 /** The reason why a step or a run failed. */
 export interface RunFault {

@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunRecord } from '../../../protocol/loops/record.ts'
 import type { Draft } from '../draft.ts'
+import { branchAt, keyOf, type RunState, rowOf } from '../state.ts'
 import { keyBelow, stepsAt } from './places.ts'
-import { branchAt, keyOf, rowOf, type RunState } from '../state.ts'
 
 /**
  * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by

@@ -7,17 +7,18 @@
  * O2. A step that fails for good fails the run. In a branch it marks the branch as failed, and in
  *     the cleanup the next step follows.
  */
-import type { RunEventType } from '../../../protocol/runs/events.ts'
-import type { RunStep } from '../../../protocol/runs/schema.ts'
-import { parseDuration, timestamp, type JsonObject } from '../../../protocol/common.ts'
-import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+
+import { type JsonObject, parseDuration, timestamp } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'
 import type { Patch } from '../../../protocol/patch.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import type { RunEventType } from '../../../protocol/runs/events.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, emit, now, placeOf, type Draft, type Parts } from '../draft.ts'
+import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
+import { branchAt, isAsked, unwatching, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { countedSize, tooMuch } from './retained.ts'
-import { branchAt, isAsked, unwatching, type Wait } from '../state.ts'
 
 /** Maximum number of attempts of a step; the service limits it to 10. */
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)

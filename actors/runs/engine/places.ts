@@ -1,7 +1,7 @@
 /** Lookup of the steps, waits and keys of a run and its branches. */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { branchAt, keyOf, rowOf, type Place, type RunState, type Wait } from '../state.ts'
+import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
 /** The current step of the run itself. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>

@@ -3,11 +3,11 @@
  * which is stored as one snapshot, so their sum is bounded. Small outputs are not counted: there
  * are at most as many as steps, so their sum stays small.
  */
-import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
 import type { Draft } from '../draft.ts'
+import { type RunState, rowOf } from '../state.ts'
 import type { RunFault } from './ending.ts'
-import { rowOf, type RunState } from '../state.ts'
 
 /** Maximum characters of JSON of an output that is not counted. */
 const UNCOUNTED = 4096

@@ -2,10 +2,11 @@
  * Stops everything that a run waits for. Jobs and children then end on their own, and the run ends
  * with the last of them.
  */
-import { leave } from './branches.ts'
-import { tellQueue, tellRun, withdraw, type Draft } from '../draft.ts'
-import { isWork } from './places.ts'
+
+import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { placesOf } from '../state.ts'
+import { leave } from './branches.ts'
+import { isWork } from './places.ts'
 
 /** Stops jobs, children and turns; branches that wait for anything else end at once. */
 export function stopWork(on: Draft): void {

@@ -2,10 +2,10 @@
  * Suspension of a step: events for the step, the wait and the run, in this order, with the same
  * details. A step of a branch emits no event for the run, because the run is already suspended.
  */
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
-import type { RunStep } from '../../../protocol/runs/schema.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Patch } from '../../../protocol/patch.ts'
-import { emit, type Draft } from '../draft.ts'
+import type { RunStep } from '../../../protocol/runs/schema.ts'
+import { type Draft, emit } from '../draft.ts'
 import type { OpenWait } from '../state.ts'
 
 /**

@@ -2,17 +2,18 @@
  * Messages between parent and child runs. A child begins, and a cancelled child stops, in a
  * separate commit, so the effects of one command stay bounded however deeply runs are nested.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import { timestamp } from '../../../protocol/common.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { start } from '../commands/start.ts'
+import { current, type Draft, draft, emit, nothing, placeOf, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { leave } from '../engine/branches.ts'
-import { current, draft, emit, nothing, placeOf, silently, type Draft } from '../draft.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
-import { start } from '../commands/start.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']

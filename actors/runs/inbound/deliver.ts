@@ -2,11 +2,12 @@
  * Delivery of source events that match waits of the run. An event resumes every step that waits for
  * it, immediately. Unlike a signal, it is not stored for steps that begin to wait later.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import type { Delivered } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { advance } from '../engine/advance.ts'
 import { draft, emit, nothing, silently } from '../draft.ts'
+import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
 import { hasEnded, isAsked, placesOf, type RunState } from '../state.ts'
 import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'

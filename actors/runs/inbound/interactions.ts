@@ -3,14 +3,15 @@
  * Interactions that clients created for the run end as a signal with the name that the client
  * chose.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { hasRoom, storing } from '../commands/signal.ts'
+import { current, type Draft, draft, emit, nothing, silently, tellInteraction } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { current, draft, emit, nothing, silently, tellInteraction, type Draft } from '../draft.ts'
 import { endWait, failStep, resumeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
-import { hasRoom, storing } from '../commands/signal.ts'
 import { hasEnded, type RunState } from '../state.ts'
 import { settleGate } from '../steps/check.ts'
 import { finish, outputOf } from '../steps/interaction.ts'

@@ -2,11 +2,12 @@
  * Messages from the queue to a run about its jobs. The run accepts them only for jobs that it waits
  * for: late, repeated and foreign messages change nothing.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
 import { leave } from '../engine/branches.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'

@@ -9,21 +9,21 @@
  *     not opened is dropped.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnOpening } from '../../../protocol/sessions/commands.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { type AgentWait, current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { leave } from '../engine/branches.ts'
-import { current, draft, emit, nothing, silently, type AgentWait, type Draft } from '../draft.ts'
 import { cancelRun } from '../engine/ending.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
+import { aboutOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 import { askAgain, turnWait } from '../steps/agent.ts'
 import { judged, VERDICT } from '../steps/check.ts'
-import { aboutOf } from '../outbound/source-events.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 type Report = Omit<Told<'turn.settled'>, 'turn_id' | 'session_id'>

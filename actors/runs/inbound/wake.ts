@@ -4,16 +4,16 @@
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { current, type Draft, draft, emit, nothing, placeOf, silently, withdraw } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { isFull, leaveBranches } from '../engine/branches.ts'
-import { current, draft, emit, nothing, placeOf, silently, withdraw, type Draft } from '../draft.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
-import { exceedWallClock, wallClockPassed } from '../limits.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
+import { stopWork } from '../engine/stop.ts'
+import { exceedWallClock, wallClockPassed } from '../limits.ts'
 import { hasEnded, placesOf, type RunState } from '../state.ts'
 import { abandon } from '../steps/action.ts'
-import { stopWork } from '../engine/stop.ts'
 
 const timeout = (at: string): RunFault => ({
   error_type: 'timeout',

@@ -2,20 +2,21 @@
  * Messages from a run to the source events of its project: the waits of the run, and the events
  * that it publishes.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import { runAdditions, type Run } from '../../../protocol/runs/schema.ts'
+
+import { withAdditions } from '../../../protocol/additions.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Address } from '../../../protocol/entry.ts'
-import type { EmittedType } from '../../../protocol/events/types.ts'
-import { withAdditions } from '../../../protocol/additions.ts'
-import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
-import { patch, type Patch } from '../../../protocol/patch.ts'
 import type {
   Awaited,
   Chain,
   Publication,
   ServicePublication,
 } from '../../../protocol/events/sources.ts'
+import type { EmittedType } from '../../../protocol/events/types.ts'
+import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
+import { type Patch, patch } from '../../../protocol/patch.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { type Run, runAdditions } from '../../../protocol/runs/schema.ts'
 import type { Effect } from '../../actor.ts'
 import { reduced } from '../../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from '../state.ts'

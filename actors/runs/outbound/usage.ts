@@ -3,14 +3,15 @@
  * are checked before the next step (limits.ts), and at once when an agent continues with tools. An
  * answer that ends its turn is already paid for, so it completes its step first.
  */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import type { RunCommands } from '../../../protocol/internal.ts'
 import { creditsOf } from '../../../protocol/loops/credits.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { advance } from '../engine/advance.ts'
 import { draft, emit, nothing, silently, tellLoop } from '../draft.ts'
-import { overspent } from '../limits.ts'
+import { advance } from '../engine/advance.ts'
 import { waitingAt } from '../engine/places.ts'
+import { overspent } from '../limits.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
 /** Number of usages that are remembered to detect repeats. */

@@ -7,19 +7,20 @@
  * first failure or lost lease ends the job, unless the action is annotated as safe to repeat: the
  * claim of the job then raises the limit of lost leases to three.
  */
+
+import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
-import { sizeOf, type JsonObject } from '../../../protocol/common.ts'
-import { renderText } from '../../../protocol/rules/expressions/template.ts'
 import { publishedHandle } from '../../../protocol/naming.ts'
-import type { Step } from '../../../protocol/workflows/spec.ts'
+import { renderText } from '../../../protocol/rules/expressions/template.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { current, emit, now, placeOf, tellQueue, tellRun, type Draft } from '../draft.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
+import { current, type Draft, emit, now, placeOf, tellQueue, tellRun } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
 import { attemptsOf, failStep } from '../engine/outcome.ts'
 import { specOf } from '../engine/places.ts'
-import { expressionScope } from '../engine/expression-scope.ts'
-import type { OpenWait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
+import type { OpenWait } from '../state.ts'
 import { childOf, isDeepest, startChild, tooDeep } from './child.ts'
 import { dueOf } from './timeout.ts'
 

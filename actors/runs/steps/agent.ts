@@ -6,28 +6,29 @@
  *     asked (an executor looks up) → opened (the session runs it and reports its end)
  *         → settled (../inbound/turns.ts)
  */
-import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
-import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
+
 import { sessionKeyOf } from '../../../protocol/channels/exchange.ts'
+import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { TurnWanted } from '../../../protocol/internal.ts'
+import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import { renderText } from '../../../protocol/rules/expressions/template.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import {
+  type AgentWait,
   current,
+  type Draft,
   emit,
   now,
   OPENINGS,
   placeOf,
   tellOpenings,
-  type AgentWait,
-  type Draft,
 } from '../draft.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
 import { failStep } from '../engine/outcome.ts'
 import { stepsAt, waitingAt } from '../engine/places.ts'
-import { expressionScope } from '../engine/expression-scope.ts'
-import { rowOf, type RunState } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
+import { type RunState, rowOf } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
 /** An agent step of a spec. */

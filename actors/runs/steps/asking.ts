@@ -5,11 +5,11 @@
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { InteractionOpening } from '../../../protocol/internal.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, emit, tellInteraction, type Draft } from '../draft.ts'
+import { current, type Draft, emit, tellInteraction } from '../draft.ts'
 import { failStep } from '../engine/outcome.ts'
-import type { OpenWait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
 import { causeOf } from '../outbound/source-events.ts'
+import type { OpenWait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
 /** The content of a request to people. */

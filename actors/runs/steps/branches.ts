@@ -4,13 +4,13 @@
  */
 import { evaluate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
-import { outputOf, type JoinStep } from '../engine/branches.ts'
-import { current, emit, type Draft } from '../draft.ts'
+import { current, type Draft, emit } from '../draft.ts'
 import { yieldOf } from '../engine/branch-state.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
+import { type JoinStep, outputOf } from '../engine/branches.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
-import type { Join, OpenWait } from '../state.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { suspend } from '../engine/suspend.ts'
+import type { Join, OpenWait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
 /** Maximum number of items of one step. */

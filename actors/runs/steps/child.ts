@@ -4,14 +4,14 @@
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { ChildStart } from '../../../protocol/internal.ts'
-import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ChildRequest } from '../../../protocol/loops/events.ts'
 import type { RunSource } from '../../../protocol/loops/run.ts'
-import { current, tellRun, type Draft } from '../draft.ts'
+import { applyDefaults } from '../../../protocol/rules/workflow-check/declared.ts'
+import { current, type Draft, tellRun } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
-import type { OpenWait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
+import type { OpenWait } from '../state.ts'
 
 /** Maximum number of ancestors of a run: a workflow may start itself, but not without end. */
 const MAX_RUNS_ABOVE = 8

@@ -4,13 +4,13 @@
  * fails or completes the step, as the step configures.
  */
 import {
+  type JsonObject,
   parseDuration,
   parseTimestamp,
   timestamp,
-  type JsonObject,
 } from '../../../protocol/common.ts'
-import { checkPolicy, checkQuestion } from '../../../protocol/interactions/check.ts'
 import type { FieldError } from '../../../protocol/errors.ts'
+import { checkPolicy, checkQuestion } from '../../../protocol/interactions/check.ts'
 import type { Policy, Question } from '../../../protocol/interactions/schema.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
 import type { Roots } from '../../../protocol/rules/expressions/expression.ts'
@@ -18,8 +18,8 @@ import { renderNative, renderText } from '../../../protocol/rules/expressions/te
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import type { Draft } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
-import { completeStep, failStep } from '../engine/outcome.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { ask, type InteractionQuestion } from './asking.ts'
 
 /** An interaction step of a spec. */

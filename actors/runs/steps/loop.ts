@@ -8,21 +8,21 @@
  * when that run begins.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
-import { renderNative } from '../../../protocol/rules/expressions/template.ts'
-import type { Step } from '../../../protocol/workflows/spec.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { ChildRequest } from '../../../protocol/loops/events.ts'
+import { renderNative } from '../../../protocol/rules/expressions/template.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Step } from '../../../protocol/workflows/spec.ts'
 import type { Cause, Decision, Tell } from '../../actor.ts'
+import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { current, draft, emit, nothing, silently, type Draft } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
+import { expressionScope } from '../engine/expression-scope.ts'
 import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
-import { expressionScope } from '../engine/expression-scope.ts'
-import { hasEnded, type Note, type OpenWait, type RunState } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
-import { childOf, initiativeOf, isDeepest, startChild, tooDeep, type Child } from './child.ts'
+import { hasEnded, type Note, type OpenWait, type RunState } from '../state.ts'
+import { type Child, childOf, initiativeOf, isDeepest, startChild, tooDeep } from './child.ts'
 import { dueOf } from './timeout.ts'
 
 /** A loop step of a spec. */

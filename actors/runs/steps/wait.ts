@@ -7,19 +7,19 @@
  * Source events are not stored: the matcher of the project must confirm the wait before it opens.
  * An event that is published after the wait shows as open is not missed.
  */
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
-import { evaluate, ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
+import { fits } from '../../../protocol/events/matching.ts'
+import type { Delivered } from '../../../protocol/internal.ts'
+import { ExpressionError, evaluate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative, renderText } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, emit, type Draft } from '../draft.ts'
-import type { Delivered } from '../../../protocol/internal.ts'
-import { fits } from '../../../protocol/events/matching.ts'
-import { attempting, completeStep, endWait, resumeStep } from '../engine/outcome.ts'
+import { current, type Draft, emit } from '../draft.ts'
 import { expressionScope, runRoot } from '../engine/expression-scope.ts'
+import { attempting, completeStep, endWait, resumeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
-import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { suspend } from '../engine/suspend.ts'
 import { sourceOf } from '../outbound/source-events.ts'
+import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
 /** An event step of a spec. */

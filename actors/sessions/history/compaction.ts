@@ -3,22 +3,23 @@
  * shown. Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once,
  * with a summary or a failure, after at most 30 s.
  */
-import {
-  messagesOf,
-  readAnswer,
-  generationSpec,
-  tokensOf,
-  type GenerationSpec,
-} from '../../../protocol/sessions/turns/request.ts'
-import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
-import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+
 import type { Pass } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
-import { change, count, emit, tellQueue, write, type Draft } from '../draft.ts'
+import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
+import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+import {
+  type GenerationSpec,
+  generationSpec,
+  messagesOf,
+  readAnswer,
+  tokensOf,
+} from '../../../protocol/sessions/turns/request.ts'
+import { change, count, type Draft, emit, tellQueue, write } from '../draft.ts'
 import { withFiles } from '../files.ts'
+import type { SessionState } from '../state.ts'
 import { enqueue, queueOf, type Settled } from '../turns/jobs.ts'
 import { endOf } from './shorten.ts'
-import type { SessionState } from '../state.ts'
 import { nearlyFull } from './window.ts'
 
 const INSTRUCTIONS =

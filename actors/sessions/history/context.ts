@@ -2,11 +2,11 @@
  * Application context in a session: rows that only the model is shown, written when their content
  * changes.
  */
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
 import type { ReminderBlock } from '../../../protocol/sessions/turns/blocks.ts'
 import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
-import { limits } from '../../../protocol/sessions/limits.ts'
-import { writeHidden, type Draft } from '../draft.ts'
+import { type Draft, writeHidden } from '../draft.ts'
 import type { Live } from '../state.ts'
 
 const named = ({ name }: AppContext): string => `app-${name}`

@@ -6,25 +6,25 @@
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
 import type { Input } from '../../../protocol/contract.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
-import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
-import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
-import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
+import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
 import type { Defined, Keyed, Placing } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import {
-  publicSession,
   type AgentTurn,
+  publicSession,
   type TranscriptMessage,
   type TurnAck,
 } from '../../../protocol/sessions/schema.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { crowded, writeContext } from '../history/context.ts'
 import {
   answering,
   change,
+  type Draft,
   draft,
   emit,
   live,
@@ -32,10 +32,10 @@ import {
   recordOf,
   turnOf,
   write,
-  type Draft,
 } from '../draft.ts'
 import { bound } from '../files.ts'
 import { place } from '../find-or-create.ts'
+import { crowded, writeContext } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
 import { pump } from './turns.ts'

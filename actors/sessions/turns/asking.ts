@@ -4,19 +4,20 @@
  * the same commits. After every change of a question the session receives its record, which the
  * transcript shows.
  */
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Approval } from '../../../protocol/interactions/events.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
-import { settledStatuses, type Question } from '../../../protocol/interactions/schema.ts'
-import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
-import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
-import type { SessionEvent } from '../../../protocol/sessions/events.ts'
-import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
-import { isPrivate } from '../../../protocol/sessions/visibility.ts'
+import { type Question, settledStatuses } from '../../../protocol/interactions/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
 import { askSchema } from '../../../protocol/sessions/turns/tools.ts'
+import { isPrivate } from '../../../protocol/sessions/visibility.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import {
+  type Draft,
   depthOf,
   draft,
   emit,
@@ -28,10 +29,9 @@ import {
   tellInteraction,
   turnOf,
   upsert,
-  type Draft,
 } from '../draft.ts'
-import { callOf, settle, waitOf } from './segment.ts'
 import type { Live, SessionState, Turn } from '../state.ts'
+import { callOf, settle, waitOf } from './segment.ts'
 import { conclude, goOn, openQuestions, pump, requeue } from './turns.ts'
 
 /** Seconds until a question without its own expiry expires, so that no turn waits forever. */

@@ -3,10 +3,11 @@
  * but models repeat ids. The newest ids are remembered, including those of rows that have left the
  * window.
  */
-import { toolUses } from '../../../protocol/sessions/turns/blocks.ts'
+
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
-import { recall, remember, type Remembered } from '../history/remembered.ts'
+import { toolUses } from '../../../protocol/sessions/turns/blocks.ts'
+import { type Remembered, recall, remember } from '../history/remembered.ts'
 import type { SessionState } from '../state.ts'
 
 type Calls = Remembered<true>

@@ -3,20 +3,21 @@
  * and the channel receives their outcome. Such a turn has its own admission: it waits in the
  * session's queue and does not block direct turns.
  */
-import { limits as channels } from '../../../protocol/channels/schema.ts'
+
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'
 import { mentionsOf } from '../../../protocol/channels/mentions.ts'
+import { limits as channels } from '../../../protocol/channels/schema.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
-import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
+import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Cause, Decision, Effect } from '../../actor.ts'
-import { admit } from './admit.ts'
-import { answering, change, emit, type Draft } from '../draft.ts'
+import { answering, change, type Draft, emit } from '../draft.ts'
 import { place } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, type SessionState, type Turn } from '../state.ts'
+import { admit } from './admit.ts'
 import { pump } from './turns.ts'
 
 type Opening = SessionCommands['exchange.open']

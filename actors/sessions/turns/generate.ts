@@ -3,24 +3,25 @@
  * opened when the job is queued, so that followers see it grow; the committed content comes from
  * the job's report alone.
  */
+
+import type { JsonObject } from '../../../protocol/common.ts'
+import { costOf } from '../../../protocol/loops/credits.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { textOf, toolUses } from '../../../protocol/sessions/turns/blocks.ts'
 import {
+  type Answer,
   addUsage,
   conversationFault,
   readAnswer,
-  type Answer,
 } from '../../../protocol/sessions/turns/request.ts'
-import { textOf, toolUses } from '../../../protocol/sessions/turns/blocks.ts'
-import type { TurnSpending } from '../../../protocol/sessions/commands.ts'
-import { limits } from '../../../protocol/sessions/limits.ts'
-import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
-import type { JsonObject } from '../../../protocol/common.ts'
-import { costOf } from '../../../protocol/loops/credits.ts'
-import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
-import { change, count, note, now, stream, turnOf, write, type Draft } from '../draft.ts'
+import { change, count, type Draft, note, now, stream, turnOf, write } from '../draft.ts'
+import type { SessionState, Turn } from '../state.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
-import type { SessionState, Turn } from '../state.ts'
 import { end, fail } from './turns.ts'
 
 /**

@@ -4,14 +4,14 @@
  */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
-import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
 import type { Cause, Decision } from '../../actor.ts'
+import { type Draft, draft, nothing, now, silently, tellQueue } from '../draft.ts'
 import { compactionSettled } from '../history/compaction.ts'
-import { draft, nothing, now, silently, tellQueue, type Draft } from '../draft.ts'
+import type { Live, SessionState, Turn } from '../state.ts'
 import { answered, restarted } from './generate.ts'
 import { callSettled } from './segment.ts'
-import type { Live, SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
 /** Queue of jobs that name none. */

@@ -8,23 +8,22 @@
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
-import type { Input } from '../../../protocol/contract.ts'
 import type { NudgeWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { Hashed, Keyed } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import {
-  publicSession,
   type NudgeAck,
+  publicSession,
   type SessionNudge,
 } from '../../../protocol/sessions/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { admit, type TurnRequest } from './admit.ts'
-import { interrupt } from './asking.ts'
 import {
   answering,
+  type Draft,
   draft,
   emit,
   live,
@@ -33,18 +32,19 @@ import {
   recordOf,
   turnOf,
   write,
-  type Draft,
 } from '../draft.ts'
 import { recall } from '../history/remembered.ts'
 import {
   isFull,
-  pendingNudges,
-  turnsOf,
   type KeyedNudge,
   type Live,
+  pendingNudges,
   type SessionState,
   type Turn,
+  turnsOf,
 } from '../state.ts'
+import { admit, type TurnRequest } from './admit.ts'
+import { interrupt } from './asking.ts'
 import { pump } from './turns.ts'
 
 type Nudge = Input<Api['session.nudge']> & Keyed & Hashed

@@ -12,11 +12,11 @@ import type {
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { admit } from './admit.ts'
-import { change, draft, live, nothing, silently, type Draft } from '../draft.ts'
+import { change, type Draft, draft, live, nothing, silently } from '../draft.ts'
 import { place } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
+import { admit } from './admit.ts'
 import { end, pump } from './turns.ts'
 
 /** Open a turn, and create its session if needed. The run receives a report if that fails. */

@@ -2,12 +2,13 @@
  * Reports to the runs that own turns: the end of each turn, once and in the same commit, and the
  * usage of each model answer.
  */
-import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
-import type { Ending, SessionBookkeeping } from '../../../protocol/sessions/bookkeeping.ts'
+
 import type { Address } from '../../../protocol/entry.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
+import type { Ending, SessionBookkeeping } from '../../../protocol/sessions/bookkeeping.ts'
+import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Effect } from '../../actor.ts'
-import { emit, type Draft } from '../draft.ts'
+import { type Draft, emit } from '../draft.ts'
 import type { Turn } from '../state.ts'
 
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>

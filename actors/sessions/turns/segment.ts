@@ -5,26 +5,26 @@
  */
 import { isExempt } from '../../../protocol/agents/manifest.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
+import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
+import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
 import type {
   Block,
   ToolResultBlock,
   ToolUseBlock,
 } from '../../../protocol/sessions/turns/blocks.ts'
-import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
-import { limits } from '../../../protocol/sessions/limits.ts'
-import { valueFaults } from '../../../protocol/rules/json-schema/validate.ts'
-import { canonicalJson } from '../../../protocol/sessions/output-schema.ts'
 import { allows, meaningOf, type Reserved } from '../../../protocol/sessions/turns/tools.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { askPerson, askApproval } from './asking.ts'
-import { callsOf } from './calls.ts'
+import { type Draft, emit, note, noteCall, patchCall, turnOf, write } from '../draft.ts'
 import { writeContext } from '../history/context.ts'
-import { emit, note, noteCall, patchCall, turnOf, write, type Draft } from '../draft.ts'
-import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { recall } from '../history/remembered.ts'
 import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
+import { askApproval, askPerson } from './asking.ts'
+import { callsOf } from './calls.ts'
+import { enqueue, queueOf, type Settled } from './jobs.ts'
 import { end, fail, goOn, wait } from './turns.ts'
 
 const DEFAULT_RESULT = { content: '' } as const

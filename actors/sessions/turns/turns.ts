@@ -11,11 +11,13 @@
  *     own, and its open row is removed. So every committed tool use has a result.
  * L3. Only time spent running counts against the budget.
  */
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
-import type { Ending, TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
+
 import type { Patch } from '../../../protocol/patch.ts'
+import type { Ending, TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
+import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import {
+  type Draft,
   emit,
   note,
   now,
@@ -23,16 +25,15 @@ import {
   tellQueue,
   turnOf,
   upsert,
-  type Draft,
 } from '../draft.ts'
-import { report } from './report.ts'
 import { beginCompaction } from '../history/compaction.ts'
+import { runningTurn, type Turn, turnsOf } from '../state.ts'
 import { reportExchange } from './exchange.ts'
-import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { generate } from './generate.ts'
-import { advanceSegment } from './segment.ts'
 import { queueOf } from './jobs.ts'
-import { runningTurn, turnsOf, type Turn } from '../state.ts'
+import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
+import { report } from './report.ts'
+import { advanceSegment } from './segment.ts'
 
 /** Start the next queued turn if none runs. When no turn is left, the session may compact. */
 export function pump(on: Draft): void {

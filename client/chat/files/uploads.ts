@@ -4,8 +4,9 @@
  *
  * Invariant: an unsent file is erased from the session when it is removed or the screen is left.
  */
-import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
+
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
+import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import { el } from '../dom.ts'
 import { sizeText } from './describe.ts'
 

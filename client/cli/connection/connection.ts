@@ -8,9 +8,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { client, type Client } from '../../client.ts'
-import { Mistake, type Environment } from '../mistake.ts'
-import { profileOf, readProfiles, type Profile } from './profiles.ts'
+import { type Client, client } from '../../client.ts'
+import { type Environment, Mistake } from '../mistake.ts'
+import { type Profile, profileOf, readProfiles } from './profiles.ts'
 
 export interface Connection {
   readonly url: readonly string[]

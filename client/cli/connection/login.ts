@@ -9,10 +9,10 @@ import { DEVICE_GRANT, unauthenticated } from '../../../protocol/access/unauthen
 import { routeOf } from '../../../protocol/contract.ts'
 import { client } from '../../client.ts'
 import { BatonError } from '../../transport.ts'
-import { addressesOf, serverOf } from './connection.ts'
-import { Mistake, type Environment } from '../mistake.ts'
-import { profileOf, readProfiles, saveProfile, writeProfiles, type Profile } from './profiles.ts'
+import { type Environment, Mistake } from '../mistake.ts'
 import type { Shell } from '../shell.ts'
+import { addressesOf, serverOf } from './connection.ts'
+import { type Profile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 
 /** The external dependencies of the commands: HTTP requests, and a pause in milliseconds. */
 export interface LoginWorld {

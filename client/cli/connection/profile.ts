@@ -1,9 +1,9 @@
 /** `baton profile`: store, list, choose and remove connections. */
 import type { Command } from 'commander'
-import { addressesOf } from './connection.ts'
 import { Mistake } from '../mistake.ts'
-import { profileFile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 import type { Shell } from '../shell.ts'
+import { addressesOf } from './connection.ts'
+import { profileFile, profileOf, readProfiles, saveProfile, writeProfiles } from './profiles.ts'
 
 /** Adds the command. */
 export function addProfiles(program: Command, shell: Shell): void {

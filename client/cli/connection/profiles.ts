@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { Mistake, type Environment } from '../mistake.ts'
+import { type Environment, Mistake } from '../mistake.ts'
 
 /** A stored connection. `server` may contain several addresses, comma-separated. */
 export interface Profile {

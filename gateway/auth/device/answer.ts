@@ -5,11 +5,11 @@
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { Caller } from '../authenticate.ts'
-import { enter } from '../authorize.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
 import type { Prepare, Prepared } from '../../prepare.ts'
+import type { Caller } from '../authenticate.ts'
+import { enter } from '../authorize.ts'
 import { charged } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 

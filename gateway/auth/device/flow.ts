@@ -11,20 +11,21 @@
  * D2. Unknown device codes are charged to the IP address that sends them, and so is every request
  *     for a code. Token requests with one device code have a limit of their own.
  */
-import type { ApiKey } from '../../../protocol/access/rows.ts'
+
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
+import type { ApiKey } from '../../../protocol/access/rows.ts'
 import { DEVICE_GRANT, deviceFields } from '../../../protocol/access/unauthenticated-rows.ts'
 import type { Command, Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Edge } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
-import { newKey } from '../keys.ts'
 import { originOf } from '../../http/origin.ts'
-import type { World } from '../../ports.ts'
-import { charged } from '../rate.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
+import type { World } from '../../ports.ts'
 import type { Handler } from '../../serve.ts'
+import { newKey } from '../keys.ts'
+import { charged } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
 /** Largest form in bytes. */

@@ -5,14 +5,14 @@
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
-import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
 import type { Edge } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
-import { parseCredential } from '../keys.ts'
 import { originOf } from '../../http/origin.ts'
-import { charged } from '../rate.ts'
 import type { Answer } from '../../http/respond.ts'
+import { escaped, minuteOf, notice, pageOf } from '../../pages/answer/page.ts'
 import type { Handler } from '../../serve.ts'
+import { parseCredential } from '../keys.ts'
+import { charged } from '../rate.ts'
 import { answererOf, findDevice } from './answer.ts'
 
 const TITLE = 'Sign in a device'

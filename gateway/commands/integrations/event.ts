@@ -5,9 +5,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 
 /** A verified request of a provider. @param name name of a header, lower case. */
 export interface Received {

@@ -10,26 +10,27 @@
  * I3. A project that does not exist and a project without a secret for the provider give the same
  *     answer.
  */
-import type { EventAccepted } from '../../../protocol/events/rows.ts'
+
+import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import { unauthenticated } from '../../../protocol/access/unauthenticated-rows.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
-import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import {
   integrationSecret,
   isProvider,
   type ProviderName,
 } from '../../../protocol/events/integrations.ts'
-import { getOwn } from '../../../protocol/lookup.ts'
+import type { EventAccepted } from '../../../protocol/events/rows.ts'
 import type { Published, ServicePublication } from '../../../protocol/events/sources.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import { charged } from '../../auth/rate.ts'
 import type { Edge } from '../../call.ts'
 import { originOf } from '../../http/origin.ts'
-import { publishIdempotently } from '../publish-idempotently.ts'
-import { charged } from '../../auth/rate.ts'
 import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import type { Handler } from '../../serve.ts'
 import { unsafe } from '../../http/validate.ts'
+import type { Handler } from '../../serve.ts'
+import { publishIdempotently } from '../publish-idempotently.ts'
 import { readEvent } from './event.ts'
 import { isFrom } from './signature.ts'
 

@@ -3,8 +3,8 @@
  * time.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
 
 /** The signed parts of a request. @param name name of a header, lower case. */
 export interface Signed {

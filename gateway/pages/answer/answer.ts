@@ -14,7 +14,7 @@ import type { Incoming } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { Handler } from '../../serve.ts'
 import { form, notice, questionOf } from './page.ts'
-import { readToken, type LinkClaim } from './token.ts'
+import { type LinkClaim, readToken } from './token.ts'
 
 /** Largest form in bytes. */
 export const FORM_LIMIT = 65_536

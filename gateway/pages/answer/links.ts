@@ -1,6 +1,6 @@
 /** Answer links as the caller receives them: signed here, and never part of a command. */
 import { parseTimestamp } from '../../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
 import { linkable, roundOf } from '../../../protocol/interactions/resolve.ts'
 import type { Call, Edge } from '../../call.ts'

@@ -4,10 +4,10 @@
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { SessionEvent, SessionFrame } from '../../../protocol/sessions/events.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Appended, Preview } from '../../../protocol/sessions/transcript/previews.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 export type Change =
   /**

@@ -8,9 +8,9 @@ import type {
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
 import type { World } from '../../ports.ts'
-import { sealTranscriptCursor } from './transcript-cursor.ts'
 import type { Dialect } from './change.ts'
 import { SessionFollower } from './follower.ts'
+import { sealTranscriptCursor } from './transcript-cursor.ts'
 import { numberedDialect } from './v1.ts'
 import { transcriptDialect } from './v2.ts'
 

@@ -18,16 +18,15 @@
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/events.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import type { Sink } from '../../http/respond.ts'
-import { begunOf, compacts, endsTurn, type Change, type Dialect, type End } from './change.ts'
-import { LiveRows } from './live.ts'
 import { readiness } from '../../streams/readable.ts'
-import type { Ports } from './follower-ports.ts'
-import type { Client, Head } from './follower-ports.ts'
+import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from './change.ts'
+import type { Client, Head, Ports } from './follower-ports.ts'
+import { LiveRows } from './live.ts'
 
 /** The maximum items on a page, and the maximum rows of a transcript opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]

@@ -3,16 +3,16 @@
  * of rows without stored content. See previews.ts of the protocol for the chunks that count.
  */
 import { patchBlock, rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
+import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { Changed } from '../../../protocol/sessions/transcript/pages.ts'
 import {
-  appendDelta,
-  rank,
   type Appended,
+  appendDelta,
   type Preview,
   type Previewed,
+  rank,
 } from '../../../protocol/sessions/transcript/previews.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 /**
  * `shown`: the chunk continues the known content; `hole`: chunks before it are missing; `void`: it

@@ -2,9 +2,9 @@
  * The older stream's events for stored events that are not transcript frames: nudges, compactions,
  * and results of tools.
  */
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
-import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { KnownResult } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { SessionNudge, TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 
 /** An event of the older stream. A client can resume after an event with an id. */

@@ -16,8 +16,8 @@ import {
   appendDelta,
   type Generating,
   type Preview,
-  type PreviewOf,
   type Previewed,
+  type PreviewOf,
 } from '../../../protocol/sessions/transcript/previews.ts'
 import type { World } from '../../ports.ts'
 

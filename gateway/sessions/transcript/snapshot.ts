@@ -2,25 +2,26 @@
  * The transcript in pages, and the uncommitted content of a turn: the content of the views,
  * combined with current model output.
  */
-import type { LiveTurn } from '../../../protocol/sessions/transcript/rows.ts'
-import { settledStatuses } from '../../../protocol/interactions/schema.ts'
+
 import { timestamp } from '../../../protocol/common.ts'
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
-import type { Changed, TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
+import { settledStatuses } from '../../../protocol/interactions/schema.ts'
 import {
-  transcriptTurn,
   type TranscriptMessage,
   type TranscriptSnapshot,
   type TranscriptTurn,
+  transcriptTurn,
 } from '../../../protocol/sessions/schema.ts'
-import { scopeId, type Call, type Edge } from '../../call.ts'
+import type { Changed, TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
+import type { LiveTurn } from '../../../protocol/sessions/transcript/rows.ts'
+import { type Call, type Edge, scopeId } from '../../call.ts'
 import { openCursor, sealCursor } from '../../http/cursor.ts'
 import type { World } from '../../ports.ts'
-import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
+import { knownResults } from '../results.ts'
 import { askPage } from './followed.ts'
 import { compose } from './live.ts'
-import { knownResults } from '../results.ts'
+import { openTranscriptCursor, sealTranscriptCursor } from './transcript-cursor.ts'
 import { callsOf, preview } from './v1.ts'
 
 /** Streaming rows, with the content they have shown so far. */

@@ -2,17 +2,17 @@
  * Streams of sessions in both formats: where a client's stream starts, and commands that are
  * answered with a stream.
  */
-import { isRefusal, refuse, refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse, refuseFields } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
-import { scopeId, factsOf, type Call, type Edge } from '../../call.ts'
+import { type Call, type Edge, factsOf, scopeId } from '../../call.ts'
 import { guardOf } from '../../guard.ts'
 import type { Answer, Exchange, Sink } from '../../http/respond.ts'
 import { cursorOfText, openStream } from '../../streams/sse.ts'
-import { openTranscriptCursor } from './transcript-cursor.ts'
-import { spell, type Dialect } from './change.ts'
-import type { FollowedSessions } from './followed.ts'
 import { knownResults } from '../results.ts'
 import { sessionReferenceOf } from '../visibility.ts'
+import { type Dialect, spell } from './change.ts'
+import type { FollowedSessions } from './followed.ts'
+import { openTranscriptCursor } from './transcript-cursor.ts'
 
 interface Start {
   readonly version: Dialect['name']

@@ -4,12 +4,12 @@
  * Where the contract leaves a choice: `live_sequence` is null or absent, because a gateway does not
  * count the events of other publishers, and nothing is dropped without `session.resync` or an end.
  */
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import { rowIn } from '../../../protocol/sessions/events.ts'
-import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
-import { spell, type Caught, type Change, type Dialect } from './change.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
+import { type Caught, type Change, type Dialect, spell } from './change.ts'
 import { told } from './notes.ts'
 
 /** A row of the transcript as an event. @param summing details of the compaction, for a summary. */

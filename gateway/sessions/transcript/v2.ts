@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import { rowIn, type SessionFrame } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import { spell, type Caught, type Dialect } from './change.ts'
+import { type Caught, type Dialect, spell } from './change.ts'
 
 /** Whether a client can resume after a frame. */
 const isPlace = (frame: SessionFrame): boolean =>

@@ -4,18 +4,18 @@
  * responsibility for it: it then writes the job to the socket, gives it back, or fails it.
  */
 import { timestamp } from '../../../protocol/common.ts'
-import { closeCodes, sizes, type ClaimedJob } from '../../../protocol/workers/socket.ts'
-import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
-import { arrived } from './claim.ts'
-import { drain } from '../drain.ts'
 import type { ModelMessage } from '../../../protocol/sessions/turns/request.ts'
-import { refersToFiles, withBytes } from '../../sessions/inline.ts'
+import type { GatewayMessage } from '../../../protocol/workers/messages.ts'
+import { type ClaimedJob, closeCodes, sizes } from '../../../protocol/workers/socket.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
-import { command, limits, queueOf, type Edge } from '../edge.ts'
+import { refersToFiles, withBytes } from '../../sessions/inline.ts'
+import { drain } from '../drain.ts'
+import { command, type Edge, limits, queueOf } from '../edge.ts'
+import { free, type Session, takes } from '../session.ts'
+import { arrived } from './claim.ts'
 import { ended, leaseUntil, release, withdraw } from './held-leases.ts'
 import { remind } from './hint.ts'
 import { settle, unreserve } from './offers.ts'
-import { free, takes, type Session } from '../session.ts'
 
 type Message = Exclude<GatewayMessage, { type: 'forget' }>
 

@@ -12,13 +12,13 @@
  */
 import type { ClaimedJob, Filters } from '../../../protocol/workers/socket.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { limits, type Edge } from '../edge.ts'
-import { eligible, narrowed, type Wants } from './eligible.ts'
+import { type Edge, limits } from '../edge.ts'
 import { claimedFrame } from '../frames.ts'
-import { calm, hint, remind } from './hint.ts'
+import { type Claim, expect, met, type Ready, type Session } from '../session.ts'
+import { eligible, narrowed, type Wants } from './eligible.ts'
 import { withdraw } from './held-leases.ts'
+import { calm, hint, remind } from './hint.ts'
 import { gained, settle } from './offers.ts'
-import { expect, met, type Claim, type Ready, type Session } from '../session.ts'
 
 /** The maximum bytes of an answer in addition to its jobs. */
 const ENVELOPE = 1024

@@ -5,9 +5,9 @@
 import type { Address } from '../../../protocol/entry.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
-import { command, queueNamed, queueOf, type Edge } from '../edge.ts'
-import { gained } from './offers.ts'
+import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'
+import { gained } from './offers.ts'
 
 /** A job whose lease expired without a sign of life, and its queue. */
 interface Lapsed {

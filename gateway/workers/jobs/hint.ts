@@ -3,7 +3,7 @@
  * job ends or when they get this hint. It therefore follows every answer that left slots free, and
  * is repeated while work waits for a worker without an open claim.
  */
-import { limits, type Edge } from '../edge.ts'
+import { type Edge, limits } from '../edge.ts'
 import { idle, type Session } from '../session.ts'
 
 /** Sends the hint now, if the worker could claim. */

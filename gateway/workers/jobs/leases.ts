@@ -7,14 +7,15 @@
  *     listed its leases without that one. The queue refuses if the worker has given a sign of life
  *     under the lease.
  */
-import type { AddressOf } from '../../../protocol/queries/owners.ts'
+
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { GrantedLease, WorkerCommands } from '../../../protocol/internal.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { command, queueNamed, type Edge } from '../edge.ts'
+import { command, type Edge, queueNamed } from '../edge.ts'
+import type { Session } from '../session.ts'
 import { leaseUntil } from './held-leases.ts'
 import { gained } from './offers.ts'
-import type { Session } from '../session.ts'
 
 type Entered = WorkerCommands['worker.register']['reply']
 type Lease = ViewQueries['leases']['reply']['items'][number]

@@ -11,17 +11,18 @@
  * O3. Sessions are served in turn.
  * O4. The cost of an offer does not depend on the number of sessions that do not listen to it.
  */
+
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { Take } from '../../../protocol/internal.ts'
 import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability } from '../../../protocol/subjects.ts'
-import type { Take } from '../../../protocol/internal.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
-import { Order } from './order.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
-import { limits, type Edge, type Served } from '../edge.ts'
+import { type Edge, limits, type Served } from '../edge.ts'
+import { claims, free, room, type Session, takes } from '../session.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
-import { claims, free, room, takes, type Session } from '../session.ts'
+import { Order } from './order.ts'
 
 /** The sessions with free slots that listen to one interest. */
 interface Listened {

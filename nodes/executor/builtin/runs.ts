@@ -3,10 +3,10 @@
  * performed twice starts one run.
  */
 import { workflowNamed } from '../../../gateway/prepare.ts'
-import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isId } from '../../../protocol/ids.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { act } from './act.ts'
 import type { Called, Does, Service } from './builtin.ts'
 

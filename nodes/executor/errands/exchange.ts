@@ -3,19 +3,20 @@
  * the messages since the agent was last asked. Messages are read as the agent: what the agent
  * cannot see as a member of the channel never reaches its model.
  */
-import type { SortKey } from '../../../protocol/queries/views.ts'
+
+import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
 import { agentOf, define } from '../../../gateway/sessions/definition.ts'
 import { locate } from '../../../gateway/sessions/session-id.ts'
-import type { CapabilityReader } from '../../../gateway/queries/agent-capabilities.ts'
-import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
-import { sessionKeyOf, type ExchangeOpening } from '../../../protocol/channels/exchange.ts'
 import {
   activePrincipal,
   type OrganizationDirectory,
   type ProjectDirectory,
 } from '../../../protocol/access/directory.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type ExchangeOpening, sessionKeyOf } from '../../../protocol/channels/exchange.ts'
+import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
+import type { SortKey } from '../../../protocol/queries/views.ts'
 import type { Block } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Runs } from './errands.ts'
 

@@ -2,11 +2,11 @@
  * The answer of a script to a request. Pure: the same request, attempt and id give the same play,
  * even after an executor died during the last one.
  */
-import { parseDuration, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, parseDuration } from '../../../protocol/common.ts'
 import type { ShownTool } from '../../../protocol/sessions/turns/tools.ts'
 import { ExecutorFault, faultOfStatus } from '../faults.ts'
 import type { Counts, Delta, ModelRequest, Spoken } from '../speech.ts'
-import { factsOf, type Facts, type Result } from './conversation.ts'
+import { type Facts, factsOf, type Result } from './conversation.ts'
 import type { Rule, Script, When } from './script.ts'
 import { fill, fillAll, scopeOf, starsIn } from './template.ts'
 

@@ -2,7 +2,7 @@
  * The language of the scripted model, documented in docs/scripted-model.md: rules in YAML, of which
  * the first that matches answers.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 
 const closed = { additionalProperties: false }
 const text = Type.String({ maxLength: 65_536 })

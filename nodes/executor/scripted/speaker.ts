@@ -1,5 +1,5 @@
 /** The scripted model as a speaker: plays the script in the instructions with its delays. */
-import { failedWith, ExecutorFault } from '../faults.ts'
+import { ExecutorFault, failedWith } from '../faults.ts'
 import { answered, type Speaker } from '../speech.ts'
 import { play } from './play.ts'
 import { readScript } from './read.ts'

@@ -21,12 +21,13 @@
  *     waits until every other node has answered its greeting, or can no longer believe that it is
  *     alone.
  */
-import { idInUse, rivalIn, type Instance } from './node-id.ts'
+
 import type { Clock, Registry } from '../ports.ts'
 import { GONE, LEASE, RENEW } from '../timing.ts'
-import type { RoleName, Member } from './assignment.ts'
+import type { Member, RoleName } from './assignment.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Claimed } from './node-id.ts'
+import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
  * Milliseconds after a renewal for which a node is fresh, and for which it may believe it is alone.

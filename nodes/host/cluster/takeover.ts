@@ -13,15 +13,15 @@
  *     except messages that are obsolete. Entries up to its `state` are read for their effects only,
  *     not applied to actors.
  */
-import { placed, sequenceOf, type Address, type Placed } from '../../../protocol/entry.ts'
+import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
+import type { WriteStop } from '../deps.ts'
+import type { Covered } from '../durability/checkpoint-store.ts'
+import { fence } from '../durability/write-gate.ts'
+import { type Planned, plan } from '../effects/effects.ts'
 import { cellKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
 import { decode } from '../memory/codec.ts'
-import type { WriteStop } from '../deps.ts'
-import { plan, type Planned } from '../effects/effects.ts'
-import type { Covered } from '../durability/checkpoint-store.ts'
 import type { JournalPosition, Stored } from '../ports.ts'
 import type { Shard } from '../shard.ts'
-import { fence } from '../durability/write-gate.ts'
 
 /**
  * Maximum number and bytes of envelopes that are replayed together. The snapshots that they need

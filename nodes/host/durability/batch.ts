@@ -8,15 +8,15 @@
  * B2. The index of an event is fixed when it is decided, so `prev` of a later entry of the same
  *     actor can refer to it.
  */
-import { evolve, type Decided, type Tell } from '../../../actors/actor.ts'
+import { type Decided, evolve, type Tell } from '../../../actors/actor.ts'
 import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
-import { isRefusal, refuse, type Refusal } from '../../../protocol/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import { DecisionContext } from '../decision-context.ts'
-import { alreadyTaken, kept, note, repeated, type ActorInstance } from '../memory/actor-instance.ts'
-import { Unreadable } from '../memory/actor-cache.ts'
-import { encodeEntry } from '../memory/codec.ts'
 import type { HostDeps } from '../deps.ts'
+import { Unreadable } from '../memory/actor-cache.ts'
+import { type ActorInstance, alreadyTaken, kept, note, repeated } from '../memory/actor-instance.ts'
+import { encodeEntry } from '../memory/codec.ts'
 
 /** Maximum nesting depth of tells within one commit. */
 const DEPTH = 32

@@ -16,9 +16,9 @@
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { addressOf, placeOf, snapshot, type ActorInstance } from '../memory/actor-instance.ts'
-import { Checkpoint, LostState, type Covered } from './checkpoint-store.ts'
+import { type ActorInstance, addressOf, placeOf, snapshot } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
+import { Checkpoint, type Covered, LostState } from './checkpoint-store.ts'
 
 /** Milliseconds between checkpoints. */
 const EVERY = 1000

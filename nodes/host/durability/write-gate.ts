@@ -13,8 +13,8 @@
  */
 import type { Command } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
-import { isEffectId } from '../memory/actor-instance.ts'
 import { notOwner, type ShardAnswer, type WriteStop } from '../deps.ts'
+import { isEffectId } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
 
 /** Milliseconds between two checks of a closed gate. */

@@ -1,8 +1,8 @@
 /** Wakes the actors of a shard at their deadlines by sending them the command `wake`. */
 import type { Command, Kind } from '../../../protocol/entry.ts'
-import { addressOf, type ActorInstance } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
 import { GATE_CHECK_MS } from '../durability/write-gate.ts'
+import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'
+import type { Shard } from '../shard.ts'
 
 export class Alarm {
   readonly #shard: Shard

@@ -5,11 +5,11 @@
  * every gateway would be wasteful.
  */
 import {
+  type Entry,
   feedKinds,
   followedKinds,
-  lastCursor,
-  type Entry,
   type Kind,
+  lastCursor,
   type Placed,
 } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'

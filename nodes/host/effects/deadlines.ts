@@ -2,7 +2,7 @@
  * The deadlines of a shard's actors. A deadline that was due is retained until it is set again,
  * because a checkpoint made before the actor was woken must still contain it.
  */
-import { add, moved, removeAt, type Order } from '../../../actors/heap.ts'
+import { add, moved, type Order, removeAt } from '../../../actors/heap.ts'
 
 interface Deadline {
   at: number

@@ -4,13 +4,13 @@
  * that it applied from this shard.
  */
 import type { Effect, Push } from '../../../actors/actor.ts'
-import { sequenceOf, type Address, type Event, type Placed } from '../../../protocol/entry.ts'
+import { type Address, type Event, type Placed, sequenceOf } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
-import { cellKey, effectId } from '../memory/actor-instance.ts'
 import type { Notice } from '../deps.ts'
-import { Outbox } from './outbox.ts'
+import { cellKey, effectId } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
 import { Warnings } from '../warnings.ts'
+import { Outbox } from './outbox.ts'
 
 /** An effect with its id, and the sequence of the envelope that caused it. */
 export interface Planned {

@@ -16,12 +16,12 @@
  *     job itself is handed over after the commit, as an effect of its claim.
  */
 import { joinsLine } from '../../../actors/jobs/deliveries.ts'
-import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability, subjects } from '../../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import type { Batch } from '../durability/batch.ts'
-import { cellKey, type ActorInstance } from '../memory/actor-instance.ts'
+import { type ActorInstance, cellKey } from '../memory/actor-instance.ts'
 import type { Shard } from '../shard.ts'
 
 /** Maximum number of jobs in one offer, and of gateways asked in one round. */

@@ -11,8 +11,8 @@
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../../protocol/subjects.ts'
 import type { ShardAnswer } from '../deps.ts'
-import type { Planned } from './effects.ts'
 import type { Shard } from '../shard.ts'
+import type { Planned } from './effects.ts'
 
 /**
  * Maximum number of tells in one message, and the number of characters after which no more are

@@ -7,10 +7,10 @@
  * A2. An actor enters memory only if a check after its read shows that no stored state was lost.
  */
 import type { Address } from '../../../protocol/entry.ts'
-import { cellKey, freshCell, LostSnapshot, restore, type ActorInstance } from './actor-instance.ts'
 import type { HostDeps } from '../deps.ts'
-import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
 import { LostState } from '../durability/checkpoint-store.ts'
+import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
+import { type ActorInstance, cellKey, freshCell, LostSnapshot, restore } from './actor-instance.ts'
 
 /** Maximum delay of a message in milliseconds: longer than any request waits for its answer. */
 const LATE = 30_000

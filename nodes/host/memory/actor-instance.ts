@@ -3,8 +3,8 @@
  * snapshot. Everything that determines the answer to a repeated command is in the instance, and
  * therefore in its snapshot.
  */
-import { evolve, type AnyActor } from '../../../actors/actor.ts'
-import { lastCursor, type Address, type Placed } from '../../../protocol/entry.ts'
+import { type AnyActor, evolve } from '../../../actors/actor.ts'
+import { type Address, lastCursor, type Placed } from '../../../protocol/entry.ts'
 
 /** Maximum number of commands without an idempotency key that an actor remembers. */
 const REMEMBERED = 256

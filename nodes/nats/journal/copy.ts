@@ -3,9 +3,10 @@
  * headers and times stay unchanged. A snapshot is a prefix of its stream and contains at least
  * everything that was acknowledged before the snapshot was requested.
  */
-import { Objm } from '@nats-io/obj'
-import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
+import { Objm } from '@nats-io/obj'
 import { names } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
 import type { Nats } from '../server/connect.ts'

@@ -3,11 +3,11 @@
  * compare-and-set on the subject's last sequence. Reads on which a decision depends go to the
  * stream's leader.
  */
-import { InvalidArgumentError } from '@nats-io/transport-node'
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { InvalidArgumentError } from '@nats-io/transport-node'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import type { Appended, Journal, Stored } from '../../host/ports.ts'
-import { QUESTION, type Nats } from '../server/connect.ts'
 import { DamagedEnvelope, opened, sealed } from '../envelope.ts'
 import {
   codeOf,
@@ -19,9 +19,10 @@ import {
 } from '../failures.ts'
 import { follow } from '../follow.ts'
 import { createSuccession, leads } from '../leader.ts'
-import { newest } from './newest.ts'
-import { pull, type Pulling } from './pull.ts'
 import { createLeaderStepDown } from '../leader-stepdown.ts'
+import { type Nats, QUESTION } from '../server/connect.ts'
+import { newest } from './newest.ts'
+import { type Pulling, pull } from './pull.ts'
 
 export interface JournalOptions {
   /** Milliseconds until an append without acknowledgement counts as `unknown`; 3 s by default. */

@@ -2,10 +2,10 @@
  * Reads the newest message of a subject from the leader of its stream. It uses no direct gets,
  * because replicas answer those too and may lag behind.
  */
-import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
-import { Empty, MsgHdrsImpl, type MsgHdrs } from '@nats-io/transport-node'
-import type { Nats } from '../server/connect.ts'
+import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
+import { Empty, type MsgHdrs, MsgHdrsImpl } from '@nats-io/transport-node'
 import { codes } from '../failures.ts'
+import type { Nats } from '../server/connect.ts'
 
 /** A stored message. */
 export interface Newest {

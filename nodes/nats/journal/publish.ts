@@ -1,5 +1,5 @@
 /** Stores messages in streams; many publications can be in flight at a time. */
-import { JetStreamApiError, type ApiError } from '@nats-io/jetstream'
+import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { RequestMux } from '../request-mux.ts'
 

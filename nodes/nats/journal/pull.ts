@@ -12,8 +12,8 @@
  */
 import {
   AckPolicy,
-  DeliverPolicy,
   type ConsumerMessages,
+  DeliverPolicy,
   type JsMsg,
   ReplayPolicy,
 } from '@nats-io/jetstream'

@@ -5,11 +5,11 @@
  */
 import { token } from '../../../protocol/subjects.ts'
 import type { Registry } from '../../host/ports.ts'
-import { QUESTION, STORING, type Nats } from '../server/connect.ts'
 import { codeOf, codes, isNoResponders, isWrongSequence } from '../failures.ts'
+import { createLeaderStepDown } from '../leader-stepdown.ts'
+import { type Nats, QUESTION, STORING } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
-import { createLeaderStepDown } from '../leader-stepdown.ts'
 
 /** Decodes a key that `token` encoded. */
 const untoken = (key: string): string =>

@@ -8,11 +8,11 @@ import { nuid } from '@nats-io/transport-node'
 import { names, token } from '../../../protocol/subjects.ts'
 import type { Snapshots } from '../../host/ports.ts'
 import { createBlobs } from '../blobs.ts'
-import { QUESTION, STORING, type Nats } from '../server/connect.ts'
 import { isWrongSequence, sentence } from '../failures.ts'
+import { createLeaderStepDown } from '../leader-stepdown.ts'
+import { type Nats, QUESTION, STORING } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
-import { createLeaderStepDown } from '../leader-stepdown.ts'
 
 /** Bytes above which a value goes to the object store. */
 const LARGE = 256 * 1024

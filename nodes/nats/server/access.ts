@@ -3,14 +3,14 @@
  * one sentence for the operator, which names the setting to correct and contains no secret.
  */
 import {
+  type Authenticator,
   AuthorizationError,
   credsAuthenticator,
   nkeyAuthenticator,
+  type TlsOptions,
   tokenAuthenticator,
   UserAuthenticationExpiredError,
   usernamePasswordAuthenticator,
-  type Authenticator,
-  type TlsOptions,
 } from '@nats-io/transport-node'
 
 /**

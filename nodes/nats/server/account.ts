@@ -1,6 +1,6 @@
 /** The storage use and limit that JetStream reports for the account of this process. */
 import { Empty } from '@nats-io/transport-node'
-import { QUESTION, type Nats } from './connect.ts'
+import { type Nats, QUESTION } from './connect.ts'
 
 interface Limits {
   readonly max_storage?: number

@@ -3,27 +3,28 @@
  * recover what was lost in the meantime. The server does not echo: what this process publishes
  * reaches its own listeners directly (bus.ts).
  */
+
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import {
-  jetstream,
-  jetstreamManager,
   type JetStreamClient,
   type JetStreamManager,
+  jetstream,
+  jetstreamManager,
 } from '@nats-io/jetstream'
 import {
   connect,
   Empty,
+  type NatsConnection,
   PermissionViolationError,
   TimeoutError,
-  type NatsConnection,
 } from '@nats-io/transport-node'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../../gateway/ports.ts'
 import { StartFault } from '../../process/fault.ts'
-import { authenticatorOf, lastingFailure, tlsOf, unreachable, type Access } from './access.ts'
-import { createRequestMux, type RequestMux } from '../request-mux.ts'
 import { Forbidden, isNoResponders } from '../failures.ts'
-import { createNamespace, type Namespace } from './namespace.ts'
 import { createPublisher, type Publish } from '../journal/publish.ts'
+import { createRequestMux, type RequestMux } from '../request-mux.ts'
+import { type Access, authenticatorOf, lastingFailure, tlsOf, unreachable } from './access.ts'
+import { createNamespace, type Namespace } from './namespace.ts'
 import { tlsRefusal } from './tls-refusal.ts'
 import { isAccepted, MINIMUM } from './version.ts'
 

@@ -5,15 +5,15 @@
  */
 import { execFile } from 'node:child_process'
 import {
+  chmod,
+  copyFile,
   mkdir,
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   writeFile,
-  copyFile,
-  chmod,
-  rename,
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

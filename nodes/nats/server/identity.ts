@@ -7,10 +7,11 @@
  * The servers of a cluster authenticate to each other by password, because routes do not support
  * keys.
  */
-import { nkeys } from '@nats-io/transport-node'
+
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { nkeys } from '@nats-io/transport-node'
 import { writePrivate } from '../../storage/private.ts'
 
 export interface Identity {

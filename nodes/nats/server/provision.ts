@@ -3,6 +3,8 @@
  * partitions and shards are fixed when the installation is created, because they determine where
  * each id is stored.
  */
+
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   DiscardPolicy,
   PersistMode,
@@ -13,13 +15,12 @@ import {
 } from '@nats-io/jetstream'
 import { Objm } from '@nats-io/obj'
 import { ClosedConnectionError, nanos } from '@nats-io/transport-node'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { names, subjects } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
-import type { Nats } from './connect.ts'
 import { codeOf, codes, forbidden, sentence } from '../failures.ts'
-import type { Namespace } from './namespace.ts'
 import { createRegistry } from '../journal/registry.ts'
+import type { Nats } from './connect.ts'
+import type { Namespace } from './namespace.ts'
 
 /** Sizes that are fixed when the installation is created; only `replicas` may be raised later. */
 export interface Layout {

@@ -10,9 +10,9 @@ import { join, resolve } from 'node:path'
 import { endWithUs } from '../../process/ending.ts'
 import { StartFault } from '../../process/fault.ts'
 import { privateFile, privateFiles, privateFolder, writePrivate } from '../../storage/private.ts'
-import type { Access } from './access.ts'
 import { claimFolder, clearFolder, unclaimFolder } from '../journal/claim.ts'
-import { createIdentity, keepSeed, seedFile, type Identity } from './identity.ts'
+import type { Access } from './access.ts'
+import { createIdentity, type Identity, keepSeed, seedFile } from './identity.ts'
 
 export interface ServerOptions {
   /** Path of the nats-server binary. */

@@ -15,14 +15,14 @@
 import type { Guard } from './guard.ts'
 import {
   isProgram,
-  programOf,
-  type ProgramFault,
   type Program,
+  type ProgramFault,
+  programOf,
   type Reference,
   type Scope,
 } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { ExpressionError, ROOM, typeName, weigh, WORK } from './values.ts'
+import { ExpressionError, ROOM, typeName, WORK, weigh } from './values.ts'
 
 export { ExpressionError } from './values.ts'
 /** The root names that an expression may read, with their JSON values. */

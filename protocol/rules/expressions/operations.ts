@@ -4,7 +4,7 @@
  */
 import { test } from '../regex/automaton.ts'
 import { compilePattern, type Pattern } from '../regex/pattern.ts'
-import { bounded, equal, fail, isObject, spend, textOf, typeName, type Budget } from './values.ts'
+import { type Budget, bounded, equal, fail, isObject, spend, textOf, typeName } from './values.ts'
 
 const finite = (result: number, operator: string): number =>
   Number.isFinite(result) ? result + 0 : fail(`the result of ${operator} is not a finite number`)

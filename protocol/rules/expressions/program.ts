@@ -9,12 +9,12 @@
  *     budget.
  * P2. A program is a pure function of its source. Programs are cached, at most REMEMBERED of them.
  */
-import { Environment, ParseError, type ASTNode } from '@marcbachmann/cel-js'
-import { guardOf, type Guard } from './guard.ts'
-import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
+import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js'
 import { compilePattern } from '../regex/pattern.ts'
-import { equal, ExpressionError, fail, member, order, type Budget } from './values.ts'
-import { LOOP, rewriteWords, type Rewritten } from './words.ts'
+import { type Guard, guardOf } from './guard.ts'
+import { add, arithmetic, functions, isIn, matchesPattern, negate, truth } from './operations.ts'
+import { type Budget, ExpressionError, equal, fail, member, order } from './values.ts'
+import { LOOP, type Rewritten, rewriteWords } from './words.ts'
 
 export interface Scope extends Budget {
   readonly roots: Readonly<Record<string, unknown>>

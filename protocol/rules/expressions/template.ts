@@ -3,11 +3,11 @@
  * interpolated, and the output of an interpolation is never interpreted as a template again.
  */
 import type { FieldError } from '../../errors.ts'
-import { analyse, ExpressionError, run, scopeOf, type Roots } from './expression.ts'
 import { below } from '../workflow-check/path.ts'
+import { analyse, ExpressionError, type Roots, run, scopeOf } from './expression.ts'
 import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh, type Budget } from './values.ts'
+import { type Budget, equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh } from './values.ts'
 
 /** A part of a string: literal text, or an expression with its offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }

@@ -1,5 +1,5 @@
 /** The JSON Schema keywords that bound numbers and the sizes of strings, lists and objects. */
-import { isObject, spend, type Budget } from '../expressions/values.ts'
+import { type Budget, isObject, spend } from '../expressions/values.ts'
 import type { Check, Keyword } from './check.ts'
 
 /** The size of a value, by unit; undefined for values of another type. */

@@ -4,10 +4,11 @@
  * is satisfied. Work that depends on the size of the schema or of the value is charged to the
  * budget where it occurs.
  */
-import { bounds } from './bounds.ts'
-import { formats } from './formats.ts'
+
 import { equal, isObject, spend } from '../expressions/values.ts'
-import { REQUIRED, type Check, type Keyword } from './check.ts'
+import { bounds } from './bounds.ts'
+import { type Check, type Keyword, REQUIRED } from './check.ts'
+import { formats } from './formats.ts'
 
 type Keywords = Readonly<Record<string, Keyword>>
 

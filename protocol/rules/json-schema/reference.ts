@@ -2,7 +2,7 @@
  * References inside a schema: `#`, `#/a/b` (RFC 6901) and `#name` of an `$anchor`. A schema cannot
  * refer to other documents.
  */
-import { isObject, spend, type Budget } from '../expressions/values.ts'
+import { type Budget, isObject, spend } from '../expressions/values.ts'
 
 /**
  * Returns the schema that a reference identifies; undefined if there is none.

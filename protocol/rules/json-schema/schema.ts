@@ -4,9 +4,9 @@
  * in linear time.
  */
 import type { FieldError } from '../../errors.ts'
-import { below } from '../workflow-check/path.ts'
+import { type Budget, ExpressionError, isObject } from '../expressions/values.ts'
 import { compilePattern, ECMASCRIPT } from '../regex/pattern.ts'
-import { ExpressionError, isObject, type Budget } from '../expressions/values.ts'
+import { below } from '../workflow-check/path.ts'
 import { resolveReference } from './reference.ts'
 
 /** Maximum length of a schema as JSON, in UTF-16 units. */

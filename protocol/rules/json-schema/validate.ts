@@ -13,17 +13,17 @@
  *     applied is reported with its path.
  */
 import type { FieldError } from '../../errors.ts'
-import { test } from '../regex/automaton.ts'
-import { below } from '../workflow-check/path.ts'
-import { compilePattern, ECMASCRIPT, type Pattern } from '../regex/pattern.ts'
 import {
+  type Budget,
   ExpressionError,
   fail as giveUp,
   isObject,
   spend,
-  type Budget,
 } from '../expressions/values.ts'
-import { REQUIRED, type Check, type Evaluated } from './check.ts'
+import { test } from '../regex/automaton.ts'
+import { compilePattern, ECMASCRIPT, type Pattern } from '../regex/pattern.ts'
+import { below } from '../workflow-check/path.ts'
+import { type Check, type Evaluated, REQUIRED } from './check.ts'
 import { keywords, lastKeywords } from './keywords.ts'
 import { resolveReference } from './reference.ts'
 

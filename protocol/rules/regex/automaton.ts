@@ -2,8 +2,9 @@
  * Runs the program of a pattern over a string in one pass over all states at once, and charges
  * every visited state to the budget.
  */
-import { WORD, type Instruction, type Pattern } from './pattern.ts'
-import { spend, type Budget } from '../expressions/values.ts'
+
+import { type Budget, spend } from '../expressions/values.ts'
+import { type Instruction, type Pattern, WORD } from './pattern.ts'
 
 /** Whether sorted ranges contain a code point. */
 const inside = (ranges: readonly number[], code: number): boolean => {

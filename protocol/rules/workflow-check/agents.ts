@@ -7,10 +7,10 @@ import { compactionFaults, routeFaults } from '../../agents/schema.ts'
 import type { FieldError } from '../../errors.ts'
 import { checkOutput } from '../../sessions/check.ts'
 import type { SessionPolicy, Step } from '../../workflows/steps.ts'
-import { below } from './path.ts'
-import { placesIn } from './places.ts'
 import type { Scope } from '../expressions/scope.ts'
 import { checkTemplate } from '../expressions/template.ts'
+import { below } from './path.ts'
+import { placesIn } from './places.ts'
 
 type Policy = Static<typeof SessionPolicy>
 type AgentConfig = Extract<Step, { kind: 'agent' }>['config']

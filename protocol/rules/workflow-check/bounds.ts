@@ -1,8 +1,8 @@
 /** Bounds of authored documents: their size, and the range of durations and times. */
 import { parseDuration, parseTimestamp } from '../../common.ts'
 import type { FieldError } from '../../errors.ts'
-import { below } from './path.ts'
 import { interpolationsIn } from '../expressions/template.ts'
+import { below } from './path.ts'
 
 /** Ten years, in milliseconds. */
 const MAX_DURATION_MS = 10 * 366 * 86_400_000

@@ -6,13 +6,13 @@
 import type { FieldError } from '../../errors.ts'
 import type { Spec } from '../../workflows/spec.ts'
 import type { Step } from '../../workflows/steps.ts'
+import { ITEM_ROOTS, idOf, NAME_ROOTS, ROOTS, type Scope, scopeAt } from '../expressions/scope.ts'
+import { checkExpression, checkTemplate } from '../expressions/template.ts'
 import { checkAgentless, checkSessionPolicy } from './agents.ts'
 import { checkDuration, checkSize } from './bounds.ts'
 import { checkDeclared } from './declared.ts'
 import { checkConfig } from './kinds.ts'
 import { below } from './path.ts'
-import { idOf, ITEM_ROOTS, NAME_ROOTS, ROOTS, scopeAt, type Scope } from '../expressions/scope.ts'
-import { checkExpression, checkTemplate } from '../expressions/template.ts'
 
 const MAX_FAULTS = 50
 /** Prefix of the ids of steps that prepare repositories. */

@@ -1,7 +1,7 @@
 /** Declared inputs and configuration of a workflow: their default values and types. */
 import type { FieldError } from '../../errors.ts'
-import { below } from './path.ts'
 import { isObject, typeName } from '../expressions/values.ts'
+import { below } from './path.ts'
 
 /** Declarations by name, as in a spec's `input` and `config`. */
 export type Declarations = Readonly<

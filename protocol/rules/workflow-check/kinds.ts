@@ -2,17 +2,18 @@
  * Checks of each kind of step that a JSON Schema cannot express: one function per kind, every error
  * with its exact path.
  */
-import type { FieldError } from '../../errors.ts'
+
 import { parseDuration } from '../../common.ts'
-import { isId } from '../../ids.ts'
+import type { FieldError } from '../../errors.ts'
 import { checkEventType } from '../../events/types.ts'
+import { isId } from '../../ids.ts'
 import { checkPolicy, checkQuestion } from '../../interactions/check.ts'
 import type { Step } from '../../workflows/steps.ts'
+import { EVENT_ROOTS, MAPPING_ROOTS, type Scope } from '../expressions/scope.ts'
+import { checkExpression, checkTemplate, hasTemplate } from '../expressions/template.ts'
 import { checkAgentConfig, checkJudge } from './agents.ts'
 import { checkDuration, checkTime } from './bounds.ts'
 import { below } from './path.ts'
-import { EVENT_ROOTS, MAPPING_ROOTS, type Scope } from '../expressions/scope.ts'
-import { checkExpression, checkTemplate, hasTemplate } from '../expressions/template.ts'
 
 type Of<K extends Step['kind']> = Extract<Step, { kind: K }>['config']
 type Check<K extends Step['kind']> = (config: Of<K>, path: string, scope: Scope) => FieldError[]

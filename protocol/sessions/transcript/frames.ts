@@ -2,11 +2,11 @@
  * Frames of the two streams of a session, by event name: the transcript stream (version 2) and the
  * numbered stream (version 1).
  */
-import { Type, type TProperties } from 'typebox'
+import { type TProperties, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../../common.ts'
 import { Interaction } from '../../interactions/schema.ts'
-import { Block, ResolvedAction } from '../turns/blocks.ts'
 import { TranscriptMessage, TranscriptTurn, Usage, Wait } from '../schema.ts'
+import { Block, ResolvedAction } from '../turns/blocks.ts'
 
 const named = <P extends TProperties>(event_type: string, members: P) =>
   Type.Object({ event_type: Type.Literal(event_type), ...members })

@@ -2,8 +2,8 @@
  * Following a session: the transcript as pages and as a stream, the older numbered stream, and the
  * uncommitted output of a turn.
  */
-import { Type, type Static } from 'typebox'
-import { Closed, JsonObject, Timestamp, paging } from '../../common.ts'
+import { type Static, Type } from 'typebox'
+import { Closed, JsonObject, paging, Timestamp } from '../../common.ts'
 import { query, stream } from '../../contract.ts'
 import { TranscriptSnapshot } from '../schema.ts'
 

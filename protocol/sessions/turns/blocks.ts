@@ -2,7 +2,7 @@
  * Content blocks, of which messages consist. There are seven types. Each is open: members that a
  * provider adds are stored and sent to the provider again.
  */
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { JsonObject } from '../../common.ts'
 
 const open = { additionalProperties: true } as const

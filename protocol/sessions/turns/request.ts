@@ -3,9 +3,9 @@
  * the model's answer.
  */
 import type { JsonObject } from '../../common.ts'
+import type { TranscriptMessage, Usage } from '../schema.ts'
 import type { Block } from './blocks.ts'
 import type { TurnDefinition } from './definition.ts'
-import type { Usage, TranscriptMessage } from '../schema.ts'
 import type { ShownTool } from './tools.ts'
 
 export interface ModelMessage {

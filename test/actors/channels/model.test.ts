@@ -14,9 +14,9 @@ import type {
   MessageFacts,
 } from '../../../protocol/channels/schema.ts'
 import { View } from '../../../views/view.ts'
+import { given } from '../../support/given.ts'
 import { Journal, T0 } from '../../views/support/journal.ts'
 import { actor, by, CHANNEL, member, opened, settings } from './story.ts'
-import { given } from '../../support/given.ts'
 
 const people = ['ann', 'bob', 'cyd', 'dan'] as const
 const who = fc.constantFrom(...people)

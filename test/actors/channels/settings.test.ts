@@ -1,6 +1,6 @@
 import t from 'tap'
-import { channelName } from '../../../actors/channels/name.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
+import { channelName } from '../../../actors/channels/name.ts'
 import { given, START, typesOf } from '../../support/given.ts'
 import { by, CHANNEL, member, opened, settings } from './story.ts'
 

@@ -1,10 +1,11 @@
 /** Channels for tests: opened, joined, written to. */
+
+import type { AnyActor } from '../../../actors/actor.ts'
 import { channelActor } from '../../../actors/channels/channel.ts'
 import type { ChannelState } from '../../../actors/channels/state.ts'
-import type { AnyActor } from '../../../actors/actor.ts'
 import type { ChannelMember, ChannelSettings } from '../../../protocol/channels/schema.ts'
 import { timestamp } from '../../../protocol/common.ts'
-import { given, START, type Outcome } from '../../support/given.ts'
+import { given, type Outcome, START } from '../../support/given.ts'
 
 export const actor = channelActor({ brand: 'Service' }) as unknown as AnyActor
 export const CHANNEL = 'chan_1'

@@ -2,8 +2,9 @@
  * Limits on the runs that triggers start for events of runs. Invariant: one event starts a bounded
  * number of runs, however loops trigger each other.
  */
-import t from 'tap'
+
 import fc from 'fast-check'
+import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
@@ -13,7 +14,7 @@ import type {
   Publication,
   TriggerLimits,
 } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../support/given.ts'
+import { given, type Scene, START } from '../../support/given.ts'
 
 type Fires = Readonly<Record<string, readonly string[]>>
 type Overruns = Readonly<Record<string, Overrun>>

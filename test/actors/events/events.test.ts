@@ -3,18 +3,18 @@
  * repeat changes.
  */
 import t from 'tap'
+import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { reduced } from '../../../actors/events/reduced.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
-import type { AnyActor } from '../../../actors/actor.ts'
 import {
-  MAX_CHAIN_DEPTH,
   type ConditionFaults,
+  defaultTriggerLimits,
+  MAX_CHAIN_DEPTH,
   type Publication,
   type Watch,
-  defaultTriggerLimits,
 } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../support/given.ts'
+import { given, type Scene, START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const DAY = 86_400_000

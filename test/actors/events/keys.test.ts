@@ -3,11 +3,11 @@
  * nothing, even if the matcher has forgotten the key; no event is refused.
  */
 import t from 'tap'
+import type { Cause } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import { publish } from '../../../actors/events/publish.ts'
 import { silent } from '../../../actors/events/state.ts'
 import { publishIdempotently } from '../../../gateway/commands/publish-idempotently.ts'
-import type { Cause } from '../../../actors/actor.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import {
   defaultTriggerLimits,

@@ -5,14 +5,14 @@
  */
 import * as fc from 'fast-check'
 import t from 'tap'
-import { fold, type AnyActor } from '../../../actors/actor.ts'
+import { type AnyActor, fold } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
-import { isPrivate } from '../../../protocol/events/types.ts'
-import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { fits } from '../../../protocol/events/matching.ts'
 import { defaultTriggerLimits, type Publication } from '../../../protocol/events/sources.ts'
-import { given, START, type Scene } from '../../support/given.ts'
+import { isPrivate } from '../../../protocol/events/types.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import { given, type Scene, START } from '../../support/given.ts'
 
 const actor = eventsActor(defaultTriggerLimits) as unknown as AnyActor
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { outcomeOf, satisfied } from '../../../protocol/interactions/resolve.ts'
 import { START } from '../../support/given.ts'
-import { asked, by, record, type After, type Asked } from './story.ts'
+import { type After, type Asked, asked, by, record } from './story.ts'
 
 type Step =
   | { readonly do: 'answer'; readonly who: number; readonly value: boolean }

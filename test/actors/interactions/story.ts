@@ -1,6 +1,7 @@
 /** Helpers for tests of interactions. */
-import type { InteractionState } from '../../../actors/interactions/state.ts'
+
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
+import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { given, type Outcome, type Scene } from '../../support/given.ts'
 

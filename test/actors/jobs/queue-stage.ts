@@ -1,11 +1,11 @@
 /** A queue under test, and jobs for it. */
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
-import type { Job, JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { QueueCommands } from '../../../protocol/internal.ts'
+import type { Job, JobHeader, LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
-import { Stage, type Done } from '../support/stage.ts'
+import { type Done, Stage } from '../support/stage.ts'
 
 const header = (id: string, fields: Partial<JobHeader> = {}): JobHeader => ({
   id,

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
 import { dueAt, initial, type QueueState } from '../../../actors/jobs/state.ts'
-import type { LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { GrantedLease } from '../../../protocol/internal.ts'
-import { QueueStage } from './queue-stage.ts'
+import type { LeaseGrant } from '../../../protocol/jobs/rows.ts'
 import type { Done } from '../support/stage.ts'
+import { QueueStage } from './queue-stage.ts'
 
 const JOBS = 4
 const job = fc.integer({ min: 0, max: JOBS - 1 })

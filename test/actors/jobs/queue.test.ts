@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Effect } from '../../../actors/actor.ts'
 import type { LeaseGrant } from '../../../protocol/jobs/rows.ts'
-import { QueueStage, told } from './queue-stage.ts'
 import { types } from '../support/stage.ts'
+import { QueueStage, told } from './queue-stage.ts'
 
 const settledInput = (done: { tells: readonly { input: unknown }[] }) =>
   done.tells[0]?.input as Record<string, unknown>

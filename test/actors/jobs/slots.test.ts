@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { planActor } from '../../../actors/loops/plan/plan.ts'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { planActor } from '../../../actors/loops/plan/plan.ts'
+import { given, typesOf } from '../../support/given.ts'
 import { ORGANIZATION, Yard } from '../loops/yard.ts'
 import { played } from '../support/played.ts'
-import { given, typesOf } from '../../support/given.ts'
 
 const actor = (plan_concurrency?: number) =>
   planActor({ ...(plan_concurrency !== undefined && { plan_concurrency }) }) as unknown as AnyActor

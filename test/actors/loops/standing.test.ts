@@ -3,8 +3,8 @@
  * deleted; loops end with their project.
  */
 import t from 'tap'
-import { projectActor } from '../../../actors/projects/project.ts'
 import type { AnyActor, Effect } from '../../../actors/actor.ts'
+import { projectActor } from '../../../actors/projects/project.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { played } from '../support/played.ts'
 import { ORGANIZATION, Yard } from './yard.ts'

@@ -1,19 +1,20 @@
 /**
  * A loop with stubs for its runs: it records the messages to each run, and a script ends the runs.
  */
-import { loopActor } from '../../../actors/loops/loop.ts'
+
 import {
-  evolve,
   type AnyActor,
   type Cause,
   type Decided,
   type Effect,
+  evolve,
 } from '../../../actors/actor.ts'
+import { loopActor } from '../../../actors/loops/loop.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
-import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type { Chain } from '../../../protocol/events/sources.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import type { LoopEvent } from '../../../protocol/loops/events.ts'
 
 export const ORGANIZATION = 'org_1'
 /** 2026-01-01T00:00:00.000Z */

@@ -5,12 +5,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
-import { memory, type MemoryState } from '../../../actors/memory/memory.ts'
+import { type MemoryState, memory } from '../../../actors/memory/memory.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import {
-  memoryLimits,
   type MemoryChange,
   type MemoryEntry,
+  memoryLimits,
 } from '../../../protocol/memory/schema.ts'
 import { given, START } from '../../support/given.ts'
 

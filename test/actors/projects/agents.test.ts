@@ -1,8 +1,8 @@
 /** Agents in the project actor: the record, its principal, and unique members. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import { permissions } from '../../../protocol/access/schema.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
+import { permissions } from '../../../protocol/access/schema.ts'
 import { played } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

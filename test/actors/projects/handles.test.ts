@@ -1,9 +1,9 @@
-import t from 'tap'
 import fc from 'fast-check'
+import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
-import { played, type Played } from '../support/played.ts'
+import { type Played, played } from '../support/played.ts'
 
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 const brand = 'Service'

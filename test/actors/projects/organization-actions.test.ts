@@ -5,7 +5,7 @@ import type {
   KeptOrganizationAction,
   OrganizationAction,
 } from '../../../protocol/actions/organization-rows.ts'
-import { given, START, type Scene } from '../../support/given.ts'
+import { given, type Scene, START } from '../../support/given.ts'
 
 const actor = organizationActor({ brand: 'Acme' }) as never
 const DAY = 86_400_000

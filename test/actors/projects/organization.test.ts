@@ -2,7 +2,7 @@ import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
 import { slotOf } from '../../../protocol/ids.ts'
-import { played, START, type Played } from '../support/played.ts'
+import { type Played, played, START } from '../support/played.ts'
 
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import { permissions } from '../../../protocol/access/schema.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
+import { permissions } from '../../../protocol/access/schema.ts'
 import { played, START } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

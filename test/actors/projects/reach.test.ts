@@ -1,8 +1,8 @@
 /** The e-mail addresses of targets that are named directly or through a role. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import { permissions } from '../../../protocol/access/schema.ts'
 import type { Reached } from '../../../protocol/access/directory.ts'
+import { permissions } from '../../../protocol/access/schema.ts'
 import { played } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'

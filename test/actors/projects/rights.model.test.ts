@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ProjectState } from '../../../actors/projects/state.ts'
-import { permissions, systemRoles } from '../../../protocol/access/schema.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
 import { allows, grantedBy } from '../../../protocol/access/roles.ts'
+import { permissions, systemRoles } from '../../../protocol/access/schema.ts'
 import { given, type Scene } from '../../support/given.ts'
 
 const actor = projectActor({ brand: 'Service' })

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
-import { permissions, systemRoles } from '../../../protocol/access/schema.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
-import { given, START, typesOf, type Outcome } from '../../support/given.ts'
+import { permissions, systemRoles } from '../../../protocol/access/schema.ts'
+import { given, type Outcome, START, typesOf } from '../../support/given.ts'
 
 const actor = projectActor({ brand: 'Service' })
 const all = Object.keys(permissions)

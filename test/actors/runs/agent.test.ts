@@ -5,8 +5,8 @@
 import t from 'tap'
 import type { RunState } from '../../../actors/runs/state.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { definition } from '../sessions/story.ts'
 import type { Outcome, Scene } from '../../support/given.ts'
+import { definition } from '../sessions/story.ts'
 import { action, payload, record, sleep, started, step } from './story.ts'
 
 type Open = Record<string, unknown>

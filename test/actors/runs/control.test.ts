@@ -1,6 +1,6 @@
 import t from 'tap'
-import { given, START, typesOf } from '../../support/given.ts'
 import { run } from '../../../actors/runs/run.ts'
+import { given, START, typesOf } from '../../support/given.ts'
 import { action, failed, payload, record, settle, sleep, started, step, wait } from './story.ts'
 
 t.test('commands to a run that was never started are refused', async (t) => {

@@ -1,9 +1,9 @@
 /** Delivery of source events to runs, and the index of the waits of runs. */
 import t from 'tap'
-import { waitChange, type RunEvent } from '../../../protocol/runs/events.ts'
+import { type RunEvent, waitChange } from '../../../protocol/runs/events.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { START, typesOf } from '../../support/given.ts'
-import { open, record, started, step, wait, type After } from './story.ts'
+import { type After, open, record, started, step, wait } from './story.ts'
 
 const waits = (config: Record<string, unknown> = {}) =>
   wait('a', 'x', { event_type: 'row.inserted', ...config })

@@ -2,11 +2,11 @@
  * A step over many items. Invariants: no decision is large, and the cost of an item does not grow.
  */
 import t from 'tap'
-import { evolve, type AnyActor, type Cause, type Decided } from '../../../actors/actor.ts'
+import { type AnyActor, type Cause, type Decided, evolve } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
 import { placesOf, type RunState } from '../../../actors/runs/state.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { prefixes } from '../../../protocol/ids.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 
 const ITEMS = 10_000
 const actor = run as unknown as AnyActor

@@ -7,13 +7,13 @@ import * as fc from 'fast-check'
 import t from 'tap'
 import { fold } from '../../../actors/actor.ts'
 import { run } from '../../../actors/runs/run.ts'
-import { isAsked, placesOf, type Note, type RunState } from '../../../actors/runs/state.ts'
+import { isAsked, type Note, placesOf, type RunState } from '../../../actors/runs/state.ts'
+import { patch } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
-import { patch } from '../../../protocol/patch.ts'
 import { checkSpec, type Spec } from '../../../protocol/workflows/spec.ts'
 import { given, START } from '../../support/given.ts'
-import { watching, type After, type Run } from './story.ts'
+import { type After, type Run, watching } from './story.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 const duration = fc.constantFrom('0s', '5s', '30s')

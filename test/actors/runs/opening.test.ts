@@ -1,10 +1,10 @@
 /** Runs of loops: waiting for a slot, spending, recovery. */
 import t from 'tap'
-import type { RunState } from '../../../actors/runs/state.ts'
 import { run } from '../../../actors/runs/run.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
 import type { LoopRun } from '../../../protocol/loops/run.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
-import { given, typesOf, type Outcome } from '../../support/given.ts'
+import { given, type Outcome, typesOf } from '../../support/given.ts'
 import { action, payload, settle, wait } from './story.ts'
 
 const opening = (

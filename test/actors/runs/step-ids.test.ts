@@ -1,5 +1,5 @@
-import t from 'tap'
 import fc from 'fast-check'
+import t from 'tap'
 import { cleanupPrefix, prefixBelow } from '../../../actors/runs/engine/places.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 

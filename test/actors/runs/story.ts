@@ -1,6 +1,7 @@
 /** Helpers for tests of runs. */
-import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
+
 import { run } from '../../../actors/runs/run.ts'
+import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'

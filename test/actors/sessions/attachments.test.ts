@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Attached } from '../../../protocol/sessions/attachments.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
-import { begun, definition, message, say, Story, tool, use } from './story.ts'
+import { begun, definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const facts = (more: Open = {}): Open => ({

@@ -3,7 +3,7 @@
  * Invariant: no line reaches 8 MiB, in either version of the stream.
  */
 import t from 'tap'
-import { spell, type Change } from '../../../gateway/sessions/transcript/change.ts'
+import { type Change, spell } from '../../../gateway/sessions/transcript/change.ts'
 import { told } from '../../../gateway/sessions/transcript/notes.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
@@ -11,7 +11,7 @@ import { isFrame, rowIn, type SessionEvent } from '../../../protocol/sessions/ev
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { begun, definition, message, say, Story, tool, use } from './story.ts'
+import { begun, definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const LINE = 8 * 1_048_576

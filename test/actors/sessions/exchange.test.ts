@@ -1,7 +1,7 @@
 /** Turns of channels in a session, and the source events that its messages publish. */
 import t from 'tap'
 import type { ExchangeOpening } from '../../../protocol/channels/exchange.ts'
-import { begun, definition, say, Story, tool, use } from './story.ts'
+import { begun, definition, Story, say, tool, use } from './story.ts'
 
 const opening = (n = 1, more: Partial<ExchangeOpening> = {}) => ({
   place: {

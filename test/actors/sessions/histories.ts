@@ -3,7 +3,7 @@
  * models, and passing time.
  */
 import fc from 'fast-check'
-import { ask, definition, message, say, tool, use, type Story } from './story.ts'
+import { ask, definition, message, type Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 /** One step of a history. */

@@ -5,9 +5,9 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { patchBlock, isFrame, type SessionEvent } from '../../../protocol/sessions/events.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import { isFrame, patchBlock, type SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import type { NudgeAck } from '../../../protocol/sessions/schema.ts'
-import { ask, begun, definition, message, say, tool, use, type Story } from './story.ts'
+import { ask, begun, definition, message, type Story, say, tool, use } from './story.ts'
 
 const nudge = (s: Story, content: string, more: Record<string, unknown> = {}): NudgeAck | string =>
   s.do('session.nudge', {

@@ -3,7 +3,7 @@
  * once.
  */
 import t from 'tap'
-import { definition, message, say, Story, tool, use } from './story.ts'
+import { definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const place = {

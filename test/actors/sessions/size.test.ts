@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
-import { recall, remember, type Remembered } from '../../../actors/sessions/history/remembered.ts'
+import { type Remembered, recall, remember } from '../../../actors/sessions/history/remembered.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Event } from '../../../protocol/entry.ts'

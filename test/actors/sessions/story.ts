@@ -2,17 +2,17 @@
  * Runs a session actor with real interactions for its questions. Tests end its queued jobs.
  * Messages between session and questions are applied at once, as in one commit.
  */
+
+import type { AnyActor, Cause, Tell } from '../../../actors/actor.ts'
 import { interactionActor } from '../../../actors/interactions/interaction.ts'
-import type { Tell } from '../../../actors/actor.ts'
 import { sessionActor } from '../../../actors/sessions/session.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
-import type { AnyActor, Cause } from '../../../actors/actor.ts'
-import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Event } from '../../../protocol/entry.ts'
-import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
-import { given, START, type Outcome, type Scene } from '../../support/given.ts'
+import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
+import { given, type Outcome, type Scene, START } from '../../support/given.ts'
 
 type Open = Record<string, unknown>
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor

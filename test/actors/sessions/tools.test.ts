@@ -3,7 +3,7 @@
  * destructive.
  */
 import t from 'tap'
-import { ask, begun, definition, say, tool, use, type Story } from './story.ts'
+import { ask, begun, definition, type Story, say, tool, use } from './story.ts'
 
 const schema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
 const calls = (s: Story) =>

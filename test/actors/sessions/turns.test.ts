@@ -1,7 +1,7 @@
 /** The sequence of turns: admission, generations, time budgets, cancellation. */
 import t from 'tap'
 import type { TurnAck } from '../../../protocol/sessions/schema.ts'
-import { ask, begun, definition, message, say, Story, tool, use } from './story.ts'
+import { ask, begun, definition, message, Story, say, tool, use } from './story.ts'
 
 t.test('a message creates session, row, turn and generation in one commit', async (t) => {
   const s = begun('hi')

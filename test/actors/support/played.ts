@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert'
 import {
-  evolve,
   type AnyActor,
   type Cause,
   type Decided,
   type Effect,
+  evolve,
 } from '../../../actors/actor.ts'
 import type { Address, Event, Origin } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'

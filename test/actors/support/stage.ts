@@ -1,10 +1,10 @@
 /** Runs one actor by hand and records its decisions. Time is an argument. */
 import {
-  evolve,
   type AnyActor,
   type Cause,
   type Decided,
   type Effect,
+  evolve,
   type Tell,
 } from '../../../actors/actor.ts'
 import type { Address, Event } from '../../../protocol/entry.ts'

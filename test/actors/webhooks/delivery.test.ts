@@ -1,15 +1,15 @@
 /** A delivery, command by command: attempts, which of them count, and when it ends. */
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
-import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import {
   ATTEMPTS,
-  PROMPT,
-  pauseAfter,
   type AttemptOutcome,
   type DeliveryOpening,
+  PROMPT,
+  pauseAfter,
 } from '../../../protocol/webhooks/delivery.ts'
-import { given, START, typesOf, type Scene } from '../../support/given.ts'
+import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
+import { given, type Scene, START, typesOf } from '../../support/given.ts'
 
 interface State {
   readonly record: DeliveryRecord

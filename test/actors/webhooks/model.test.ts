@@ -5,12 +5,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { deliveryActor } from '../../../actors/webhooks/delivery.ts'
-import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import {
   ATTEMPTS,
   type AttemptOutcome,
   type DeliveryOpening,
 } from '../../../protocol/webhooks/delivery.ts'
+import type { DeliveryRecord } from '../../../protocol/webhooks/rows.ts'
 import { given, type Outcome, type Scene } from '../../support/given.ts'
 
 interface State {

@@ -1,10 +1,11 @@
 /** Webhooks and secrets of a project, and the webhooks that an event is delivered to. */
-import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
+
 import t from 'tap'
+import type { AnyActor } from '../../../actors/actor.ts'
 import { eventsActor } from '../../../actors/events/events.ts'
 import type { SourcesState } from '../../../actors/events/state.ts'
 import { projectActor } from '../../../actors/projects/project.ts'
-import type { AnyActor } from '../../../actors/actor.ts'
+import { defaultTriggerLimits } from '../../../protocol/events/sources.ts'
 import { given, type Scene } from '../../support/given.ts'
 
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { workerActor, type WorkerState } from '../../../actors/workers/worker.ts'
+import { type WorkerState, workerActor } from '../../../actors/workers/worker.ts'
 import type { WorkerCommands } from '../../../protocol/internal.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { Stage, types } from '../support/stage.ts'

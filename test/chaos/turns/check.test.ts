@@ -3,7 +3,7 @@
  * correct history.
  */
 import t from 'tap'
-import { checkTurns, violations, type Violation } from './check.ts'
+import { checkTurns, type Violation, violations } from './check.ts'
 import type { Followed, Sent, TurnHistory } from './history.ts'
 import { callsOf, kindOf, rowsOf } from './plans.ts'
 

@@ -3,8 +3,8 @@
  * saw.
  */
 import { linkedAbort } from '../../../client/watchdog.ts'
-import { Worker, type Action } from '../../../client/worker.ts'
-import { fork, type Dice } from '../../simulation/faults/dice.ts'
+import { type Action, Worker } from '../../../client/worker.ts'
+import { type Dice, fork } from '../../simulation/faults/dice.ts'
 import { Asker, type Json } from '../ask.ts'
 import { checkTurns, type Violation } from './check.ts'
 import { readSessions } from './gather.ts'

@@ -2,7 +2,7 @@
  * The installation for turns under kills: one NATS server, and nodes with one role each. Shard
  * nodes, gateways and executors can be killed, and return.
  */
-import { portsFor, processes, type Processes } from '../../scenarios/support/processes.ts'
+import { type Processes, portsFor, processes } from '../../scenarios/support/processes.ts'
 
 export const roles = ['shards', 'gateway', 'executor'] as const
 export type Role = (typeof roles)[number]

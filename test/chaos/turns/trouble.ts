@@ -6,7 +6,7 @@
  */
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Strike } from './history.ts'
-import { roles, type Member, type Role } from './stack.ts'
+import { type Member, type Role, roles } from './stack.ts'
 
 interface Options {
   readonly members: readonly Member[]

@@ -4,8 +4,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { announcer } from '../../../client/chat/announcements.ts'
+import { type Entry, entriesOf } from '../../../client/chat/entries.ts'
 import { describeFile, sizeText } from '../../../client/chat/files/describe.ts'
-import { entriesOf, type Entry } from '../../../client/chat/entries.ts'
 import { exactTime, shortTime } from '../../../client/chat/time.ts'
 import { Transcript, type TranscriptFrame } from '../../../client/transcript.ts'
 

@@ -1,9 +1,9 @@
 /** The stock actions. */
 import fc from 'fast-check'
 import t from 'tap'
-import { stockActions, time } from '../../../client/actions.ts'
 import { json } from '../../../client/actions/json.ts'
 import { random } from '../../../client/actions/random.ts'
+import { stockActions, time } from '../../../client/actions.ts'
 import { jobOf } from './stand.ts'
 
 const context = (lines: string[] = []) => ({

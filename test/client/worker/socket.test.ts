@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import type { SocketEvents } from '../../../client/worker/ports.ts'
 import { dial } from '../../../client/worker/socket.ts'
 

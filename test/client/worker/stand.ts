@@ -1,7 +1,8 @@
 /** A worker with a manual clock and with sockets whose other end is the test. */
-import { Worker } from '../../../client/worker.ts'
+
 import type { JobEvent, WorkerOptions, WorkerState } from '../../../client/worker/options.ts'
 import type { Clock, Dial, SocketEvents } from '../../../client/worker/ports.ts'
+import { Worker } from '../../../client/worker.ts'
 import type { ClaimedJob, Down, Up } from '../../../protocol/workers/socket.ts'
 
 class ManualClock implements Clock {

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { authorize, enter } from '../../../gateway/auth/authorize.ts'
 import type { Caller } from '../../../gateway/auth/authenticate.ts'
+import { authorize, enter } from '../../../gateway/auth/authorize.ts'
 import { newKey, parseAuthorization } from '../../../gateway/auth/keys.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
 import { grantedBy } from '../../../protocol/access/roles.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
 import { bearer, edge, ORG, PRJ, type TestEdge } from '../support/given.ts'
 
 const caller = async (it: TestEdge, key: string): Promise<Caller> => {

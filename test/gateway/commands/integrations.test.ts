@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { readEvent } from '../../../gateway/commands/integrations/event.ts'
 import { isFrom } from '../../../gateway/commands/integrations/signature.ts'
-import { providers } from '../../../protocol/events/integrations.ts'
-import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
+import type { ProviderName } from '../../../protocol/events/integrations.ts'
+import { providers } from '../../../protocol/events/integrations.ts'
 
 type Headers = Readonly<Record<string, string>>
 const NOW = Date.parse('2026-01-01T00:00:00Z')

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { shownNames } from '../../../gateway/mcp/tools.ts'
 import { progressSpelling, reader } from '../../../gateway/mcp/progress.ts'
+import { shownNames } from '../../../gateway/mcp/tools.ts'
 import { checkMessage } from '../../../protocol/mcp/messages.ts'
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')

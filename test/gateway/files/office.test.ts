@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { inspect } from '../../../gateway/files/file.ts'
 import { markdownOf } from '../../../gateway/files/office.ts'
-import { openArchive, type Archive } from '../../../gateway/files/zip.ts'
+import { type Archive, openArchive } from '../../../gateway/files/zip.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { zip } from './office-archives.ts'
 

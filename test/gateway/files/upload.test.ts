@@ -5,11 +5,11 @@
 import { deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { boundaryOf, partsOf, type Part } from '../../../gateway/files/multipart.ts'
 import { createByteSemaphore } from '../../../gateway/files/byte-semaphore.ts'
 import { inspect } from '../../../gateway/files/file.ts'
-import { withBytes } from '../../../gateway/sessions/inline.ts'
+import { boundaryOf, type Part, partsOf } from '../../../gateway/files/multipart.ts'
 import { pagesOf } from '../../../gateway/files/pdf.ts'
+import { withBytes } from '../../../gateway/sessions/inline.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 

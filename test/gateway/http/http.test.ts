@@ -1,8 +1,8 @@
 import net from 'node:net'
-import t, { type Test } from 'tap'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import t, { type Test } from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
-import { gateway, home, RUN, until, type Body, type TestGateway } from '../support/edge-world.ts'
+import { type Body, gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 import { ORG } from '../support/given.ts'
 
 const run = { id: RUN, status: 'running', queue: 'default' }

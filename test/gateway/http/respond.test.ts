@@ -2,9 +2,10 @@
  * Streams to a client that stops reading for a while: every byte arrives once and in order, for any
  * size of write.
  */
+
+import uWS from 'uWebSockets.js'
 import { connect } from 'node:net'
 import t from 'tap'
-import uWS from 'uWebSockets.js'
 import { Exchange } from '../../../gateway/http/respond.ts'
 
 /** The body of a chunked answer (RFC 9112, 7.1); undefined if a chunk length is malformed. */

@@ -4,27 +4,27 @@
  * connections and reconnect elsewhere.
  */
 import { Transcript, type TranscriptFrame } from '../../../client/transcript/fold.ts'
-import { sealTranscriptCursor } from '../../../gateway/sessions/transcript/transcript-cursor.ts'
+import type { Sink } from '../../../gateway/http/respond.ts'
 import type { Dialect } from '../../../gateway/sessions/transcript/change.ts'
 import { patient } from '../../../gateway/sessions/transcript/followed.ts'
 import { SessionFollower } from '../../../gateway/sessions/transcript/follower.ts'
 import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import { snapshot } from '../../../gateway/sessions/transcript/snapshot.ts'
+import { sealTranscriptCursor } from '../../../gateway/sessions/transcript/transcript-cursor.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import { transcriptDialect } from '../../../gateway/sessions/transcript/v2.ts'
-import type { Sink } from '../../../gateway/http/respond.ts'
 import {
   cursorOf,
+  type Envelope,
   lastCursor,
+  type Placed,
   placed,
   sequenceOf,
-  type Envelope,
-  type Placed,
 } from '../../../protocol/entry.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import type { TranscriptSnapshot } from '../../../protocol/sessions/schema.ts'
 import type { TranscriptQuestion } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Preview, Previewed } from '../../../protocol/sessions/transcript/previews.ts'
-import type { TranscriptSnapshot } from '../../../protocol/sessions/schema.ts'
 import { View } from '../../../views/view.ts'
 import { Story } from '../../actors/sessions/story.ts'
 import { seal } from '../support/given.ts'

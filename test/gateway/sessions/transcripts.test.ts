@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { perform, step, tools, type Step } from '../../actors/sessions/histories.ts'
+import { perform, type Step, step, tools } from '../../actors/sessions/histories.ts'
 import { kept, Meeting } from './transcript-world.ts'
 
 type Act =

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { watched } from '../../../gateway/streams/channel-stream.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
+import { watched } from '../../../gateway/streams/channel-stream.ts'
 import { frame } from '../../../gateway/streams/sse.ts'
 
 /** A sink that stores what is written until it is ended. */

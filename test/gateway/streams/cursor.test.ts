@@ -1,6 +1,6 @@
-import t from 'tap'
 import fc from 'fast-check'
-import { openCursor, sealCursor, type Binding } from '../../../gateway/http/cursor.ts'
+import t from 'tap'
+import { type Binding, openCursor, sealCursor } from '../../../gateway/http/cursor.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { seal } from '../support/given.ts'
 

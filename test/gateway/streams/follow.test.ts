@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Follower, type Page } from '../../../gateway/streams/follow.ts'
 import type { Sink } from '../../../gateway/http/respond.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { Follower, type Page } from '../../../gateway/streams/follow.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
 /** Items of a normal page, and of a page for a lagging reader. */
 const LIMIT = 3

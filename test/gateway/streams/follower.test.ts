@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { Dialect } from '../../../gateway/sessions/transcript/change.ts'
-import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import { SessionFollower } from '../../../gateway/sessions/transcript/follower.ts'
 import { LiveRows } from '../../../gateway/sessions/transcript/live.ts'
+import { openPreviews } from '../../../gateway/sessions/transcript/previews.ts'
 import { numberedDialect } from '../../../gateway/sessions/transcript/v1.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
-import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 
 const row = (id: string, sequence: number | null): TranscriptMessage => ({
   id,

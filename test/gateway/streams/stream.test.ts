@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import type { Placed } from '../../../protocol/entry.ts'
-import { timelineRecord, type RunEvent } from '../../../protocol/runs/events.ts'
 import { timestamp } from '../../../protocol/common.ts'
+import type { Placed } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
+import { type RunEvent, timelineRecord } from '../../../protocol/runs/events.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
-import { gateway, home, RUN, until, type TestGateway } from '../support/edge-world.ts'
+import { gateway, home, RUN, type TestGateway, until } from '../support/edge-world.ts'
 
 /** A run's journal and its view; `publish` delivers live entries. */
 function journal(at: TestGateway) {

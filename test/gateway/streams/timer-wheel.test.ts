@@ -1,7 +1,7 @@
 /** Many tasks share few timers. Invariant: each task runs on time and once. */
 import fc from 'fast-check'
 import t from 'tap'
-import { TimerWheel, type Task } from '../../../gateway/workers/timer-wheel.ts'
+import { type Task, TimerWheel } from '../../../gateway/workers/timer-wheel.ts'
 import { ManualClock } from '../../support/memory.ts'
 
 t.test(

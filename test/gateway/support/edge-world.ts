@@ -1,11 +1,11 @@
 /** A running gateway over scripted actors and views, with real sockets and a manual clock. */
 import http from 'node:http'
-import { createGateway, type Gateway } from '../../../gateway/server.ts'
 import type { GatewaySettings, Outcome, World } from '../../../gateway/ports.ts'
-import { feedKinds, lastCursor, type Command, type Placed } from '../../../protocol/entry.ts'
-import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
-import { refuse, type FieldError } from '../../../protocol/errors.ts'
+import { createGateway, type Gateway } from '../../../gateway/server.ts'
+import { type Command, feedKinds, lastCursor, type Placed } from '../../../protocol/entry.ts'
+import { type FieldError, refuse } from '../../../protocol/errors.ts'
 import { makeId, type Prefix } from '../../../protocol/ids.ts'
+import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { edge, PRJ } from './given.ts'
 

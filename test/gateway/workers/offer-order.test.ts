@@ -1,8 +1,8 @@
 /** The order of waiting jobs from several shards, as the gateway with free slots merges them. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Order, COLLECT_TIMEOUT_MS, type Decided } from '../../../gateway/workers/jobs/order.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
+import { COLLECT_TIMEOUT_MS, type Decided, Order } from '../../../gateway/workers/jobs/order.ts'
 
 interface Job {
   readonly id: string
@@ -108,7 +108,7 @@ t.test('an offer waits for a shard that has older jobs, up to a time limit', asy
   t.match(await waiting, { taken: [] })
 
   const gone = scene({ a: [job('new', 0)], b: [job('high', 0, 5)] })
-  gone.offer('b')
+  void gone.offer('b')
   gone.at.slots = 1
   const alone = gone.offer('a')
   gone.pass(COLLECT_TIMEOUT_MS - 1)

@@ -30,7 +30,7 @@ t.test('between two claims', async (t) => {
     const { at, worker } = await claiming(5)
     t.same(taken(at, 3), [header(3).id])
     t.same(taken(at, 4), [], 'three slots are three jobs')
-    at.hub.receive({
+    void at.hub.receive({
       type: 'assign',
       project: PROJECT,
       session: sessionOf(at),
@@ -75,7 +75,7 @@ t.test('between two claims', async (t) => {
     for (const id of ['a', 'b']) {
       await worker.say(claim(id, 3, { queues: ['fast'] }))
       at.offer([header(id === 'a' ? 1 : 2)], 'fast')
-      at.hub.receive({
+      void at.hub.receive({
         type: 'assign',
         project: PROJECT,
         session: sessionOf(at),

@@ -173,7 +173,7 @@ t.test('a claim', async (t) => {
     const session = sessionOf(at)
     at.offer(jobs)
     for (const job of jobs)
-      at.hub.receive({
+      void at.hub.receive({
         type: 'assign',
         project: PROJECT,
         session,
@@ -396,7 +396,8 @@ t.test('a worker never holds more jobs than its limit, for any sequence of messa
             taken.push(jobs.find(({ id }) => id === job_id) ?? header(0))
         } else if (next.do === 'deliver') {
           const job = next.late ? taken.pop() : taken.shift()
-          if (job) at.hub.receive({ type: 'assign', project: PROJECT, session, job: leased(job) })
+          if (job)
+            void at.hub.receive({ type: 'assign', project: PROJECT, session, job: leased(job) })
         } else if (next.do === 'report') {
           const [id] = held
           if (id === undefined) continue

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { refuse } from '../../../protocol/errors.ts'
 import { timestamp } from '../../../protocol/common.ts'
+import { refuse } from '../../../protocol/errors.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
-import { hand, header, leased, PROJECT, scene, sessionOf, settle, type Scene } from './workers.ts'
+import { hand, header, leased, PROJECT, type Scene, scene, sessionOf, settle } from './workers.ts'
 
 const job = header(1)
 const lease = { job_id: job.id, lease_token: leased(job).lease_token }
@@ -54,7 +54,7 @@ t.test('an assigned job', async (t) => {
       t.match(await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 1 }), [
         { jobs: [{ id: job.id }] },
       ])
-      assign(at, 2)
+      void assign(at, 2)
       await at.clock.advance(5000)
       t.match(
         at.named('queue.release').map(({ id, input }) => ({ id, input })),
@@ -118,7 +118,7 @@ t.test('an assigned job', async (t) => {
     const worker = await at.worker()
     await worker.say({ type: 'jobs.claim', message_id: 'c', available_slots: 3 })
     at.offer([1, 2, 3].map((n) => header(n)))
-    for (const number of [1, 2]) assign(at, number)
+    for (const number of [1, 2]) void assign(at, number)
     t.same(worker.of('jobs.claimed'), [])
     await at.clock.advance(5)
     t.match(worker.of('jobs.claimed'), [{ jobs: [{ id: header(1).id }, { id: header(2).id }] }])
@@ -360,8 +360,8 @@ t.test('messages of the engine', async (t) => {
         requested_at: timestamp(at.clock.now),
       },
     ])
-    assign(at, 2)
-    at.hub.receive({ ...message, job_id: header(2).id })
+    void assign(at, 2)
+    void at.hub.receive({ ...message, job_id: header(2).id })
     await settle()
     t.equal(worker.of('job.cancel').length, 1)
     t.match(
@@ -373,9 +373,9 @@ t.test('messages of the engine', async (t) => {
   t.test('supersede closes older connections only', async (t) => {
     const { at, worker } = await holding()
     const message = { type: 'supersede', project: PROJECT, session: sessionOf(at) } as const
-    at.hub.receive({ ...message, generation: 1 })
+    void at.hub.receive({ ...message, generation: 1 })
     t.equal(worker.closed, undefined)
-    at.hub.receive({ ...message, generation: 2 })
+    void at.hub.receive({ ...message, generation: 2 })
     t.equal(worker.code, 4410)
   })
   t.test('forget does not affect sessions', async (t) =>
@@ -391,7 +391,7 @@ t.test('drain', async (t) => {
       await worker.say({ type: 'jobs.claim', message_id: 'd', available_slots: 3 })
       const session = sessionOf(at)
       at.offer([header(2)])
-      for (let i = 0; i < 2; i++) at.hub.receive({ type: 'drain', project: PROJECT, session })
+      for (let i = 0; i < 2; i++) void at.hub.receive({ type: 'drain', project: PROJECT, session })
       t.match(worker.frames, [
         { type: 'worker.drain' },
         { type: 'jobs.claimed', message_id: 'd', jobs: [] },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { refuse } from '../../../protocol/errors.ts'
-import { header, leased, PROJECT, scene, sessionOf, settle, type Scene } from './workers.ts'
+import { header, leased, PROJECT, type Scene, scene, sessionOf, settle } from './workers.ts'
 
 const heartbeat = {
   type: 'job.heartbeat',

@@ -3,8 +3,8 @@
  * an actor whose timer throws.
  */
 import t from 'tap'
-import { Host } from '../../../nodes/host/host.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
+import { Host } from '../../../nodes/host/host.ts'
 import type { Registry } from '../../../nodes/host/ports.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import { MemoryRegistry } from '../../support/memory.ts'

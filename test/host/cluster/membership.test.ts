@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
+import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
 
 const node = (id: string): Member => ({ id, roles: ['shards'] })

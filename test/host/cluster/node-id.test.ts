@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Registry } from '../../../nodes/host/ports.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { claimNodeId, type Instance, type Presence } from '../../../nodes/host/cluster/node-id.ts'
+import type { Registry } from '../../../nodes/host/ports.ts'
 import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
 
 const instance = (name: string): Instance => ({ instance: name, process: `process of ${name}` })

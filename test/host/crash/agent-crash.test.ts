@@ -5,14 +5,14 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
-import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Kind } from '../../../protocol/entry.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { definition, message, say, use } from '../../actors/sessions/story.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
-import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
 import { runId, ToyWorld } from '../support/toy.ts'
+import { dieAtEach, dying, handedTo, type Open, Told } from './dying.ts'
 
 const run = runId(1)
 const session = makeId('agent_session', 0, new Uint8Array(10).fill(1), 1)

@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import { MemoryBus } from '../../support/memory.ts'
-import { dieAtEach, dying } from './dying.ts'
 import { runId, ToyWorld } from '../support/toy.ts'
+import { dieAtEach, dying } from './dying.ts'
 
 /**
  * Sends ten commands with effects and a timer, with checkpoints in between; the client repeats

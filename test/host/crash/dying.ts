@@ -8,9 +8,9 @@ import type { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Entry, Event, Kind } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
-import { settleAll, type MemoryBus } from '../../support/memory.ts'
-import { mortal } from './mortal.ts'
+import { type MemoryBus, settleAll } from '../../support/memory.ts'
 import { reply, type ToyWorld } from '../support/toy.ts'
+import { mortal } from './mortal.ts'
 
 export type Open = Record<string, unknown>
 type Answer = Parameters<typeof reply>[0]

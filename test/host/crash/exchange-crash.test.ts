@@ -15,8 +15,8 @@ import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { definition, message, say } from '../../actors/sessions/story.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
-import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
 import { ToyWorld } from '../support/toy.ts'
+import { dieAtEach, dying, handedTo, type Open, Told } from './dying.ts'
 
 const bytes = new Uint8Array(10).fill(1)
 const [channel, session] = [makeId('channel', 0, bytes, 0), makeId('agent_session', 0, bytes, 0)]

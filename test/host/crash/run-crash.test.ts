@@ -5,12 +5,12 @@
  */
 import t from 'tap'
 import { actorKinds } from '../../../actors/kinds.ts'
-import { timelineTypes } from '../../../protocol/runs/events.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import { timelineTypes } from '../../../protocol/runs/events.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { MemoryBus } from '../../support/memory.ts'
-import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
 import { ToyWorld } from '../support/toy.ts'
+import { dieAtEach, dying, handedTo, type Open, Told } from './dying.ts'
 
 const id = (prefix: 'loop' | 'run' | 'project', n: number, slot = 0) =>
   makeId(prefix, 0, new Uint8Array(10).fill(n), slot)

@@ -11,8 +11,8 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import { definition, message, say, tool, use } from '../../actors/sessions/story.ts'
 import { MemoryBus, settleAll } from '../../support/memory.ts'
-import { dieAtEach, dying, handedTo, Told, type Open } from './dying.ts'
 import { ToyWorld } from '../support/toy.ts'
+import { dieAtEach, dying, handedTo, type Open, Told } from './dying.ts'
 
 const id = makeId('agent_session', 0, new Uint8Array(10).fill(1), 0)
 const kinds = actorKinds({ brand: 'Service', timing: { ...defaultTiming, lease: 3600 } })

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { Envelope } from '../../../protocol/entry.ts'
 import { settleAll, silent } from '../../support/memory.ts'
-import { command, counter, kinds, reply, runId, ToyWorld, type Count } from '../support/toy.ts'
+import { type Count, command, counter, kinds, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const envelopes = (world: ToyWorld): Envelope[] =>
   world.journal.messages.map((message) => JSON.parse(new TextDecoder().decode(message.data)))

@@ -3,12 +3,12 @@
  * receives its messages.
  */
 import type { AnyActor } from '../../../actors/actor.ts'
-import type { Command, Kind } from '../../../protocol/entry.ts'
-import { makeId } from '../../../protocol/ids.ts'
-import { refuse } from '../../../protocol/errors.ts'
-import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
+import type { Command, Kind } from '../../../protocol/entry.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { makeId } from '../../../protocol/ids.ts'
+import { defaultTiming } from '../../../protocol/workers/timing.ts'
 import {
   ManualClock,
   MemoryBlobs,

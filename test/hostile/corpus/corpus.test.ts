@@ -5,17 +5,17 @@
  */
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
-import type { Code } from '../../../protocol/errors.ts'
 import { routeOf } from '../../../protocol/contract.ts'
+import type { Code } from '../../../protocol/errors.ts'
 import { service } from '../../support/service.ts'
-import { openClient, type Answered, type Asked } from '../support/ask.ts'
+import { type Answered, type Asked, openClient } from '../support/ask.ts'
 import { seed, tries } from '../support/campaign.ts'
-import { corpus } from './texts.ts'
-import { fileNames, files, forms } from './documents.ts'
 import { bad } from '../support/judge.ts'
-import { classified, kindOf, textPlaces, type TextPlace } from './places.ts'
-import { furnish, placedPath, queryFor, rows, type Place } from '../support/rows.ts'
+import { furnish, type Place, placedPath, queryFor, rows } from '../support/rows.ts'
 import { usage } from '../support/usage.ts'
+import { fileNames, files, forms } from './documents.ts'
+import { classified, kindOf, type TextPlace, textPlaces } from './places.ts'
+import { corpus } from './texts.ts'
 
 /**
  * Bytes by which the process may grow until the end; generous, because accepted texts are stored.

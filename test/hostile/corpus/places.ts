@@ -6,7 +6,7 @@
 import type { RowName } from '../../../protocol/api.ts'
 import { instant } from '../../scenarios/support/given.ts'
 import { exampleOf } from '../support/generate.ts'
-import { bodyFor, rows, type Place } from '../support/rows.ts'
+import { bodyFor, type Place, rows } from '../support/rows.ts'
 import type { TextKind } from './texts.ts'
 
 /** A location, and how to put a value there. */

@@ -5,16 +5,16 @@
 import t from 'tap'
 import { partsOf } from '../../../gateway/files/multipart.ts'
 import { readYaml } from '../../../gateway/files/yaml.ts'
+import { compile, ExpressionError, run } from '../../../protocol/rules/expressions/expression.ts'
+import { ROOTS } from '../../../protocol/rules/expressions/scope.ts'
+import { WORK } from '../../../protocol/rules/expressions/values.ts'
 import { schemaFaults } from '../../../protocol/rules/json-schema/schema.ts'
 import { checkValue } from '../../../protocol/rules/json-schema/validate.ts'
 import { test as matchPattern } from '../../../protocol/rules/regex/automaton.ts'
-import { compile, ExpressionError, run } from '../../../protocol/rules/expressions/expression.ts'
 import { compilePattern, ECMASCRIPT, MAX_PROGRAM } from '../../../protocol/rules/regex/pattern.ts'
-import { ROOTS } from '../../../protocol/rules/expressions/scope.ts'
-import { WORK } from '../../../protocol/rules/expressions/values.ts'
 import { latestFire, nextFire, scheduleFault } from '../../../protocol/rules/schedule.ts'
-import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 import { forms, yamls } from './documents.ts'
+import { expressions, patterns, REPEATED_COMPARISON, schedules, schemas } from './texts.ts'
 
 /** The start of a text, for messages. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 80))

@@ -2,8 +2,9 @@
  * Checks whether an answer is documented by its row. Invariant: no other answer is allowed, for any
  * request.
  */
-import { errors, type Code } from '../../../protocol/errors.ts'
+
 import type { Row } from '../../../protocol/contract.ts'
+import { type Code, errors } from '../../../protocol/errors.ts'
 import { refusalsOf } from '../../../protocol/openapi/document.ts'
 import { undocumented } from '../../support/service.ts'
 import type { Answered } from './ask.ts'

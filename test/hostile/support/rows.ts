@@ -4,7 +4,7 @@
  * known slots; otherwise it fails here.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
-import { routeOf, type Row, type Shape } from '../../../protocol/contract.ts'
+import { type Row, routeOf, type Shape } from '../../../protocol/contract.ts'
 import { acting, failing, instant, listOf, sleeping } from '../../scenarios/support/given.ts'
 import { until } from '../../scenarios/support/sockets.ts'
 import type { Service } from '../../support/service.ts'

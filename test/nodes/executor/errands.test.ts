@@ -7,7 +7,7 @@ import type { CapabilityReader } from '../../../gateway/queries/agent-capabiliti
 import { errands } from '../../../nodes/executor/errands/errands.ts'
 import type { Handler } from '../../../nodes/executor/handler.ts'
 import type { Command } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 
 type Work = Parameters<Handler['perform']>[0]
 function handlerOf(

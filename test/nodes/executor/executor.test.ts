@@ -1,16 +1,16 @@
 /** An executor with a scripted engine and a manual clock. */
 import t from 'tap'
-import { outcomeOf } from '../../../nodes/executor/answer.ts'
-import { startExecutor } from '../../../nodes/executor/executor.ts'
-import { NOT_OURS, type Handler, type Outcome } from '../../../nodes/executor/handler.ts'
 import type { MaybePromise } from '../../../gateway/maybe-promise.ts'
 import type { World } from '../../../gateway/ports.ts'
-import type { JobHeader } from '../../../protocol/jobs/rows.ts'
+import { outcomeOf } from '../../../nodes/executor/answer.ts'
+import { startExecutor } from '../../../nodes/executor/executor.ts'
+import { type Handler, NOT_OURS, type Outcome } from '../../../nodes/executor/handler.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
 import { leaseToken } from '../../../protocol/jobs/lease.ts'
-import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
+import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
+import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'
 
 const jobId = (n: number) => makeId('job', n, new Uint8Array(9).fill(n), n)

@@ -3,15 +3,15 @@
  * killed.
  */
 import t from 'tap'
-import { StartFault } from '../../../nodes/process/fault.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
-import { names } from '../../../protocol/subjects.ts'
 import { createBlobs } from '../../../nodes/nats/blobs.ts'
 import { createBus } from '../../../nodes/nats/bus.ts'
 import { createJournal } from '../../../nodes/nats/journal/journal.ts'
-import { ensureCluster, provision } from '../../../nodes/nats/server/provision.ts'
 import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
 import { createSnapshots } from '../../../nodes/nats/journal/snapshots.ts'
+import { ensureCluster, provision } from '../../../nodes/nats/server/provision.ts'
+import { StartFault } from '../../../nodes/process/fault.ts'
+import { names } from '../../../protocol/subjects.ts'
 import { startStore } from '../support/store.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

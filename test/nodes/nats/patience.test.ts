@@ -3,8 +3,8 @@
  * what to check.
  */
 import t from 'tap'
-import { StartFault } from '../../../nodes/process/fault.ts'
 import { patiently } from '../../../nodes/nats/server/provision.ts'
+import { StartFault } from '../../../nodes/process/fault.ts'
 import { silent } from '../../support/memory.ts'
 
 const nats = { log: silent }

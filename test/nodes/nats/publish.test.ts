@@ -12,9 +12,9 @@ import {
 } from '@nats-io/transport-node'
 import t from 'tap'
 import { Disconnected, isUnanswered, isWrongSequence } from '../../../nodes/nats/failures.ts'
-import { provision } from '../../../nodes/nats/server/provision.ts'
 import { EXPECTED } from '../../../nodes/nats/journal/publish.ts'
 import { createSnapshots } from '../../../nodes/nats/journal/snapshots.ts'
+import { provision } from '../../../nodes/nats/server/provision.ts'
 import { startStore } from '../support/store.ts'
 
 const { one, two, connect, kill } = await startStore('2m')

@@ -1,7 +1,7 @@
 /** The conditions under which the leader of a stream is asked to step down. */
 import t from 'tap'
-import { createNamespace } from '../../../nodes/nats/server/namespace.ts'
 import { createLeaderStepDown } from '../../../nodes/nats/leader-stepdown.ts'
+import { createNamespace } from '../../../nodes/nats/server/namespace.ts'
 
 function given() {
   const asked: string[] = []

@@ -6,16 +6,16 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createSecretBox } from '../../../nodes/storage/secret-box.ts'
 import {
   AddressRefused,
   createGuard,
-  wrongNetwork,
   type Resolve,
+  wrongNetwork,
 } from '../../../nodes/outbound/guard.ts'
-import { createVet } from '../../../nodes/outbound/vet.ts'
 import { createPost, type Sending } from '../../../nodes/outbound/post.ts'
 import { signed } from '../../../nodes/outbound/sign.ts'
+import { createVet } from '../../../nodes/outbound/vet.ts'
+import { createSecretBox } from '../../../nodes/storage/secret-box.ts'
 
 const hostOf = (url: string) => new URL(url).hostname
 const nobody: Resolve = async () => {

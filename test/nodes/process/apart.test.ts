@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import { NewerRelease } from '../../../nodes/host/memory/codec.ts'
-import { serveViewInThread, type ThreadPorts } from '../../../nodes/roles/view-worker.ts'
 import { createThreadRpc } from '../../../nodes/roles/thread-rpc.ts'
-import { View, type Message } from '../../../views/view.ts'
-import { each, Journal, moved, started, type Answer } from '../../views/support/journal.ts'
+import { serveViewInThread, type ThreadPorts } from '../../../nodes/roles/view-worker.ts'
+import { type Message, View } from '../../../views/view.ts'
+import { type Answer, each, Journal, moved, started } from '../../views/support/journal.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'apart-'))
 t.teardown(() => rmSync(folder, { recursive: true }))

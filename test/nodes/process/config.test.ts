@@ -1,11 +1,11 @@
 /** Settings from flags, the environment and defaults; all faults are reported together. */
 import t from 'tap'
 import { type Config, readConfig, settingsTable } from '../../../nodes/config.ts'
-import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
 import { matches } from '../../../nodes/nats/listeners.ts'
+import { mirrorsOfList, mirrorsOfSources } from '../../../nodes/nats/server/debian.ts'
+import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
 import { createLog } from '../../../nodes/observe/log.ts'
 import { createMetrics } from '../../../nodes/observe/metrics.ts'
-import { compareVersions, isAccepted, versionIn } from '../../../nodes/nats/server/version.ts'
 import { operatorGuide } from '../../docs/operator-guide.ts'
 
 const config = (env: Record<string, string> = {}, ...argv: string[]): Config => {

@@ -1,9 +1,9 @@
 /** The gateway's ports over a bus that transports messages as JSON, like NATS. */
 import t from 'tap'
-import { refuse } from '../../../protocol/errors.ts'
-import { ManualClock } from '../../support/memory.ts'
 import type { ShardAnswer } from '../../../nodes/host/deps.ts'
 import { createWorld, type WorldParts } from '../../../nodes/world.ts'
+import { refuse } from '../../../protocol/errors.ts'
+import { ManualClock } from '../../support/memory.ts'
 
 const to = {
   project: 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B',

@@ -1,7 +1,7 @@
 /** When the storage watch stops writes, warns, and allows writes again. */
 import t from 'tap'
 import { diskUse } from '../../../nodes/storage/disk.ts'
-import { watchStorage, type AccountUse } from '../../../nodes/storage/watch.ts'
+import { type AccountUse, watchStorage } from '../../../nodes/storage/watch.ts'
 import { ManualClock, silent } from '../../support/memory.ts'
 
 const MIB = 2 ** 20

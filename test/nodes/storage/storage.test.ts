@@ -2,18 +2,19 @@
  * How streams are stored: compressed, and without the storage limit that nats-server derives from
  * the disk.
  */
-import { StorageType, StoreCompression } from '@nats-io/jetstream'
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { StorageType, StoreCompression } from '@nats-io/jetstream'
 import t from 'tap'
-import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { createJournal } from '../../../nodes/nats/journal/journal.ts'
-import { provision } from '../../../nodes/nats/server/provision.ts'
 import { createRegistry } from '../../../nodes/nats/journal/registry.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
+import { provision } from '../../../nodes/nats/server/provision.ts'
 import { names, subjects } from '../../../protocol/subjects.ts'
-import { silent } from '../../support/memory.ts'
 import { accessTo, natsServers } from '../../scenarios/support/clusters.ts'
+import { silent } from '../../support/memory.ts'
 import { startStore } from '../support/store.ts'
 
 t.test('streams on disk are compressed, also those of an earlier release', async (t) => {

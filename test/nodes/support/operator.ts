@@ -13,7 +13,7 @@ import {
 } from '@nats-io/jwt'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { ANSWER_SECONDS, type Permissions } from '../../../nodes/nats/server/permissions.ts'
-import { startServer, type Server } from '../../../nodes/nats/server/server.ts'
+import { type Server, startServer } from '../../../nodes/nats/server/server.ts'
 
 export interface OperatorAccount {
   /** The configuration that replaces the users of a server (`ServerOptions.authorization`). */

@@ -5,9 +5,9 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { endWithUs } from '../../../nodes/process/ending.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort } from '../../../nodes/nats/server/server.ts'
+import { endWithUs } from '../../../nodes/process/ending.ts'
 
 export interface PlainServer {
   /** `127.0.0.1:<port>`. */

@@ -6,7 +6,7 @@ import t from 'tap'
 import { connectNats, type Nats } from '../../../nodes/nats/server/connect.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
-import { startServer, type Server } from '../../../nodes/nats/server/server.ts'
+import { type Server, startServer } from '../../../nodes/nats/server/server.ts'
 import { silent } from '../../support/memory.ts'
 
 export interface Store {

@@ -2,7 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
 import { openapi } from '../../../protocol/openapi/document.ts'
 
 interface Operation {

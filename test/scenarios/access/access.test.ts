@@ -1,10 +1,10 @@
 import t from 'tap'
 import {
   brandedPermission,
+  organizationOnly,
   permissions,
   systemRoleNames,
   systemRoles,
-  organizationOnly,
 } from '../../../protocol/access/schema.ts'
 import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { fieldsOf, ids, idsOf, instant, listOf, pages, type Found } from '../support/given.ts'
+import { type Found, fieldsOf, ids, idsOf, instant, listOf, pages } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

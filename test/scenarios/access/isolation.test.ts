@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
 import { requestOf, service } from '../../support/service.ts'
 import { acting, instant, listOf, sleeping } from '../support/given.ts'
 

@@ -6,7 +6,7 @@ import http from 'node:http'
 import t from 'tap'
 import { api } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
-import { service, type CallOptions } from '../../support/service.ts'
+import { type CallOptions, service } from '../../support/service.ts'
 import { sleeping } from '../support/given.ts'
 
 const s = await service()

@@ -3,7 +3,7 @@
  * next request on the other.
  */
 import t from 'tap'
-import { service, type CallOptions } from '../../support/service.ts'
+import { type CallOptions, service } from '../../support/service.ts'
 import { fieldsOf, ids, instant, listOf, pages, sleeping, until } from '../support/given.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })

@@ -4,14 +4,15 @@
  * certificate of a TLS receiver, so this file also calls an organization action and rotates its
  * secret while calls continue.
  */
-import { createServer } from 'node:https'
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
-import { cert, key } from '../support/servers/loopback.ts'
 import { portsFor, processes } from '../support/processes.ts'
+import { cert, key } from '../support/servers/loopback.ts'
 import { json, receiver, verified } from '../support/servers/receiver.ts'
 import { hasty } from '../support/sockets.ts'
 

@@ -1,7 +1,7 @@
 /** Agent steps of workflows and loops, over real HTTP with the scripted model. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { ended, fieldsOf, idsOf, listOf, timelineOf, until, type Found } from '../support/given.ts'
+import { ended, type Found, fieldsOf, idsOf, listOf, timelineOf, until } from '../support/given.ts'
 import { placeOf } from '../support/talk.ts'
 
 const models = JSON.stringify({

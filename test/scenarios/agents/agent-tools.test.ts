@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
-import { ended, listOf, until, type Found } from '../support/given.ts'
+import { ended, type Found, listOf, until } from '../support/given.ts'
 import { receiver } from '../support/servers/receiver.ts'
 import { invoke, placeOf, said, turnIn } from '../support/talk.ts'
 

@@ -3,7 +3,7 @@
  * meanwhile gets no record.
  */
 import t from 'tap'
-import { service, type Service } from '../../support/service.ts'
+import { type Service, service } from '../../support/service.ts'
 
 const s: Service = await service()
 t.setTimeout(120_000)

@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'
 import { service } from '../../support/service.ts'
-import { listOf, type Found } from '../support/given.ts'
+import { type Found, listOf } from '../support/given.ts'
 import { provider } from '../support/servers/provider.ts'
 import { invoke, placeOf, said, turnIn } from '../support/talk.ts'
 

@@ -1,7 +1,7 @@
 /** Agents as channel members, over the real stack: mentions, answers, and the end of exchanges. */
 import t from 'tap'
-import { service, type Frame } from '../../support/service.ts'
-import { ended, fieldsOf, idsOf, listOf, until, type Found } from '../support/given.ts'
+import { type Frame, service } from '../../support/service.ts'
+import { ended, type Found, fieldsOf, idsOf, listOf, until } from '../support/given.ts'
 import { editor, person } from '../support/people.ts'
 
 const s = await service()

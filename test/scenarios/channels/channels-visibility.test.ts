@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
 import { api } from '../../../protocol/api.ts'
-import { service, type Frame } from '../../support/service.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
+import { type Frame, service } from '../../support/service.ts'
 import { ended, idsOf, listOf, pages, until } from '../support/given.ts'
-import { editor, person, type Person } from '../support/people.ts'
+import { editor, type Person, person } from '../support/people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

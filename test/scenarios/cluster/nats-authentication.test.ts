@@ -7,8 +7,8 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, nkeys } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
+import { connect, nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
 import { program } from '../../../nodes/commands/child.ts'
 import { readConfig } from '../../../nodes/config.ts'
@@ -18,11 +18,11 @@ import {
   permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
 import { freePort } from '../../../nodes/nats/server/server.ts'
-import { startNode, type RunningNode } from '../../../nodes/node.ts'
-import { silent } from '../../support/memory.ts'
+import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { createAuthority, whyNoCertificates } from '../../nodes/support/certificates.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
 import { jetstreamBlock, startPlainServer } from '../../nodes/support/plain-server.ts'
+import { silent } from '../../support/memory.ts'
 import { instant } from '../support/given.ts'
 
 type Settings = Readonly<Record<string, string>>

@@ -10,15 +10,15 @@ import t from 'tap'
 import { readConfig } from '../../../nodes/config.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import {
-  permissionsOf,
   type AccountRole,
   type Permissions,
+  permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
-import { startNode, type RunningNode } from '../../../nodes/node.ts'
+import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { loopback } from '../../chaos/net.ts'
 import { runChaos } from '../../chaos/run.ts'
-import { silent } from '../../support/memory.ts'
 import { createOperatorAccount } from '../../nodes/support/operator.ts'
+import { silent } from '../../support/memory.ts'
 import { natsServers } from '../support/clusters.ts'
 
 t.setTimeout(300_000)

@@ -11,17 +11,17 @@ import type { Log } from '../../../gateway/ports.ts'
 import { takeBackup } from '../../../nodes/backup/backup.ts'
 import { restoreBackup } from '../../../nodes/backup/restore.ts'
 import { readConfig } from '../../../nodes/config.ts'
-import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { baseStreams, deleteStream } from '../../../nodes/nats/journal/copy.ts'
+import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import {
-  accountRoles,
-  permissionsOf,
   type AccountRole,
+  accountRoles,
   type Permissions,
+  permissionsOf,
 } from '../../../nodes/nats/server/permissions.ts'
-import { startNode, type RunningNode } from '../../../nodes/node.ts'
-import { silent } from '../../support/memory.ts'
+import { type RunningNode, startNode } from '../../../nodes/node.ts'
 import { startOperatorMode } from '../../nodes/support/operator.ts'
+import { silent } from '../../support/memory.ts'
 
 t.setTimeout(240_000)
 const nats = await startOperatorMode()

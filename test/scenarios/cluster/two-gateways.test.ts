@@ -5,12 +5,12 @@ import {
   ask,
   beat,
   jobOf,
+  type Received,
   runOf,
   seen,
   start,
   story,
   until,
-  type Received,
 } from '../support/sockets.ts'
 
 const s = await service({ BATON_NODE_ID: 'one' })

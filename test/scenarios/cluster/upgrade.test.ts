@@ -5,8 +5,8 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import t from 'tap'
 import { Worker } from '../../../client/worker.ts'
-import { balancer } from '../support/servers/balancer.ts'
 import { portsFor, processes } from '../support/processes.ts'
+import { balancer } from '../support/servers/balancer.ts'
 
 type Json = Readonly<Record<string, unknown>>
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))

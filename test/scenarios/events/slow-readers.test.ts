@@ -4,7 +4,7 @@
  * reconnects with its last cursor.
  */
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
 import { requestOf, service } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { service, type Frame } from '../../support/service.ts'
+import { type Frame, service } from '../../support/service.ts'
 import { acting, ended, instant, listOf, sleeping, until, waiting } from '../support/given.ts'
 
 const s = await service({ BATON_KEEPALIVE: '1s' })

@@ -7,8 +7,8 @@ import { connect } from 'node:net'
 import { createTransport } from 'nodemailer'
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { dnsServer } from '../support/servers/dns-server.ts'
 import { listOf, until } from '../support/given.ts'
+import { dnsServer } from '../support/servers/dns-server.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { listOf, type Found } from '../support/given.ts'
+import { type Found, listOf } from '../support/given.ts'
 import {
   agentOf,
   invoke,

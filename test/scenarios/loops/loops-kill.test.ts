@@ -3,10 +3,10 @@
  * becomes one run, the runs execute one at a time, and every time of a schedule fires once.
  */
 import t from 'tap'
-import { listOf, until } from '../support/given.ts'
-import { portsFor, processes, type Processes } from '../support/processes.ts'
-import { hasty } from '../support/sockets.ts'
 import { slotOf } from '../../../protocol/ids.ts'
+import { listOf, until } from '../support/given.ts'
+import { type Processes, portsFor, processes } from '../support/processes.ts'
+import { hasty } from '../support/sockets.ts'
 
 type Json = Record<string, never>
 const RUNS = 15

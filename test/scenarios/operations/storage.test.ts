@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { startNodeProcess, type Child } from '../../../nodes/commands/child.ts'
+import { type Child, startNodeProcess } from '../../../nodes/commands/child.ts'
 import { freePort } from '../../../nodes/nats/server/server.ts'
 import { instant } from '../support/given.ts'
 

@@ -10,8 +10,8 @@ import { shortTime } from '../../../client/chat/time.ts'
 import { service } from '../../support/service.ts'
 import { faultsOf, focused, inBrowser, tabTo } from '../support/browser.ts'
 import { listOf } from '../support/given.ts'
-import { attachFiles } from './chat-files.ts'
 import { person } from '../support/people.ts'
+import { attachFiles } from './chat-files.ts'
 
 const script = `
 script:

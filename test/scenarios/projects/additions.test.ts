@@ -3,8 +3,8 @@
  * that supports them.
  */
 import t from 'tap'
-import { api } from '../../../protocol/api.ts'
 import { client } from '../../../client/client.ts'
+import { api } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
 import { listOf } from '../support/given.ts'
 

@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
-import { api } from '../../../protocol/api.ts'
 import { faultsOf } from '../../../gateway/http/validate.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
-import { service, type Raw } from '../../support/service.ts'
+import { api } from '../../../protocol/api.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
+import { type Raw, service } from '../../support/service.ts'
 import { fieldsOf, instant, listOf } from '../support/given.ts'
 
 const s = await service({ BATON_CORS: 'https://app.example.org' })

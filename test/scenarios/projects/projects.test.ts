@@ -1,6 +1,6 @@
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { ended, fieldsOf, instant, listOf, pages, waiting, type Found } from '../support/given.ts'
+import { ended, type Found, fieldsOf, instant, listOf, pages, waiting } from '../support/given.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

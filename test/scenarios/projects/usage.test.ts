@@ -1,7 +1,7 @@
 /** Usage events: the consumption of agents, as clients of the list read it. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
-import { listOf, pages, type Found } from '../support/given.ts'
+import { type Found, listOf, pages } from '../support/given.ts'
 
 const models = JSON.stringify({
   providers: [

@@ -1,6 +1,6 @@
 /** Commits above 256 KiB on open streams. */
 import t from 'tap'
-import { service, type Frame } from '../../support/service.ts'
+import { type Frame, service } from '../../support/service.ts'
 import { agentOf, invoke, modelOf, placeOf, says, text, turnIn, use } from '../support/talk.ts'
 
 const s = await service({ BATON_STREAM_IDLE: '0' })

@@ -14,7 +14,7 @@ import { names } from '../../../protocol/subjects.ts'
 import { zip } from '../../gateway/files/office-archives.ts'
 import { silent } from '../../support/memory.ts'
 import { requestOf, service } from '../../support/service.ts'
-import { fieldsOf, ids, idsOf, listOf, pages, until, type Found } from '../support/given.ts'
+import { type Found, fieldsOf, ids, idsOf, listOf, pages, until } from '../support/given.ts'
 import { provider } from '../support/servers/provider.ts'
 import { receiver } from '../support/servers/receiver.ts'
 import {

@@ -1,6 +1,6 @@
 /** After an orderly stop of a node, the work that the service executes itself continues at once. */
 import t from 'tap'
-import { portsFor, processes, type Processes } from '../support/processes.ts'
+import { type Processes, portsFor, processes } from '../support/processes.ts'
 
 type Json = Readonly<Record<string, unknown>>
 interface Job extends Json {

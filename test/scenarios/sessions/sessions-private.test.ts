@@ -4,10 +4,10 @@
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
 import { service } from '../../support/service.ts'
-import { idsOf, instant, listOf, until, type Found } from '../support/given.ts'
-import { editor, person, type Person } from '../support/people.ts'
+import { type Found, idsOf, instant, listOf, until } from '../support/given.ts'
+import { editor, type Person, person } from '../support/people.ts'
 
 const s = await service()
 t.teardown(() => s.stop())

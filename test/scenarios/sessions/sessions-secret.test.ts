@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
-import { ended, instant, listOf, until, type Found } from '../support/given.ts'
+import { ended, type Found, instant, listOf, until } from '../support/given.ts'
 import { editor, person } from '../support/people.ts'
 import { reading, Walk } from '../support/walk.ts'
 

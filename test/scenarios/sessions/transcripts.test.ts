@@ -1,8 +1,8 @@
 /** Following sessions over HTTP: pages, both streams, and turns streamed to their requests. */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'
-import { service, type Frame, type TestWorker } from '../../support/service.ts'
-import { fieldsOf, until, type Found } from '../support/given.ts'
+import { type Frame, service, type TestWorker } from '../../support/service.ts'
+import { type Found, fieldsOf, until } from '../support/given.ts'
 import {
   agentOf,
   answer,

@@ -4,8 +4,8 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
-import { chromium, type Browser, type Page } from 'playwright-core'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 const found = (): string | undefined =>

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Access } from '../../../nodes/nats/server/access.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
-import { freePort, startServer, type Server } from '../../../nodes/nats/server/server.ts'
+import { freePort, type Server, startServer } from '../../../nodes/nats/server/server.ts'
 
 /** Addresses and credentials for the servers of one cluster. */
 export const accessTo = (servers: readonly Server[]): Access => ({

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startNodeProcess, type Child } from '../../../nodes/commands/child.ts'
+import { type Child, startNodeProcess } from '../../../nodes/commands/child.ts'
 import { createIdentity } from '../../../nodes/nats/server/identity.ts'
 import { findServer } from '../../../nodes/nats/server/install.ts'
 import { freePort, startServer } from '../../../nodes/nats/server/server.ts'

@@ -4,7 +4,7 @@
  */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service, TestWorker } from '../../support/service.ts'
-import { until, type Found } from './given.ts'
+import { type Found, until } from './given.ts'
 
 type Open = Record<string, unknown>
 export const text = (said: string): Open => ({ type: 'text', text: said })

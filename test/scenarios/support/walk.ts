@@ -5,7 +5,7 @@
  * therefore covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
-import { routeOf, type Row } from '../../../protocol/contract.ts'
+import { type Row, routeOf } from '../../../protocol/contract.ts'
 import { requestOf, type Service } from '../../support/service.ts'
 
 /** The response to one request, as text. */

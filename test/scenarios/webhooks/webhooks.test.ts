@@ -6,6 +6,7 @@ import t from 'tap'
 import { service } from '../../support/service.ts'
 import {
   ended,
+  type Found,
   fieldsOf,
   ids,
   idsOf,
@@ -13,9 +14,8 @@ import {
   listOf,
   pages,
   until,
-  type Found,
 } from '../support/given.ts'
-import { json, receiver, verified, type Delivery } from '../support/servers/receiver.ts'
+import { type Delivery, json, receiver, verified } from '../support/servers/receiver.ts'
 
 const s = await service({ BATON_OUTBOUND_ALLOW: '127.0.0.1/32' })
 const there = await receiver()

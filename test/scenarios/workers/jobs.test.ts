@@ -1,6 +1,6 @@
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
-import { claim, hasty, jobOf, runOf, start, until, type Received } from '../support/sockets.ts'
+import { claim, hasty, jobOf, type Received, runOf, start, until } from '../support/sockets.ts'
 
 // One shard, because the order of a queue is exact only within a shard.
 const s = await service({ ...hasty, BATON_SHARDS: '1', BATON_WORKER_LEASE: '20s' })

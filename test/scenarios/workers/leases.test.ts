@@ -7,13 +7,13 @@ import {
   claim,
   hasty,
   jobOf,
+  type Received,
   registered,
   runOf,
   seen,
   start,
   story,
   until,
-  type Received,
 } from '../support/sockets.ts'
 
 const s = await service(hasty)

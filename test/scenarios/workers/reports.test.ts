@@ -6,11 +6,11 @@ import {
   claim,
   hasty,
   jobOf,
+  type Received,
   runOf,
   start,
   story,
   until,
-  type Received,
 } from '../support/sockets.ts'
 
 const s = await service(hasty)

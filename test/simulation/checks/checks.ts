@@ -4,19 +4,19 @@
  */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
-import { terminal, type WorkflowRun } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { Address, Command, Kind } from '../../../protocol/entry.ts'
-import type { Interaction } from '../../../protocol/interactions/schema.ts'
-import { isRefusal } from '../../../protocol/errors.ts'
-import type { Loop } from '../../../protocol/loops/schema.ts'
-import type { Published } from '../../../protocol/events/sources.ts'
 import { ANEW, cellKey } from '../../../nodes/host/memory/actor-instance.ts'
+import type { Address, Command, Kind } from '../../../protocol/entry.ts'
+import { isRefusal } from '../../../protocol/errors.ts'
+import type { Published } from '../../../protocol/events/sources.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
+import type { Loop } from '../../../protocol/loops/schema.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { terminal, type WorkflowRun } from '../../../protocol/runs/schema.ts'
+import type { Simulation } from '../simulation.ts'
 import type { Past } from './history.ts'
 import type { Ledger } from './ledger.ts'
 import type { Read, Sent } from './records.ts'
 import { sessionUnchanged } from './sessions.ts'
-import type { Simulation } from '../simulation.ts'
 
 const text = (value: unknown): string => JSON.stringify(value ?? null)
 

@@ -3,17 +3,18 @@
  * triggers known when it was published; a deduplication key publishes once; no wait is shown as
  * open before the matcher knows it; at rest no matched wait is left.
  */
-import { placesOf, type RunState } from '../../../actors/runs/state.ts'
+
 import type { SourcesState } from '../../../actors/events/state.ts'
-import { terminal } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { placesOf, type RunState } from '../../../actors/runs/state.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
 import { fits } from '../../../protocol/events/matching.ts'
 import type { Awaited, SourcesEvent, Watch } from '../../../protocol/events/sources.ts'
+import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
+import type { Simulation } from '../simulation.ts'
 import type { Past } from './history.ts'
 import type { LoopRules } from './loops.ts'
-import type { Simulation } from '../simulation.ts'
 
 const sorted = (ids: readonly string[]): string => JSON.stringify([...ids].sort())
 function isFor(wait: Awaited | Watch, event: Parameters<typeof fits>[1]): boolean {

@@ -5,16 +5,16 @@
  * histories of runs are legal; no superseded lease takes effect.
  */
 import { evolve } from '../../../actors/actor.ts'
-import { lastCursor, placed, type Address, type Placed } from '../../../protocol/entry.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
 import { cellKey } from '../../../nodes/host/memory/actor-instance.ts'
+import { type Address, lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
+import type { Simulation } from '../simulation.ts'
 import { EventRules } from './events.ts'
 import { InteractionRules } from './interactions.ts'
 import { JobRules } from './jobs.ts'
 import { LoopRules } from './loops.ts'
-import type { RunState } from '../../../actors/runs/state.ts'
 import { RunRules } from './runs.ts'
 import { SessionRules } from './sessions.ts'
-import type { Simulation } from '../simulation.ts'
 
 export interface Past {
   readonly address: Address

@@ -3,15 +3,16 @@
  * round; each ends once and does not change afterwards; a run waits only for an interaction that
  * can still be answered.
  */
-import type { RunState } from '../../../actors/runs/state.ts'
+
 import type { InteractionState } from '../../../actors/interactions/state.ts'
-import { terminal } from '../../../protocol/runs/schema.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
 import type { Interaction } from '../../../protocol/interactions/schema.ts'
-import type { Past } from './history.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Simulation } from '../simulation.ts'
+import type { Past } from './history.ts'
 
 interface Course {
   readonly answered: Set<string>

@@ -1,6 +1,7 @@
 /** Invariants of job leases, in journal order. */
-import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
+
 import type { Placed } from '../../../protocol/entry.ts'
+import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Simulation } from '../simulation.ts'
 
 interface Job {

@@ -3,19 +3,20 @@
  * fires twice or out of order; the limits of loop, trigger and organization hold; no run starts
  * while its loop is paused. At rest, loops, runs, slots, projects and the event matcher agree.
  */
+
+import type { SourcesState } from '../../../actors/events/state.ts'
 import { ruleOf } from '../../../actors/loops/admit.ts'
 import type { LoopState } from '../../../actors/loops/state.ts'
-import type { SourcesState } from '../../../actors/events/state.ts'
 import type { ProjectState } from '../../../actors/projects/state.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
-import { terminal } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Wanting } from '../../../protocol/loops/places.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
-import type { Past } from './history.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { terminal } from '../../../protocol/runs/schema.ts'
 import type { Simulation } from '../simulation.ts'
+import type { Past } from './history.ts'
 
 interface Course {
   loop: Loop

@@ -1,6 +1,7 @@
 /** Invariants of the history of a run, event by event. */
-import type { RunEvent } from '../../../protocol/runs/events.ts'
+
 import type { Placed } from '../../../protocol/entry.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Simulation } from '../simulation.ts'
 
 interface Course {

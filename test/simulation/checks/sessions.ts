@@ -4,14 +4,14 @@
  * job; nudges are delivered once. At rest, no turn can continue.
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
-import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Command, Placed } from '../../../protocol/entry.ts'
+import type { QueueEvent } from '../../../protocol/jobs/rows.ts'
 import { isFrame, type SessionEvent } from '../../../protocol/sessions/events.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { Simulation } from '../simulation.ts'
 import type { Past } from './history.ts'
 import { interactionOf } from './interactions.ts'
-import type { Simulation } from '../simulation.ts'
 
 interface Course {
   revision: number

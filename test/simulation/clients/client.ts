@@ -4,17 +4,18 @@
  * its command or gives up; an answered client sometimes repeats it to check that the answer is the
  * same.
  */
+
+import type { InteractionState } from '../../../actors/interactions/state.ts'
+import type { RunState } from '../../../actors/runs/state.ts'
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'
-import type { RunState } from '../../../actors/runs/state.ts'
-import type { InteractionState } from '../../../actors/interactions/state.ts'
-import { Follower } from './follower.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Past } from '../checks/history.ts'
 import { interactionOf } from '../checks/interactions.ts'
 import type { Simulation } from '../simulation.ts'
+import { Follower } from './follower.ts'
 import { people, signals, specOf } from './specs.ts'
-import type { Spec } from '../../../protocol/workflows/spec.ts'
 
 /** Milliseconds that a client waits for an answer before it tries another gateway. */
 const PATIENCE = 9000

@@ -3,7 +3,7 @@
  * journal, like a gateway that queries a view. Invariant: it sees every entry exactly once and in
  * order.
  */
-import { lastCursor, placed, type Placed } from '../../../protocol/entry.ts'
+import { lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
 import type { Machine } from '../machines/machine.ts'
 import type { Simulation } from '../simulation.ts'
 

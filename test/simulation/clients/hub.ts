@@ -3,12 +3,13 @@
  * delivers assigned jobs, and forwards heartbeats and reports to the queues. It gives the same
  * guarantees as `gateway/workers`.
  */
-import type { AddressOf } from '../../../protocol/queries/owners.ts'
+
 import type { Outcome } from '../../../gateway/ports.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/messages.ts'
 import type { Machine } from '../machines/machine.ts'

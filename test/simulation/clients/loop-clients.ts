@@ -6,7 +6,7 @@ import type { Address, Command } from '../../../protocol/entry.ts'
 import { makeId, slotOf } from '../../../protocol/ids.ts'
 import type { Trigger } from '../../../protocol/loops/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { fork, type Dice } from '../faults/dice.ts'
+import { type Dice, fork } from '../faults/dice.ts'
 import type { Simulation } from '../simulation.ts'
 
 const policies = ['allow', 'queue', 'skip', 'replace'] as const

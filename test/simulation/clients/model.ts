@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { GrantedTool, TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
-import { fork, type Dice } from '../faults/dice.ts'
+import { type Dice, fork } from '../faults/dice.ts'
 
 const tools: readonly GrantedTool[] = [
   { name: 'act', kind: 'worker', annotations: {} },

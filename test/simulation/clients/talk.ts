@@ -4,11 +4,11 @@
  */
 import type { SessionState } from '../../../actors/sessions/state.ts'
 import type { Address } from '../../../protocol/entry.ts'
-import { fork, type Dice } from '../faults/dice.ts'
-import { Follower } from './follower.ts'
 import { interactionOf } from '../checks/interactions.ts'
-import { definitionOf } from './model.ts'
+import { type Dice, fork } from '../faults/dice.ts'
 import type { Simulation } from '../simulation.ts'
+import { Follower } from './follower.ts'
+import { definitionOf } from './model.ts'
 
 /** Share of the seeds with clients of agents. */
 const TALKING = 0.4

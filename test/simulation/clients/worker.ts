@@ -6,8 +6,8 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import type { Machine } from '../machines/machine.ts'
-import { resultOf } from './model.ts'
 import type { Simulation } from '../simulation.ts'
+import { resultOf } from './model.ts'
 
 /**
  * How a worker treats a job. silent: no report. late: reports long after its lease has expired.

@@ -3,22 +3,22 @@
  * detect it.
  */
 import type { AnyActor, Cause, Decision } from '../../../actors/actor.ts'
-import type { LoopState } from '../../../actors/loops/state.ts'
 import type { InteractionState } from '../../../actors/interactions/state.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
+import type { LoopState } from '../../../actors/loops/state.ts'
 import { watched } from '../../../actors/runs/inbound/deliver.ts'
-import type { WorkerState } from '../../../actors/workers/worker.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
+import type { WorkerState } from '../../../actors/workers/worker.ts'
 import { Batch } from '../../../nodes/host/durability/batch.ts'
-import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
 import { Effects } from '../../../nodes/host/effects/effects.ts'
+import type { ActorInstance } from '../../../nodes/host/memory/actor-instance.ts'
 import type { Stored } from '../../../nodes/host/ports.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
 import type { Command, Envelope, Event } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport } from '../../../protocol/internal.ts'
-import { sessionPlants } from './session-plants.ts'
 import type { Plant } from '../simulation.ts'
+import { sessionPlants } from './session-plants.ts'
 
 /** Replaces a member of a class. Returns a function that restores it. */
 function replace<T extends object, K extends keyof T>(target: T, name: K, value: T[K]): () => void {

@@ -1,7 +1,7 @@
 /** Deliberate faults of sessions. */
 import type { AnyActor, Decision } from '../../../actors/actor.ts'
-import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
 import type { SessionState } from '../../../actors/sessions/state.ts'
+import { jobOf } from '../../../actors/sessions/turns/jobs.ts'
 import type { Event } from '../../../protocol/entry.ts'
 import type { Plant } from '../simulation.ts'
 

@@ -2,7 +2,7 @@
  * The kinds of faults. A seed chooses kinds; each kind has a separate random stream, so switching
  * one off does not affect the others. Failing seeds are shrunk in this way.
  */
-import { fork, type Dice } from './dice.ts'
+import { type Dice, fork } from './dice.ts'
 
 const faultKinds = [
   'kill',

@@ -8,16 +8,17 @@
  * M2. A paused machine does nothing; everything that arrived meanwhile arrives when it resumes.
  * M3. A death can be scheduled for a future outside call, before or after the call takes effect.
  */
-import { Host } from '../../../nodes/host/host.ts'
+
+import type { Log, World } from '../../../gateway/ports.ts'
 import { Membership } from '../../../nodes/host/cluster/membership.ts'
 import { createNeighbours, listenAs } from '../../../nodes/host/cluster/neighbours.ts'
 import type { HostDeps } from '../../../nodes/host/deps.ts'
+import { Host } from '../../../nodes/host/host.ts'
 import type { Blobs, Clock } from '../../../nodes/host/ports.ts'
 import { createWorld } from '../../../nodes/world.ts'
-import type { Log, World } from '../../../gateway/ports.ts'
 import { Hub } from '../clients/hub.ts'
-import { journalPort, registryPort, statePort } from './ports.ts'
 import type { Simulation } from '../simulation.ts'
+import { journalPort, registryPort, statePort } from './ports.ts'
 
 /** Unix milliseconds at the start of every simulation. */
 export const EPOCH = Date.UTC(2026, 0, 1)

@@ -4,8 +4,8 @@
  * the service.
  */
 import type { Bus, NoAnswer } from '../../../nodes/host/ports.ts'
-import type { Machine } from './machine.ts'
 import type { Simulation } from '../simulation.ts'
+import type { Machine } from './machine.ts'
 
 interface Listener {
   readonly machine: Machine

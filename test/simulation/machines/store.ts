@@ -1,8 +1,9 @@
 /**
  * The server side: journal, snapshots, registry and blobs. Each operation is atomic and immediate.
  */
-import type { Envelope } from '../../../protocol/entry.ts'
+
 import type { Appended, Stored } from '../../../nodes/host/ports.ts'
+import type { Envelope } from '../../../protocol/entry.ts'
 
 export interface Message extends Stored {
   readonly shard: number

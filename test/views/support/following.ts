@@ -1,8 +1,8 @@
 /** A view that follows a journal, with all inputs under the control of the test. */
 import type { Envelope } from '../../../protocol/entry.ts'
 import { ViewFollower, type ViewJournal } from '../../../views/follow.ts'
-import { View, type Message } from '../../../views/view.ts'
-import { each, Journal, type Answer } from './journal.ts'
+import { type Message, View } from '../../../views/view.ts'
+import { type Answer, each, Journal } from './journal.ts'
 
 /** A journal whose deliveries, end and clock the test controls. */
 export function world(journal = new Journal()) {

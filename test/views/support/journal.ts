@@ -2,22 +2,23 @@
  * Journals made by hand: commits of a few entries, with the sequences and predecessors that a shard
  * host would assign.
  */
-import type { Job, LeaseGrant, QueueEvent } from '../../../protocol/jobs/rows.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import {
-  cursorOf,
   type Credential,
+  cursorOf,
   type Entry,
   type Envelope,
   type Event,
   type Kind,
   type Principal,
 } from '../../../protocol/entry.ts'
+import type { Job, LeaseGrant, QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { Patch } from '../../../protocol/patch.ts'
-import type { Spec } from '../../../protocol/workflows/spec.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { RunStep, WorkflowRun } from '../../../protocol/runs/schema.ts'
 import type { Registration } from '../../../protocol/workers/socket.ts'
+import type { Spec } from '../../../protocol/workflows/spec.ts'
 import type { Message, View } from '../../../views/view.ts'
 
 export const T0 = Date.UTC(2031, 1, 3, 4, 5, 6)

@@ -5,13 +5,13 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
 import type { Refusal } from '../../../protocol/errors.ts'
+import { migrate } from '../../../views/files/migrate.ts'
+import { fitting, page as paged } from '../../../views/page.ts'
+import type { Value } from '../../../views/store.ts'
+import { Store } from '../../../views/store.ts'
 import { planChannels } from '../../../views/tables/channels/channels.ts'
 import { matchOf, search } from '../../../views/tables/channels/message-search.ts'
 import { placesOf, planMessages } from '../../../views/tables/channels/messages.ts'
-import { migrate } from '../../../views/files/migrate.ts'
-import { fitting, page as paged } from '../../../views/page.ts'
-import { Store } from '../../../views/store.ts'
-import type { Value } from '../../../views/store.ts'
 
 function database(): Database.Database {
   const db = new Database(':memory:')

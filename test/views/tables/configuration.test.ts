@@ -2,14 +2,14 @@ import t from 'tap'
 import type { Event } from '../../../protocol/entry.ts'
 import { View } from '../../../views/view.ts'
 import {
+  type Answer,
   ask,
   at,
+  type Draft,
   each,
   Journal,
   spec,
   started,
-  type Answer,
-  type Draft,
 } from '../support/journal.ts'
 
 const open = (options = {}) => {

@@ -6,6 +6,7 @@ import {
   ask,
   at,
   claimed,
+  type Draft,
   each,
   ended,
   event,
@@ -18,7 +19,6 @@ import {
   started,
   T0,
   worker,
-  type Draft,
 } from '../support/journal.ts'
 
 type Queued = Extract<QueueEvent, { type: 'job.queued' }>

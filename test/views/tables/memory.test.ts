@@ -2,16 +2,17 @@
  * The feed of memory changes. Changes older than the retention are deleted, and older cursors get
  * an error.
  */
+
+import Database from 'better-sqlite3'
 import t from 'tap'
-import { memory } from '../../../actors/memory/memory.ts'
 import type { AnyActor } from '../../../actors/actor.ts'
+import { memory } from '../../../actors/memory/memory.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import { MEMORY_RETENTION, type MemoryChange } from '../../../protocol/memory/schema.ts'
-import { Store } from '../../../views/store.ts'
 import { migrate } from '../../../views/files/migrate.ts'
+import { Store } from '../../../views/store.ts'
 import { applyAgents } from '../../../views/tables/agents/agents.ts'
 import { applyMemory, memoryChanges } from '../../../views/tables/memory/memory.ts'
-import Database from 'better-sqlite3'
 import { given, START } from '../../support/given.ts'
 
 const DAY = 86_400_000

@@ -1,12 +1,16 @@
+import Database from 'better-sqlite3'
 import t from 'tap'
 import type { WorkflowRun } from '../../../protocol/runs/schema.ts'
+import { migrate } from '../../../views/files/migrate.ts'
 import { planRuns } from '../../../views/tables/runs/list.ts'
 import { View } from '../../../views/view.ts'
 import {
+  type Answer,
   ask,
   at,
   born,
   claimed,
+  type Draft,
   each,
   event,
   Journal,
@@ -19,11 +23,7 @@ import {
   spec,
   started,
   stepBorn,
-  type Answer,
-  type Draft,
 } from '../support/journal.ts'
-import Database from 'better-sqlite3'
-import { migrate } from '../../../views/files/migrate.ts'
 
 const viewOf = (...drafts: readonly Draft[]): View => {
   const journal = new Journal()

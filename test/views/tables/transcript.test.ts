@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
-import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
+import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import { View } from '../../../views/view.ts'
-import { at, Journal, type Draft } from '../support/journal.ts'
+import { at, type Draft, Journal } from '../support/journal.ts'
 
 const SESSION = {
   id: 'ses_1',

@@ -2,17 +2,18 @@
  * The audit log: which principal changed which configuration. audited.ts defines what is audited,
  * and under which names.
  */
-import type { AuditEntry } from '../../../protocol/projects/rows.ts'
+
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
+import type { AuditEntry } from '../../../protocol/projects/rows.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
-import { readEntry } from './audited.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
-import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
+import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
+import { readEntry } from './audited.ts'
 
 /**
  * An id that every view derives in the same way from an event's position, in journal order within a

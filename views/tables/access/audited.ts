@@ -4,26 +4,27 @@
  * demands a rule for each of them, and `null` marks an event that is no change by a principal.
  * Kinds other than organization and project also need the arm `applyAudit` in view.ts.
  */
-import type { AgentEvent } from '../../../protocol/agents/schema.ts'
-import type { ActionEvent } from '../../../protocol/actions/rows.ts'
-import type { KeyEvent, PrincipalEvent } from '../../../protocol/access/rows.ts'
-import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
-import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
-import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
+
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
-import { isPersonal } from '../../../protocol/access/user-rows.ts'
+import type { KeyEvent, PrincipalEvent } from '../../../protocol/access/rows.ts'
 import type { SecretEvent } from '../../../protocol/access/secret-rows.ts'
-import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
-import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
+import { isPersonal } from '../../../protocol/access/user-rows.ts'
+import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
+import type { ActionEvent } from '../../../protocol/actions/rows.ts'
+import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
+import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
+import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
 import type { Entry, Event } from '../../../protocol/entry.ts'
-import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
-import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { InteractionEvent } from '../../../protocol/interactions/events.ts'
+import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import { maskUrl } from '../../../protocol/masked-url.ts'
 import type { MemoryEvent } from '../../../protocol/memory/schema.ts'
+import type { AuditEntry, OrganizationProjectEvent } from '../../../protocol/projects/rows.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
+import type { WebhookEvent } from '../../../protocol/webhooks/rows.ts'
+import type { Changes, WorkflowEvent } from '../../../protocol/workflows/rows.ts'
 
 type Configuration =
   | OrganizationProjectEvent

@@ -1,10 +1,11 @@
 /** The log of a run's action calls: the action events of its timeline as records of their own. */
-import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { beyond, CHARACTERS, limitOf, page, sizeOf, type Page, type Paging } from '../../page.ts'
-import { missingRun, runRow } from '../runs/run-row.ts'
+import type { ActionLogEntry } from '../../../protocol/jobs/rows.ts'
+import { beyond, CHARACTERS, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
 import type { Store } from '../../store.ts'
+import { missingRun, runRow } from '../runs/run-row.ts'
 import { eventsOf, type Shown, type TimelineRow } from '../runs/timeline.ts'
 
 const text = (value: unknown): value is string => typeof value === 'string'

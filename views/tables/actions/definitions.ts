@@ -2,20 +2,21 @@
  * Definitions of actions, of projects and of the organization, which is stored as a project of its
  * own; and the definitions of a project that can be called.
  */
-import type { Action, ActionEvent } from '../../../protocol/actions/rows.ts'
+
 import type {
   OrganizationAction,
   OrganizationActionEvent,
 } from '../../../protocol/actions/organization-rows.ts'
-import type { Workflow } from '../../../protocol/workflows/rows.ts'
+import type { Action, ActionEvent } from '../../../protocol/actions/rows.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
-import { patch, type Patch } from '../../../protocol/patch.ts'
+import { type Patch, patch } from '../../../protocol/patch.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import type { Workflow } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
 import type { Watch } from '../runs/waiting.ts'
 

@@ -2,19 +2,20 @@
  * Records of action calls: one for each job that was attempted, written once, when the job has
  * ended.
  */
-import type { Viewer } from '../../../protocol/channels/schema.ts'
-import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+
 import {
   deliveryIdOf,
-  invocationIdOf,
   type Invocation,
+  invocationIdOf,
 } from '../../../protocol/actions/invocation.ts'
+import type { Viewer } from '../../../protocol/channels/schema.ts'
+import type { JsonObject } from '../../../protocol/common.ts'
 import type { Job, QueueEvent } from '../../../protocol/jobs/rows.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
-import type { JsonObject } from '../../../protocol/common.ts'
-import { definitionId } from './definitions.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import { definitionId } from './definitions.ts'
 
 type Ended = Extract<QueueEvent, { type: 'job.completed' | 'job.failed' | 'job.cancelled' }>
 /** Maximum characters of a stored result as JSON. */

@@ -2,11 +2,12 @@
  * Toolkits and skills of projects and of the organization, and the agents that have each skill:
  * lists, records, usage.
  */
+
+import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
-import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import { patch, type Patch } from '../../../protocol/patch.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { type Patch, patch } from '../../../protocol/patch.ts'
 import type { Skill, SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Toolkit, ToolkitEvent } from '../../../protocol/toolkits/schema.ts'
 import type { Store } from '../../store.ts'

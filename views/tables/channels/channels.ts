@@ -10,8 +10,8 @@ import type {
   Viewer,
 } from '../../../protocol/channels/schema.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
 /** The principal on whose behalf a query about channels is made. */

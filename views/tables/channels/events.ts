@@ -10,29 +10,29 @@ import type {
   ChannelSettings,
 } from '../../../protocol/channels/schema.ts'
 import { channelEventRecord } from '../../../protocol/channels/schema.ts'
-import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { patch } from '../../../protocol/patch.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { fitting, limitOf } from '../../page.ts'
+import type { Store } from '../../store.ts'
 import {
   aboutChannel,
+  type ChannelRow,
   channelRow,
   missingChannel,
   readable,
   type WithViewer,
-  type ChannelRow,
 } from './channels.ts'
 import { addExchange, endExchange } from './exchanges.ts'
-import { fitting, limitOf } from '../../page.ts'
 import {
   addMessage,
   changeMessage,
   dropMessages,
-  messageRecord,
   type MessageRow,
+  messageRecord,
 } from './messages.ts'
-import type { Store } from '../../store.ts'
 
 /**
  * Applies an entry of a channel. If the first entry of a channel was trimmed from the journal, its

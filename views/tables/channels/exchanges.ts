@@ -5,9 +5,9 @@
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
+import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
 type Of<T extends ExchangeEvent['type']> = Extract<ExchangeEvent, { type: T }>
 interface ExchangeRow {

@@ -4,11 +4,11 @@
  * part of it becomes one quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
-import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
-import { readable, type WithViewer } from './channels.ts'
-import { messageRecord, type MessageRow } from './messages.ts'
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { CHARACTERS, limitOf, type Page, type Paging } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { readable, type WithViewer } from './channels.ts'
+import { type MessageRow, messageRecord } from './messages.ts'
 
 /** Maximum hits that are examined together, and for one page. */
 const AT_ONCE = 250

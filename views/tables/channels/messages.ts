@@ -4,11 +4,11 @@
  * words and the `placesOf` each message under the same key, but no text.
  */
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import { patch, type Patch } from '../../../protocol/patch.ts'
-import { missingChannel, readable, type WithViewer, type ChannelRow } from './channels.ts'
-import { limitOf, page, type Page, type Paging } from '../../page.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { type Patch, patch } from '../../../protocol/patch.ts'
+import { limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { type ChannelRow, missingChannel, readable, type WithViewer } from './channels.ts'
 
 /** A row of a message; the number of its replies is not part of its record. */
 export interface MessageRow {

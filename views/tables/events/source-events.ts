@@ -1,14 +1,15 @@
 /** Source events as they were published: rows that never change, in journal order. */
-import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
+
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { SourceEventRecord } from '../../../protocol/events/rows.ts'
 import type { SourcesEvent } from '../../../protocol/events/sources.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
 
 /** Applies an entry of the source events of a project. */
 export function applySourceEvents(store: Store, { cursor, entry }: Placed): void {

@@ -2,18 +2,19 @@
  * Interactions and the people concerned, read along one index for each person, run, session or
  * status.
  */
-import { interactionStatuses, type Interaction } from '../../../protocol/interactions/schema.ts'
-import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
-import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
-import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
+
+import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
-import type { Viewer } from '../../../protocol/channels/schema.ts'
-import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { withMaskedCallback } from '../../../protocol/interactions/callback.ts'
+import { changed, type InteractionEvent } from '../../../protocol/interactions/events.ts'
+import { reviewersOf } from '../../../protocol/interactions/resolve.ts'
+import { type Interaction, interactionStatuses } from '../../../protocol/interactions/schema.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
 import type { Store, Value } from '../../store.ts'
+import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 
 const keptInteractions = (store: Store) =>
   keptRecords<Interaction>(store, 'interactions', () => ({

@@ -2,21 +2,22 @@
  * Jobs: the folded patches of queue events. The result of a job comes from its run, which stores
  * it.
  */
-import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
+
 import type { Viewer } from '../../../protocol/channels/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
-import { parseTimestamp, timestamp, type JsonObject } from '../../../protocol/common.ts'
+import { type JsonObject, parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
+import { isUnlisted, type Job, type QueueEvent } from '../../../protocol/jobs/rows.ts'
+import { type Patch, patch } from '../../../protocol/patch.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { patch, type Patch } from '../../../protocol/patch.ts'
-import { feedJob } from '../runs/feed.ts'
-import { addInvocation } from '../actions/invocations.ts'
-import { beyond, limitOf, page, wants, type Including, type Page, type Paging } from '../../page.ts'
-import { missingRun, runRow, type RunRow } from '../runs/run-row.ts'
-import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import { beyond, type Including, limitOf, type Page, type Paging, page, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
-import { waitingOfJob, type KeptJob, type Watch } from '../runs/waiting.ts'
+import { addInvocation } from '../actions/invocations.ts'
+import { feedJob } from '../runs/feed.ts'
+import { missingRun, type RunRow, runRow } from '../runs/run-row.ts'
+import { type KeptJob, type Watch, waitingOfJob } from '../runs/waiting.ts'
+import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
 
 interface JobRow {
   readonly project: number

@@ -1,11 +1,11 @@
 /** The current loops, and the look-up of loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { LoopEvent } from '../../../protocol/loops/events.ts'
 import type { Loop } from '../../../protocol/loops/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { changeRecord, keptRecords } from '../../records.ts'
 import type { Store, Value } from '../../store.ts'
 

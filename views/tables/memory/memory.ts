@@ -5,17 +5,17 @@
  */
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import {
-  MEMORY_RETENTION,
   type AgentMemory,
+  MEMORY_RETENTION,
   type MemoryChange,
   type MemoryEntry,
   type MemoryEvent,
 } from '../../../protocol/memory/schema.ts'
-import { hasAgent } from '../agents/agents.ts'
-import { fitting, sizeOf, beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, fitting, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { hasAgent } from '../agents/agents.ts'
 
 const missing: Refusal = refuse(
   'not_found',

@@ -4,16 +4,17 @@
  * the timeline instead of being stored twice. Many frames are stored in a row, and the newest ones
  * are in memory as well, see `FeedTail`.
  */
-import type { Job } from '../../../protocol/jobs/rows.ts'
-import { timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
-import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
+import type { Job } from '../../../protocol/jobs/rows.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
-import { actionEntry } from '../actions/actions.ts'
+import { type RunEvent, timelineTypes } from '../../../protocol/runs/events.ts'
+import type { ProjectRunEvent } from '../../../protocol/runs/schema.ts'
 import { CHARACTERS } from '../../page.ts'
-import { keptRuns, type RunRow } from './run-row.ts'
 import type { Store } from '../../store.ts'
+import { actionEntry } from '../actions/actions.ts'
+import { keptRuns, type RunRow } from './run-row.ts'
 import type { Frame } from './tail.ts'
 import { eventAt, type Shown } from './timeline.ts'
 

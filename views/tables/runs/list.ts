@@ -2,11 +2,12 @@
  * Lists of runs, newest first. Every combination of filters is read along one index, which this
  * file chooses instead of SQLite.
  */
-import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
-import { runStatuses } from '../../../protocol/loops/run.ts'
-import { shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
+
 import type { Refusal } from '../../../protocol/errors.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
+import { runStatuses } from '../../../protocol/loops/run.ts'
+import type { Run, WorkflowRun } from '../../../protocol/runs/schema.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 import { findWorkflow, missingWorkflow } from '../workflows/workflows.ts'
 

@@ -1,5 +1,5 @@
 /** The stored row of a run, its cache, and the look-up of a project's run. */
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
 

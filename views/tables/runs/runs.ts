@@ -3,22 +3,22 @@
  * by.
  */
 import { createHash } from 'node:crypto'
-import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
-import { isOfLoop, shownRun, type RunRecord } from '../../../protocol/loops/record.ts'
+import { isOfLoop, type RunRecord, shownRun } from '../../../protocol/loops/record.ts'
 import { patch } from '../../../protocol/patch.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { LoopRunDetail, WorkflowRunDetail } from '../../../protocol/runs/schema.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { feedRun } from './feed.ts'
-import { applyResult, jobsById } from '../jobs/jobs.ts'
-import { wants, type Including } from '../../page.ts'
-import { applyStep, stepCounts, stepsOf } from './steps.ts'
+import { type Including, wants } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
+import { applyResult, jobsById } from '../jobs/jobs.ts'
+import { feedRun } from './feed.ts'
+import { keptRuns, missingRun, type RunRow, runRow } from './run-row.ts'
+import { applyStep, stepCounts, stepsOf } from './steps.ts'
 import { applyTimeline } from './timeline.ts'
-import { waitingOfRun, type Watch } from './waiting.ts'
-import { type RunRow, keptRuns, runRow, missingRun } from './run-row.ts'
+import { type Watch, waitingOfRun } from './waiting.ts'
 
 // Runs of one workflow version share their spec's text; a spec that came with its run is stored
 // with the run.

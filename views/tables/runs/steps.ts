@@ -1,9 +1,10 @@
 /** Steps of runs: the folded patches of run events. */
+
+import { patch } from '../../../protocol/patch.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
-import { patch } from '../../../protocol/patch.ts'
-import type { RunRow } from './run-row.ts'
 import { Kept, type Store } from '../../store.ts'
+import type { RunRow } from './run-row.ts'
 
 interface StepRow {
   readonly project: number

@@ -2,14 +2,15 @@
  * Events of runs as clients follow them. The events of one entry are stored as one row and unpacked
  * when they are read.
  */
-import { terminal, type RunEventRecord } from '../../../protocol/runs/schema.ts'
-import { timelineRecord, timelineTypes, type RunEvent } from '../../../protocol/runs/events.ts'
-import { timestamp, type JsonObject } from '../../../protocol/common.ts'
+
+import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { type RunEvent, timelineRecord, timelineTypes } from '../../../protocol/runs/events.ts'
+import { type RunEventRecord, terminal } from '../../../protocol/runs/schema.ts'
 import { CHARACTERS, limitOf, sizeOf } from '../../page.ts'
-import { missingRun, runRow, type RunRow } from './run-row.ts'
 import type { Store } from '../../store.ts'
+import { missingRun, type RunRow, runRow } from './run-row.ts'
 
 /** An event of the timeline. `at`: Unix milliseconds. */
 export interface Shown {

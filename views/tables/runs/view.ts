@@ -2,7 +2,7 @@
 import type { Refusal } from '../../../protocol/errors.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import { defineView, type QueryContext } from '../../define-view.ts'
-import { wants, type Including, type Paging } from '../../page.ts'
+import { type Including, type Paging, wants } from '../../page.ts'
 import { jobsById } from '../jobs/jobs.ts'
 import { watch } from '../workers/workers.ts'
 import { feed } from './feed.ts'

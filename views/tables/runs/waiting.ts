@@ -2,10 +2,11 @@
  * The reasons why work does not progress, computed on request: from the step's own record (timers,
  * signals, retries), from the job that it waits for, and from the connected workers.
  */
-import type { Job } from '../../../protocol/jobs/rows.ts'
-import { terminal, type RunStep, type WorkflowRun } from '../../../protocol/runs/schema.ts'
-import type { WaitingOn } from '../../../protocol/runs/waiting.ts'
+
 import { parseTimestamp } from '../../../protocol/common.ts'
+import type { Job } from '../../../protocol/jobs/rows.ts'
+import { type RunStep, terminal, type WorkflowRun } from '../../../protocol/runs/schema.ts'
+import type { WaitingOn } from '../../../protocol/runs/waiting.ts'
 import type { Filters } from '../../../protocol/workers/socket.ts'
 
 /** The filters of a connected worker that accepts jobs. */

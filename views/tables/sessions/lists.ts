@@ -2,30 +2,31 @@
  * Lists and records of sessions. A deleted or expired session shows its tombstone and its turns,
  * but no content.
  */
-import { timestamp } from '../../../protocol/common.ts'
+
 import { channelOfKey } from '../../../protocol/channels/exchange.ts'
 import type { Viewer } from '../../../protocol/channels/schema.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { timestamp } from '../../../protocol/common.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import {
-  agentTurn,
-  publicSession,
-  shownSession,
-  sessionMessage,
   type AgentTurn,
+  agentTurn,
   type CompactionProgress,
+  publicSession,
   type Session,
   type SessionDetail,
   type SessionMessage,
   type SessionNudge,
+  sessionMessage,
+  shownSession,
   type TranscriptMessage,
-  type TurnUpsert,
   type TurnExtra,
+  type TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
-import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
-import { beyond, fitting, limitOf, page, sizeOf, type Page, type Paging } from '../../page.ts'
-import { recordOf, sessionRow, type CompactionNote, type SessionRow } from './sessions.ts'
+import { beyond, fitting, limitOf, type Page, type Paging, page, sizeOf } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
+import { type CompactionNote, recordOf, type SessionRow, sessionRow } from './sessions.ts'
+import { interactionVisibleTo, viewerValues, visibleTo } from './visibility.ts'
 
 const missing = (resource: string): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)

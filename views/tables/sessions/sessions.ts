@@ -3,9 +3,10 @@
  * carries the revision of the last frame that changed it, so a query for the changes after a
  * revision reads a range.
  */
-import type { Interaction } from '../../../protocol/interactions/schema.ts'
+
 import { parseTimestamp } from '../../../protocol/common.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
+import type { Interaction } from '../../../protocol/interactions/schema.ts'
 import { patch } from '../../../protocol/patch.ts'
 import {
   isFrame,
@@ -14,15 +15,15 @@ import {
   type SessionEvent,
   type SessionFrame,
 } from '../../../protocol/sessions/events.ts'
-import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type {
   Session,
   SessionNudge,
   TranscriptMessage,
-  TurnUpsert,
   TurnExtra,
+  TurnUpsert,
 } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
+import type { Summing } from '../../../protocol/sessions/transcript/pages.ts'
 import { isPrivate, withVisibility } from '../../../protocol/sessions/visibility.ts'
 import type { Store } from '../../store.ts'
 

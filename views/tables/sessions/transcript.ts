@@ -2,8 +2,11 @@
  * Pages of transcripts: the changes after a revision, or the newest part. A page is bounded in size
  * as well as in number of records.
  */
-import { settledStatuses, type Interaction } from '../../../protocol/interactions/schema.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
+import { type Interaction, settledStatuses } from '../../../protocol/interactions/schema.ts'
+import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
+import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type {
   Changed,
   LiveRowsOfTurn,
@@ -11,10 +14,8 @@ import type {
   TranscriptPage,
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
-import { settledTurns } from '../../../protocol/sessions/settled.ts'
-import type { TranscriptMessage, TurnUpsert } from '../../../protocol/sessions/schema.ts'
-import { sessionRow, type SessionRow } from './sessions.ts'
 import type { Store } from '../../store.ts'
+import { type SessionRow, sessionRow } from './sessions.ts'
 
 /** Maximum characters of the records on a page, except for its first record. */
 const SIZE = 512_000

@@ -1,12 +1,13 @@
 /** Usage events: one row for each paid answer of a model, in runs and in turns without a run. */
-import type { UsageEvent } from '../../../protocol/usage/rows.ts'
+
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuseFields, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
 import { creditsOf } from '../../../protocol/loops/credits.ts'
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import type { UsageEvent } from '../../../protocol/usage/rows.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
 /** The usage that an event reports; absent texts do not apply. */

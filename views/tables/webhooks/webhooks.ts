@@ -1,15 +1,16 @@
 /** Webhooks of a project, and their deliveries. */
-import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
+
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
-import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
 import type { Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { withMaskedUrl } from '../../../protocol/masked-url.ts'
 import { patch } from '../../../protocol/patch.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
-import { openTo, viewerValues } from '../sessions/visibility.ts'
+import type { DeliveryEvent } from '../../../protocol/webhooks/delivery.ts'
+import type { DeliveryRecord, Webhook, WebhookEvent } from '../../../protocol/webhooks/rows.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import { Kept, type Store } from '../../store.ts'
+import { openTo, viewerValues } from '../sessions/visibility.ts'
 
 /** Milliseconds for which a delivery stays in lists. */
 const LISTED = 30 * 86_400_000

@@ -2,14 +2,15 @@
  * Worker instances, from the events of the registry: the jobs that they take, whether they are
  * connected, and the leases that they hold.
  */
-import type { Api } from '../../../protocol/api.ts'
+
 import type { Action } from '../../../protocol/actions/rows.ts'
+import type { Api } from '../../../protocol/api.ts'
 import { timestamp } from '../../../protocol/common.ts'
 import type { Reply } from '../../../protocol/contract.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import type { Registration, Worker, WorkerEvent } from '../../../protocol/workers/socket.ts'
-import { actionsOf } from '../actions/definitions.ts'
 import type { Store } from '../../store.ts'
+import { actionsOf } from '../actions/definitions.ts'
 import type { Taking, Watch } from '../runs/waiting.ts'
 
 /** Applies an entry of a worker's registry record. */

@@ -1,11 +1,12 @@
 /** Workflow definitions, and their versions with specs. */
-import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
+
 import { parseTimestamp, timestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
-import { refuse, type Refusal } from '../../../protocol/errors.ts'
+import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { patch } from '../../../protocol/patch.ts'
+import type { Workflow, WorkflowEvent, WorkflowVersion } from '../../../protocol/workflows/rows.ts'
 import type { Spec } from '../../../protocol/workflows/spec.ts'
-import { beyond, limitOf, page, type Page, type Paging } from '../../page.ts'
+import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store } from '../../store.ts'
 
 /** Applies the workflow events of an entry of a project. */

@@ -2,7 +2,7 @@
  * A minimal load balancer: connections go in turn to the gateways whose `/readyz` last returned
  * 200.
  */
-import { createServer, connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 
 export interface Balancer {
   readonly url: string

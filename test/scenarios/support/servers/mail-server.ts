@@ -1,5 +1,5 @@
 /** A minimal SMTP server for tests: it accepts messages or rejects recipients as configured. */
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /** A received email message. */
 interface Letter {

@@ -6,8 +6,9 @@
  * A play is a list of answers, one for each request with the same `id`; the last one repeats.
  * `{say, size, think, calls, usage, status, headers, cut, stop, garbage, silent, finish}`.
  */
-import { createServer, type ServerResponse } from 'node:http'
+
 import { writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 type Open = Record<string, unknown>
