@@ -47,7 +47,7 @@ t.test('a split contains every file once, and no part is empty', async (t) => {
     fc.record({ path: fc.string({ minLength: 1 }), size: fc.nat(10_000) }),
     { selector: ({ path }) => path, minLength: 1, maxLength: 40 },
   )
-  fc.assert(
+  void fc.assert(
     fc.property(files, fc.integer({ min: 1, max: 10 }), (files, parts) => {
       const made = split(files, parts)
       return (

@@ -15,7 +15,7 @@ t.test('a timestamp is RFC 3339 in UTC with three fractional digits', async (t) 
   t.equal(timestamp(951_782_400_000 - 1), '2000-02-28T23:59:59.999Z')
   t.equal(timestamp(951_782_400_000), '2000-02-29T00:00:00.000Z')
   t.equal(timestamp(-1), '1969-12-31T23:59:59.999Z')
-  fc.assert(
+  void fc.assert(
     fc.property(instant, (at) => timestamp(at) === new Date(at).toISOString()),
     { numRuns: 20_000 },
   )
@@ -23,7 +23,7 @@ t.test('a timestamp is RFC 3339 in UTC with three fractional digits', async (t) 
     if (timestamp(day) !== new Date(day).toISOString()) t.fail(new Date(day).toISOString())
 })
 t.test('a timestamp is parsed to the same instant', async (t) => {
-  fc.assert(fc.property(instant, (at) => parseTimestamp(timestamp(at)) === at))
+  void fc.assert(fc.property(instant, (at) => parseTimestamp(timestamp(at)) === at))
   t.equal(parseTimestamp('2024-05-01T10:00:00+02:00'), Date.UTC(2024, 4, 1, 8))
   t.equal(parseTimestamp('2024-02-29T00:00:00-12:00'), Date.UTC(2024, 1, 29, 12))
   t.equal(parseTimestamp('0000-03-01T00:00:00Z'), Date.parse('0000-03-01T00:00:00Z'))
@@ -83,7 +83,7 @@ t.test('a duration is parsed in the format of Go', async (t) => {
     '1H',
   ])
     t.equal(parseDuration(text), undefined, text)
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.nat(1000),
       fc.nat(59),
@@ -99,7 +99,7 @@ const bytes = fc.uint8Array({ minLength: 9, maxLength: 16 })
 const prefix = fc.constantFrom(...(Object.keys(prefixes) as Prefix[]))
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 t.test('an id has its prefix, 26 characters and its slot', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(prefix, time, bytes, fc.nat(SLOTS - 1), (kind, at, random, slot) => {
       const id = makeId(kind, at, random, slot)
       return (
@@ -110,7 +110,7 @@ t.test('an id has its prefix, 26 characters and its slot', async (t) => {
       )
     }),
   )
-  fc.assert(
+  void fc.assert(
     fc.property(bytes, time, (random, at) => {
       const slot = slotOf(makeId('run', at, random))
       return slot !== undefined && slot >= 0 && slot < SLOTS
@@ -130,7 +130,7 @@ t.test('an id has its prefix, 26 characters and its slot', async (t) => {
   t.notOk(isId(makeId('job', 1, new Uint8Array(9)), 'run'))
 })
 t.test('ids sort by time, differ by randomness, and are the same for the same input', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       time,
       time,
@@ -139,7 +139,7 @@ t.test('ids sort by time, differ by randomness, and are the same for the same in
       (a, b, x, y) => a === b || makeId('run', a, x, 1) < makeId('run', b, y, 2) === a < b,
     ),
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       bytes,
       bytes,
@@ -148,7 +148,7 @@ t.test('ids sort by time, differ by randomness, and are the same for the same in
         makeId('run', 1, x, 0) !== makeId('run', 1, y, 0),
     ),
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       time,
       bytes,
@@ -187,7 +187,7 @@ t.test('integers of 64 bits are accepted and limited to the safe range', async (
 })
 
 t.test('the slot of an id decides its shard; a queue names its shard', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       bytes,
       fc.nat(SLOTS - 1),
@@ -202,7 +202,7 @@ t.test('the slot of an id decides its shard; a queue names its shard', async (t)
   t.equal(shardOf('run', '', 4), undefined)
 })
 t.test('a project is always in the same partition', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.string(), fc.integer({ min: 1, max: 32 }), (project, partitions) => {
       const partition = partitionOf(project, partitions)
       return (
@@ -218,10 +218,10 @@ t.test('any text becomes one subject token, and different texts differ', async (
   t.equal(token('default'), 'default')
   t.equal(token('a.b *>'), 'a=2eb=20=2a=3e')
   t.equal(token(''), '=')
-  fc.assert(
+  void fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => /^[A-Za-z0-9_=-]+$/.test(token(text))),
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme' }),
       fc.string({ unit: 'grapheme' }),

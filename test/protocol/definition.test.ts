@@ -288,7 +288,7 @@ const anyLayers = fc.record({
 })
 
 t.test('the first layer with a value wins, and the ceiling always applies', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(anyLayers, ({ agent, config, operation, session, ceiling }) => {
       const layers: Layers = {
         ...layersWith({}, drop(agent) as Partial<Agent>),
@@ -393,7 +393,7 @@ t.test('selectors of every type', async (t) => {
 t.test('patterns match like their equivalent regular expression', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 12 })
   const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*'), maxLength: 8 })
-  fc.assert(
+  void fc.assert(
     fc.property(
       pattern,
       text,

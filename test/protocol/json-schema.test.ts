@@ -147,7 +147,7 @@ t.test('a check agrees with another validator', async () => {
       fc.dictionary(fc.constantFrom('a', 'b', 'ab'), tie('value')),
     ),
   }))
-  fc.assert(
+  void fc.assert(
     fc.property(schema, value, (one, of) => Check(one, of) === (faultsOf(one, of).length === 0)),
     { numRuns: 3000 },
   )

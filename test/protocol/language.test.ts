@@ -475,22 +475,22 @@ t.test('any text either has a JSON value or throws an ExpressionError', async ()
       if (!(error instanceof ExpressionError)) throw error
     }
   }
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => holds(pieces.join(' '))),
     { numRuns: 3000 },
   )
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => holds(pieces.join(''))),
     { numRuns: 1000 },
   )
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), holds), { numRuns: 1000 })
+  void fc.assert(fc.property(fc.string({ unit: 'binary' }), holds), { numRuns: 1000 })
 })
 t.test('templates of literal texts yield those texts', async () => {
   const part = fc.record({
     text: fc.string().filter((text) => !text.includes('$')),
     wrapped: fc.boolean(),
   })
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(part), (parts) => {
       const template = parts
         .map(({ text, wrapped }) => (wrapped ? `\${{ ${JSON.stringify(text)} }}` : text))
@@ -498,7 +498,7 @@ t.test('templates of literal texts yield those texts', async () => {
       return renderText(template, {}) === parts.map(({ text }) => text).join('')
     }),
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.jsonValue().filter((value) => !JSON.stringify(value).includes('${{')),
       (value) => JSON.stringify(renderText(value, {})) === JSON.stringify(value),
@@ -530,7 +530,7 @@ const simplePattern = fc
   )
   .map((parts) => parts.join(''))
 t.test('patterns agree with JavaScript regular expressions where both are valid', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       simplePattern,
       fc.string({ unit: fc.constantFrom('a', 'b', ' ', 'c'), maxLength: 8 }),

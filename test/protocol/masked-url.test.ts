@@ -58,46 +58,50 @@ const query = fc.array(
 )
 const address = fc.constantFrom('https://example.org', 'http://a.b:8/c', 'https://x.y/z/')
 
-t.test('a request is sent to exactly the URL that the client sent', async () =>
-  fc.assert(
-    fc.property(address, query, (at, parameters) => {
-      const text = `${at}?${parameters.join('&')}`
-      const kept = stored(text)
-      return (
-        openUrl(kept, opening) === text &&
-        kept.url === maskUrl(text) &&
-        openUrl({ url: text }, opening) === text
-      )
-    }),
-  ),
+t.test(
+  'a request is sent to exactly the URL that the client sent',
+  async () =>
+    void fc.assert(
+      fc.property(address, query, (at, parameters) => {
+        const text = `${at}?${parameters.join('&')}`
+        const kept = stored(text)
+        return (
+          openUrl(kept, opening) === text &&
+          kept.url === maskUrl(text) &&
+          openUrl({ url: text }, opening) === text
+        )
+      }),
+    ),
 )
 
-t.test('a mask keeps the stored value, in any order and with added parameters', async () =>
-  fc.assert(
-    fc.property(
-      address,
-      fc.uniqueArray(fc.constantFrom(...'abcdefgh'), { minLength: 1 }),
-      fc.func(fc.string({ unit: fc.constantFrom(...'xyz1'), minLength: 1 })),
-      fc.infiniteStream(fc.nat(99)),
-      (at, names, textOf, chance) => {
-        const text = `${at}?${names.map((name) => `${name}=${textOf(name)}`).join('&')}`
-        const before = stored(text)
-        const kept = stored(before.url, before)
-        if (!sameParts(before, kept) || kept.url !== before.url) return false
-        const next = names
-          .filter(() => (chance.next().value ?? 0) < 70)
-          .sort(() => (chance.next().value ?? 0) - 50)
-          .map((name) => ({ name, renewed: (chance.next().value ?? 0) < 30 }))
-        const written = (mask: boolean) =>
-          `${at}?new=1${next
-            .map(({ name, renewed }) =>
-              renewed ? `&${name}=n` : `&${name}=${mask ? '***' : textOf(name)}`,
-            )
-            .join('')}`
-        return openUrl(stored(written(true), before), opening) === written(false)
-      },
+t.test(
+  'a mask keeps the stored value, in any order and with added parameters',
+  async () =>
+    void fc.assert(
+      fc.property(
+        address,
+        fc.uniqueArray(fc.constantFrom(...'abcdefgh'), { minLength: 1 }),
+        fc.func(fc.string({ unit: fc.constantFrom(...'xyz1'), minLength: 1 })),
+        fc.infiniteStream(fc.nat(99)),
+        (at, names, textOf, chance) => {
+          const text = `${at}?${names.map((name) => `${name}=${textOf(name)}`).join('&')}`
+          const before = stored(text)
+          const kept = stored(before.url, before)
+          if (!sameParts(before, kept) || kept.url !== before.url) return false
+          const next = names
+            .filter(() => (chance.next().value ?? 0) < 70)
+            .sort(() => (chance.next().value ?? 0) - 50)
+            .map((name) => ({ name, renewed: (chance.next().value ?? 0) < 30 }))
+          const written = (mask: boolean) =>
+            `${at}?new=1${next
+              .map(({ name, renewed }) =>
+                renewed ? `&${name}=n` : `&${name}=${mask ? '***' : textOf(name)}`,
+              )
+              .join('')}`
+          return openUrl(stored(written(true), before), opening) === written(false)
+        },
+      ),
     ),
-  ),
 )
 
 t.test('a mask without a stored value is refused', async (t) => {

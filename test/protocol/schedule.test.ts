@@ -121,7 +121,7 @@ t.test('the latest fire up to a time equals that of a full search', async () => 
     { interval: '10s' },
     { interval: '7m' },
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       schedule,
       fc.integer({ min: 0, max: 40 * 86_400_000 }),

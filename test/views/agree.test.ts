@@ -128,7 +128,7 @@ function play(list: readonly Step[], what: readonly (typeof moves)[number][]): W
 
 t.test('the records of the view equal those of the run and the queue', (t) => {
   const seen = new Set<string>()
-  fc.assert(
+  void fc.assert(
     fc.property(story, ([list, what]) => {
       const { view, run, queue, journal } = play(list, what)
       const { record, spec, steps } = run.state

@@ -252,7 +252,7 @@ const journals = fc.array(happening, { minLength: 1, maxLength: 60 }).map(journa
 t.test(
   'any split of the journal into batches, and any repetition of parts, gives the same answers',
   (t) => {
-    fc.assert(
+    void fc.assert(
       fc.property(
         journals,
         fc.array(fc.tuple(fc.nat(8), fc.nat(8)), { maxLength: 20 }),
@@ -282,7 +282,7 @@ t.test(
 )
 
 t.test('a missing message that has a successor in its shard is detected', (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(journals, fc.nat(), (messages, n) => {
       const missing = messages[n % messages.length]
       const followed = messages.some(({ data }) => data.prev === missing?.sequence)
@@ -309,7 +309,7 @@ t.test('pages read while the journal grows neither repeat nor skip older records
     { name: 'workflow.list', input: {} },
     { name: 'audit.list', input: {} },
   ]
-  fc.assert(
+  void fc.assert(
     fc.property(
       journals,
       fc.nat(),
@@ -336,7 +336,7 @@ t.test('pages read while the journal grows neither repeat nor skip older records
 })
 
 t.test('no list contains a record of another project', (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(journals, (messages) => {
       const view = built(messages)
       const strangers = projects.every((project, mine) => {

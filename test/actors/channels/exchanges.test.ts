@@ -320,7 +320,7 @@ t.test(
           .option(fc.nat(5), { nil: undefined })
           .map((end) => ({ ...one, ...(end !== undefined && { end }) })),
       )
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         let scene: Scene = group().when('channel.send', { content: 'root' }, by('ann'))
         const open: Exchange[] = []

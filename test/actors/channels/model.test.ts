@@ -181,7 +181,7 @@ const same = (found: unknown, wanted: unknown, what: string) => {
 const sorted = (lines: readonly string[]): string[] => [...lines].sort()
 
 t.test('the actor, the model and the view agree', (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const model: Model = {
         members: new Map([

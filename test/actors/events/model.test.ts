@@ -171,7 +171,7 @@ const wire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
 t.test('every event reaches exactly the listeners that match it', async (t) => {
   let matched = 0
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(command, { minLength: 12, maxLength: 60 }), (commands) => {
       const model: Model = { loops: new Map(), waits: new Map(), keys: new Map() }
       let scene: Scene<SourcesState> = given<SourcesState>(actor)

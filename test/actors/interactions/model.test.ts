@@ -90,7 +90,7 @@ class Model {
 }
 
 t.test('there is one outcome, it equals the model, and it is sent once', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(cases, (one) => {
       const { targets, policy, threshold, confirm, expires, steps } = one
       const model = new Model(one)
@@ -168,7 +168,7 @@ t.test('there is one outcome, it equals the model, and it is sent once', async (
 })
 
 t.test('more answers never undo a satisfied policy, and nobody counts twice', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 7 }),
       fc.array(fc.integer({ min: 0, max: 6 })),

@@ -230,7 +230,7 @@ class Observer {
 }
 
 t.test('the invariants hold in every history, and every job ends', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const observer = new Observer()
       for (const step of steps) observer.note(observer.play(step))
@@ -255,7 +255,7 @@ t.test('the invariants hold in every history, and every job ends', async (t) => 
 })
 
 t.test('a state that was stored and loaded again behaves the same', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { maxLength: 40, size: 'max' }), (steps) => {
       const [one, two] = [new Observer(), new Observer()]
       for (const step of steps) {
@@ -280,7 +280,7 @@ t.test('a state that was stored and loaded again behaves the same', async (t) =>
 t.test(
   'replaying the journal restores the same job order and leases, except for renewals',
   async (t) => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const observer = new Observer()
         for (const step of steps) observer.note(observer.play(step))

@@ -16,7 +16,7 @@ const change = fc.record({
 })
 
 t.test('a ring gives turns as a plain list would', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(change, { maxLength: 80, size: 'max' }), (changes) => {
       const ring = emptyRing<string>()
       let list: string[] = []

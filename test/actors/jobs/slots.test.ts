@@ -98,7 +98,7 @@ const step = fc.oneof(
 t.test(
   'the limit is never exceeded; finally all runs have started and all slots are free',
   async () => {
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 3 }),
         fc.array(fc.constantFrom('allow', 'queue', 'skip', 'replace'), {

@@ -37,7 +37,7 @@ const clean = (value: object) =>
   Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined))
 
 t.test('limits hold, runs start in order, and every waiting run starts', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.constantFrom(...policies),
       rule,

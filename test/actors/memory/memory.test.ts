@@ -172,7 +172,7 @@ t.test('versions grow, the state equals a model, and the feed lists every change
     pinned: fc.boolean(),
     importance: fc.nat(100),
   })
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(command, { maxLength: 30 }), (commands) => {
       let scene = fresh()
       const model = new Map<string, { version: number; importance: number; pinned: boolean }>()

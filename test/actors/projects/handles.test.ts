@@ -117,7 +117,7 @@ const step = fc.oneof(
 t.test(
   'no two projects ever have a workflow with the same handle, and no handle stays blocked',
   async () => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const it = world()
         for (const s of steps) {

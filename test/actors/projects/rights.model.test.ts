@@ -39,7 +39,7 @@ const covers = (granted: string, one: string) =>
 
 t.test('a wildcard covers all permissions below it, and a cap is an intersection', async () => {
   const some = fc.uniqueArray(fc.constantFrom(...catalog))
-  fc.assert(
+  void fc.assert(
     fc.property(some, some, (a, b) => {
       const record = (id: string, list: string[]) => ({
         id,
@@ -116,7 +116,7 @@ const pick = <T>(items: Iterable<T>, n: number): T | undefined => {
 
 t.test('after any sequence of changes, the directory agrees with the model', async () => {
   let counted = 0
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(move, { minLength: 10, maxLength: 40 }), (moves) => {
       const model: Model = {
         roles: new Map(

@@ -714,8 +714,8 @@ t.test('after any commands, the history of a run is legal and determines its sta
     },
   )
   // The fixed seed reaches every type of event; other seeds may miss a rare one.
-  fc.assert(lives, { numRuns: 750 })
-  fc.assert(lives, { numRuns: 750, seed: 3 })
+  void fc.assert(lives, { numRuns: 750 })
+  void fc.assert(lives, { numRuns: 750, seed: 3 })
   // Rare: a branch that is cancelled between two steps (see deliver.test.ts), and an agent that
   // repeats the same tool call (see agent.test.ts).
   const ofLoops = [

@@ -20,7 +20,7 @@ t.test('ids without dots have the same keys as in earlier releases', async (t) =
 t.test('no key below a step is also an id or a key below another step', async () => {
   const piece = fc.constantFrom('a', 'b', '.', '~', '0', '.0.a', '.~', 'cleanup')
   const id = fc.array(piece, { minLength: 1, maxLength: 5 }).map((parts) => parts.join(''))
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.uniqueArray(id, { minLength: 1, maxLength: 8 }),
       fc.uniqueArray(id, { maxLength: 4 }),

@@ -220,7 +220,7 @@ t.test('in every history, a file is either stored or erased', async () => {
     },
     { weight: 1, arbitrary: fc.constant({ do: 'delete' as const }) },
   )
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const s = resting()
       const known: string[] = []

@@ -40,7 +40,7 @@ class Fold {
 }
 
 t.test('the invariants of sessions hold in every history', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
       const s = new Story()
       s.invoke('first', { input: { idempotency_key: 'k0' } }, tools)

@@ -40,7 +40,7 @@ const step = fc.oneof(
 t.test(
   'at most ten attempts, one at a time, with the same content, none after the end',
   async (t) => {
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         let scene: Scene<State> = given<State>(deliveryActor).when('delivery.open', opening)
         const jobs = [scene.state.job_id ?? '']

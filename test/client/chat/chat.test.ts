@@ -123,7 +123,7 @@ t.test('messages, their questions, and the ends of turns', async (t) => {
 })
 
 t.test('rows never change their order, after any frames', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.array(
         fc.tuple(

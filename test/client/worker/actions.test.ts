@@ -67,7 +67,7 @@ t.test('json', async (t) => {
   t.strictSame(run('validate', { data: '[1]' }), { valid: true })
   t.match(run('validate', { data: '[1' }), { valid: false, error: /JSON/ })
   t.throws(() => run('toString', {}), /operation must be one of/)
-  fc.assert(
+  void fc.assert(
     fc.property(fc.json(), (text) => {
       t.same(
         json({
@@ -105,7 +105,7 @@ t.test('random', async (t) => {
     random({ type: 'number', seed: '42', min: '1', max: '1000000' }),
     'a seed may be a number or its text',
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.integer({ min: -1000, max: 1000 }),
       fc.nat(1000),

@@ -29,7 +29,7 @@ t.test('names are safe, distinct and independent of order, for any catalog', asy
   const name = fc
     .array(part, { minLength: 1, maxLength: 4 })
     .chain((parts) => fc.constantFrom('.', '-', '_').map((by) => parts.join(by).slice(0, 128)))
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.uniqueArray(
         fc.oneof(name, fc.constantFrom('a.b', 'a_b', 'a-b', 'a.b.c', 'a_b.c', 'a.b_c')),

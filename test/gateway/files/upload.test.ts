@@ -33,7 +33,7 @@ t.test('any form is parsed into the parts that it was made of', async () => {
     name: fc.stringMatching(/^[a-z_]{1,8}$/),
     bytes: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
   })
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(part, { maxLength: 6 }), (parts) => {
       const found = partsOf(form(parts, 'b0undary'), 'b0undary')
       if (typeof found === 'string') throw new Error(found)
@@ -48,7 +48,7 @@ t.test('any form is parsed into the parts that it was made of', async () => {
     }),
   )
   // Any input is parsed or refused without an exception.
-  fc.assert(
+  void fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(300), (noise, cut) => {
       const whole = form([{ name: 'file', filename: 'a', bytes: Buffer.from(noise) }], 'b')
       partsOf(whole.subarray(0, cut), 'b')

@@ -63,7 +63,7 @@ const text = (it: Happening, cursor: number): string =>
   )
 
 t.test('a stream ends with the event that revokes access to the channel', (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.array(happening, { maxLength: 30 }),
       fc.nat(30),

@@ -16,7 +16,7 @@ const meant = ({ project, route, filters }: Binding) =>
   JSON.stringify([project, route, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))])
 
 t.test('a cursor restores its position in the same list', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(binding, position, (b, p) => {
       const opened = openCursor(world, b, sealCursor(world, b, p))
       return !isRefusal(opened) && JSON.stringify(opened.position) === JSON.stringify(p)
@@ -40,7 +40,7 @@ t.test('the order of filters, the limit and the cursor itself do not matter', as
   )
 })
 t.test('a cursor is refused by any other list', async () => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       binding,
       binding,
@@ -52,7 +52,7 @@ t.test('a cursor is refused by any other list', async () => {
 })
 t.test('a changed cursor is refused', async (t) => {
   const b: Binding = { project: 'p', route: 'r', filters: { status: ['failed'] } }
-  fc.assert(
+  void fc.assert(
     fc.property(
       position,
       fc.nat(),
@@ -72,7 +72,7 @@ t.test('a changed cursor is refused', async (t) => {
     ),
     { numRuns: 2000 },
   )
-  fc.assert(fc.property(fc.string(), (any) => isRefusal(openCursor(world, b, any))))
+  void fc.assert(fc.property(fc.string(), (any) => isRefusal(openCursor(world, b, any))))
   t.match(openCursor(world, b, 'x'), {
     refused: 'bad_request',
     details: { fields: [{ field: 'cursor' }] },

@@ -7,7 +7,7 @@ import { ManualClock, MemoryRegistry, settleAll } from '../../support/memory.ts'
 const node = (id: string): Member => ({ id, roles: ['shards'] })
 
 t.test('every shard has one owner, in whatever order the nodes are listed', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: 0, max: 999 }).map(String), { minLength: 1, maxLength: 9 }),
       fc.integer({ min: 1, max: 64 }),

@@ -20,7 +20,7 @@ const entryOf = (texts: readonly string[]): Placed => ({
 
 t.test('the chunks of an entry contain its events in order and without a gap', async (t) => {
   const text = fc.oneof(fc.nat(100), fc.nat(300_000)).map((size) => 'x'.repeat(size))
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 12 }), (texts) => {
       const whole = entryOf(texts)
       const pieces = piecesOf(whole)

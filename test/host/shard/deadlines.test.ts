@@ -10,7 +10,7 @@ const step = fc.oneof(
 )
 
 t.test('deadlines behave like a map that is searched for the earliest time', async (t) => {
-  fc.assert(
+  void fc.assert(
     fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
       const deadlines = new Deadlines()
       const pending = new Map<string, number>()

@@ -217,7 +217,7 @@ t.test('stars match the text between their neighbours', async (t) => {
   t.strictSame(starsIn('a * b *', ' A x b y '), ['x', 'y'])
   t.equal(starsIn('a*', 'b'), undefined)
   t.strictSame(starsIn('*', 'anything'), ['anything'])
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.array(fc.stringMatching(/^[x-z ]{0,6}$/), { minLength: 1, maxLength: 5 }),
       fc.array(fc.stringMatching(/^[a-c]{1,4}$/), { minLength: 6, maxLength: 6 }),
@@ -249,7 +249,7 @@ t.test('a play depends only on the conversation and the attempt', async () => {
   const rules = script(
     'script:\n  - when: {text: "a*", step: 1}\n    say: "{{1}} {{result}}"\n    call: {x.y: {all: "{{results}}"}}\n  - {when: {after: "*"}, say: "{{result.a.b}}", fail: {as: 500, times: 1}}\n  - say: "{{text}}{{turn}}{{step}}"\n',
   )
-  fc.assert(
+  void fc.assert(
     fc.property(
       fc.array(message, { maxLength: 8 }),
       fc.integer({ min: 1, max: 3 }),

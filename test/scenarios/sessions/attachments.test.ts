@@ -218,7 +218,9 @@ t.test('an invalid upload is rejected before anything is stored', async (t) => {
   })
   t.match(await upload(png(5_300_000), 'a.png'), {
     status: 413,
-    body: { error: { message: /^A file may have at most 5242880 bytes/, details: { limit: 5_242_880 } } },
+    body: {
+      error: { message: /^A file may have at most 5242880 bytes/, details: { limit: 5_242_880 } },
+    },
   })
   t.match(await upload(png(9_000_000), 'a.png'), { status: 413 })
   t.match(await upload(png(5_000_000), 'a.png', { key: null }), { status: 401 })
