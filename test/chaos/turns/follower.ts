@@ -79,10 +79,13 @@ export class SessionFollower {
   /** The end of a turn, once it is shown; undefined if following ended first. */
   async ended(turn: string): Promise<Shown | undefined> {
     if (!this.ends.has(turn) && !this.#signal.aborted) {
+      let end = () => {}
       await new Promise<void>((done) => {
+        end = done
         this.#waiting.set(turn, done)
-        this.#signal.addEventListener('abort', () => done(), { once: true })
+        this.#signal.addEventListener('abort', end, { once: true })
       })
+      this.#signal.removeEventListener('abort', end)
       this.#waiting.delete(turn)
     }
     return this.ends.get(turn)

@@ -2,6 +2,7 @@
  * The clients of turns under kills: each session sends one message at a time, under its own key,
  * and waits until its follower has shown the end.
  */
+import { setMaxListeners } from 'node:events'
 import type { Dice } from '../../simulation/faults/dice.ts'
 import type { Asker, Json } from '../ask.ts'
 import { SessionFollower } from './follower.ts'
@@ -40,6 +41,8 @@ export class TurnLoad {
 
   constructor(options: Options) {
     this.#with = options
+    // One follower per session and one request per turn wait for the same signal.
+    setMaxListeners(0, options.signal)
   }
   /** Sends this number of messages over this number of sessions. */
   async run(turns: number, sessions: number): Promise<void> {
