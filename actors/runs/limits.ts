@@ -9,9 +9,10 @@ import { type JsonObject, parseDuration, parseTimestamp, timestamp } from '../..
 import type { StopReason } from '../../protocol/loops/run.ts'
 import { plural } from '../../protocol/naming.ts'
 import { current, type Draft, emit, withdraw } from './draft.ts'
-import { leaveBranches } from './engine/branches.ts'
 import { failRun } from './engine/ending.ts'
-import { endWait, failStep } from './engine/outcome.ts'
+import { leaveBranches } from './engine/leave-branches.ts'
+import { failStep } from './engine/outcome.ts'
+import { endWait } from './engine/resume.ts'
 import { aboutOf } from './outbound/source-events.ts'
 import { abandon } from './steps/action.ts'
 

@@ -24,6 +24,7 @@ import { childCancel, childSettled, childStart } from './inbound/children.ts'
 import { awaiting, deliver, watched } from './inbound/deliver.ts'
 import { opened, responded, settled } from './inbound/interactions.ts'
 import { jobRetried, jobSettled } from './inbound/jobs.ts'
+import { childAnswered } from './inbound/loops.ts'
 import { turnDefined, turnSettled } from './inbound/turns.ts'
 import { wake } from './inbound/wake.ts'
 import {
@@ -37,7 +38,6 @@ import {
 import { halt, recordUsage } from './outbound/usage.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
 import { turnWanted } from './steps/agent.ts'
-import { childAnswered } from './steps/loop.ts'
 
 /** The run actor. */
 export const run: Actor<

@@ -25,8 +25,9 @@ import {
 } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
 import { cancelRun } from '../engine/ending.ts'
-import { attemptsOf, completeStep, endWait, resumeStep } from '../engine/outcome.ts'
+import { attemptsOf, completeStep } from '../engine/outcome.ts'
 import { holdsWork } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
 import { stopWork } from '../engine/stop.ts'
 import { hasEnded, keyOf, type RunState } from '../state.ts'
 

@@ -13,9 +13,10 @@ import type { Run } from '../../../protocol/runs/schema.ts'
 import type { Cause, Decided, Decision } from '../../actor.ts'
 import { draft, emit, silently, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { leaveBranches } from '../engine/branches.ts'
-import { completeStep, endWait, resumeStep } from '../engine/outcome.ts'
+import { leaveBranches } from '../engine/leave-branches.ts'
+import { completeStep } from '../engine/outcome.ts'
 import { waitingAt } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
 import {
   hasEnded,
   isAsked,

@@ -13,13 +13,15 @@
 import type { JsonObject } from '../../../protocol/common.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
-import { type Branch, branchAt, isAsked, type Join, unwatching, type Yield } from '../state.ts'
+import { current, type Draft, emit, placeOf } from '../draft.ts'
+import { type Branch, branchAt, type Join, type Yield } from '../state.ts'
 import { yieldOf } from './branch-state.ts'
 import type { RunFault } from './ending.ts'
 import { expressionScope, outputsAt } from './expression-scope.ts'
-import { attempting, completeStep, endWait, failStep, resumeStep } from './outcome.ts'
+import { leaveBranches } from './leave-branches.ts'
+import { attempting, completeStep, failStep } from './outcome.ts'
 import { bodyOf, mainStep, prefixBelow } from './places.ts'
+import { endWait, resumeStep } from './resume.ts'
 
 /** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
@@ -203,45 +205,4 @@ export function outputOf(
       ),
     }),
   }
-}
-
-/** Ends every active branch: stops jobs and children, withdraws interactions. */
-export function leaveBranches(on: Draft, reason: string): void {
-  const job_ids: string[] = []
-  for (const { key, wait } of on.state.branches ?? []) {
-    on.at = key
-    withdraw(on, reason)
-    if (wait?.kind === 'worker') job_ids.push(wait.job_id)
-    if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason })
-    leave(on, reason)
-  }
-  on.at = undefined
-  if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
-}
-
-/** Ends the current branch and its current step. */
-export function leave(on: Draft, reason: string): void {
-  const {
-    at,
-    state: { join },
-  } = on
-  if (at === undefined || !join) return
-  const step = current(on)
-  const { wait } = placeOf(on)
-  const note = { at, place: null, ...unwatching(wait) }
-  const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
-  if (begun)
-    emit(on, 'step.cancelled', {
-      step: step.key,
-      payload: {
-        step: step.key,
-        kind: step.step.kind,
-        reason,
-        ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
-      },
-      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
-      note,
-    })
-  else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
-  on.at = undefined
 }

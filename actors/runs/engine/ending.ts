@@ -28,9 +28,9 @@ import {
 } from '../draft.ts'
 import { aboutOf, causeOf, publishedRun } from '../outbound/source-events.ts'
 import type { Ending } from '../state.ts'
-import { leaveBranches } from './branches.ts'
 import { expressionScope, outputs } from './expression-scope.ts'
-import { endWait } from './outcome.ts'
+import { leaveBranches } from './leave-branches.ts'
+import { endWait } from './resume.ts'
 
 /** The reason why a step or a run failed. */
 export interface RunFault {

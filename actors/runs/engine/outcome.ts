@@ -12,11 +12,10 @@ import { type JsonObject, parseDuration, timestamp } from '../../../protocol/com
 import type { StopReason } from '../../../protocol/loops/run.ts'
 import type { Patch } from '../../../protocol/patch.ts'
 import { ExpressionError } from '../../../protocol/rules/expressions/expression.ts'
-import type { RunEventType } from '../../../protocol/runs/events.ts'
 import type { RunStep } from '../../../protocol/runs/schema.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { current, type Draft, emit, now, type Parts, placeOf } from '../draft.ts'
-import { branchAt, isAsked, unwatching, type Wait } from '../state.ts'
+import { branchAt, type Wait } from '../state.ts'
 import { failRun, type RunFault } from './ending.ts'
 import { countedSize, tooMuch } from './retained.ts'
 
@@ -273,45 +272,4 @@ function retryStep(on: Draft, fault: RunFault, step: Step, row: RunStep, key: st
       run: { status: 'suspended' },
     })
   }
-}
-
-/**
- * Ends the wait of the current step, if there is one, with the event `how`. A wait that the
- * timeline never showed ends with `wait.closed`.
- */
-export function endWait(
-  on: Draft,
-  how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
-  payload: JsonObject = {},
-  take?: string,
-): void {
-  const { wait } = placeOf(on)
-  if (!wait) return
-  const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
-  const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
-  emit(on, type, {
-    step: wait.step,
-    payload: {
-      step: wait.step,
-      ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
-      ...payload,
-    },
-    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }),
-    place: { wait: null },
-    ...(Object.keys(note).length > 0 && { note }),
-    ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
-  })
-}
-
-/**
- * Resumes the current step after its wait has ended. Does nothing if the step was never suspended.
- */
-export function resumeStep(on: Draft): void {
-  const at = current(on)
-  if (at?.row?.status === 'suspended')
-    emit(on, 'step.resumed', {
-      step: at.key,
-      payload: { step: at.key, kind: at.row.kind },
-      row: { status: 'running', waiting_on: null },
-    })
 }

@@ -5,7 +5,7 @@
 
 import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { placesOf } from '../state.ts'
-import { leave } from './branches.ts'
+import { leaveBranch } from './leave-branches.ts'
 import { isWork } from './places.ts'
 
 /** Stops jobs, children and turns; branches that wait for anything else end at once. */
@@ -20,7 +20,7 @@ export function stopWork(on: Draft): void {
     else if (wait && isWork(wait)) withdraw(on, reason ?? 'the run was cancelled')
     else if (at !== undefined) {
       withdraw(on, reason ?? 'the run was cancelled')
-      leave(on, reason ?? 'the run was cancelled')
+      leaveBranch(on, reason ?? 'the run was cancelled')
     }
   }
   on.at = undefined

@@ -10,10 +10,11 @@ import type { Cause, Decision } from '../../actor.ts'
 import { start } from '../commands/start.ts'
 import { current, type Draft, draft, emit, nothing, placeOf, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { leave } from '../engine/branches.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
-import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { leaveBranch } from '../engine/leave-branches.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
 import { hasEnded, type RunState } from '../state.ts'
 
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
@@ -61,7 +62,7 @@ export function childSettled(
   goOn(on, ended)
   if (!state.record.cancel_requested || state.engine.ending) advance(on)
   else {
-    if (on.at !== undefined) leave(on, 'the run was cancelled')
+    if (on.at !== undefined) leaveBranch(on, 'the run was cancelled')
     if (!holdsWork(on.state)) {
       cancelRun(on)
       advance(on)

@@ -8,10 +8,11 @@ import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { leave } from '../engine/branches.ts'
 import { cancelRun, type RunFault } from '../engine/ending.ts'
-import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { leaveBranch } from '../engine/leave-branches.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
 import type { RunState } from '../state.ts'
 import { openingSettled } from './turns.ts'
 
@@ -58,7 +59,7 @@ export function jobSettled(
 /** Handles the end of a job after cancellation was requested: the run ends with its last job. */
 function stopped(on: Draft): void {
   if (on.at !== undefined) {
-    leave(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
+    leaveBranch(on, on.state.engine.cancel_reason ?? 'the run was cancelled')
     if (holdsWork(on.state)) return
   }
   cancelRun(on)

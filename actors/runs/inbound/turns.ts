@@ -16,10 +16,11 @@ import type { TurnOpening } from '../../../protocol/sessions/commands.ts'
 import type { Cause, Decision } from '../../actor.ts'
 import { type AgentWait, current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
 import { advance } from '../engine/advance.ts'
-import { leave } from '../engine/branches.ts'
 import { cancelRun } from '../engine/ending.ts'
-import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
+import { leaveBranch } from '../engine/leave-branches.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { holdsWork, waitingAt } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
 import { aboutOf } from '../outbound/source-events.ts'
 import { hasEnded, type RunState } from '../state.ts'
 import { askAgain, turnWait } from '../steps/agent.ts'
@@ -154,7 +155,7 @@ export function turnSettled(
   }
   if (report.status === 'completed' && current(on)?.step.kind === 'agent') settle(on, wait, report)
   else if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
-  if (on.at !== undefined) leave(on, cancel_reason ?? 'the run was cancelled')
+  if (on.at !== undefined) leaveBranch(on, cancel_reason ?? 'the run was cancelled')
   if (!holdsWork(on.state)) {
     cancelRun(on)
     advance(on)

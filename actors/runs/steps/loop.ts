@@ -8,20 +8,16 @@
  * when that run begins.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
-import type { RunCommands } from '../../../protocol/internal.ts'
 import type { ChildRequest } from '../../../protocol/loops/events.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
-import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
-import type { Cause, Decision, Tell } from '../../actor.ts'
-import { current, type Draft, draft, emit, nothing, silently } from '../draft.ts'
-import { advance } from '../engine/advance.ts'
+import type { Tell } from '../../actor.ts'
+import { current, type Draft, emit } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
-import { completeStep, endWait, failStep, resumeStep } from '../engine/outcome.ts'
-import { waitingAt } from '../engine/places.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
 import { suspend } from '../engine/suspend.ts'
-import { hasEnded, type Note, type OpenWait, type RunState } from '../state.ts'
+import type { Note, OpenWait } from '../state.ts'
 import { type Child, childOf, initiativeOf, isDeepest, startChild, tooDeep } from './child.ts'
 import { dueOf } from './timeout.ts'
 
@@ -87,32 +83,6 @@ function askLoop(on: Draft, step: LoopStep, key: string, loop_id: string): void 
   emit(on, 'loop.asked', {
     note: { to: { kind: 'loop', id: loop_id }, name: 'loop.ask', input } satisfies Tell as Note,
   })
-}
-
-/** Handles the reply of the loop: the id of the run, or a fault. */
-export function childAnswered(
-  state: RunState | null,
-  { wait_id, run_id, fault }: RunCommands['child.answered']['input'],
-  cause: Cause,
-): Decision<RunEvent, undefined> {
-  const found =
-    state &&
-    !hasEnded(state) &&
-    waitingAt(state, (wait) => wait.kind === 'loop' && wait.id === wait_id)
-  if (!state || !found || (state.record.cancel_requested && !state.engine.ending)) return nothing
-  const on = draft(state, cause)
-  on.at = found.at
-  on.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
-  endWait(
-    on,
-    fault ? 'wait.closed' : 'wait.resumed',
-    fault ? { reason: fault.error_type } : { run_id },
-  )
-  resumeStep(on)
-  if (fault) failStep(on, fault)
-  else completeStep(on, { run_id })
-  advance(on)
-  return silently(on)
 }
 
 function workflowOf(

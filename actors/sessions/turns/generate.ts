@@ -15,14 +15,13 @@ import {
   type Answer,
   addUsage,
   conversationFault,
-  readAnswer,
 } from '../../../protocol/sessions/turns/request.ts'
 import { change, count, type Draft, note, now, stream, turnOf, write } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
-import { enqueue, queueOf, type Settled } from './jobs.ts'
+import { enqueue, queueOf } from './jobs.ts'
+import { failed, type Next } from './next.ts'
 import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
-import { end, fail } from './turns.ts'
 
 /**
  * Rows that a generation of a turn is shown: those that were final when it began, with the rows of
@@ -44,23 +43,21 @@ export function shownTo(
 }
 
 /** Request the next row of a turn from the model. */
-export function generate(on: Draft, id: string): void {
+export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)
-  if (!turn) return
+  if (!turn) return undefined
   const { definition, generations, next_index } = turn.work
   const most = Math.min(definition.max_generations ?? limits.generations, limits.generations)
   if (generations >= most)
-    return void fail(
-      on,
-      id,
+    return failed(
       'max_iterations',
       `The model was called ${most} times in this turn, which is the maximum.`,
     )
   if (definition.memory_fault !== undefined)
-    return void fail(on, id, 'memory_context_too_large', definition.memory_fault)
+    return failed('memory_context_too_large', definition.memory_fault)
   const { sequence } = on.state
   const fault = conversationFault(shownTo(on.state, id, sequence))
-  if (fault !== undefined) return void fail(on, id, 'invalid_conversation_state', fault)
+  if (fault !== undefined) return failed('invalid_conversation_state', fault)
   const [message_id, job_id] = [on.cause.mint('session_message'), on.cause.mint('job')]
   const { route } = definition
   note(on, id, {
@@ -91,6 +88,7 @@ export function generate(on: Draft, id: string): void {
     },
     turn,
   )
+  return undefined
 }
 
 /** Reset the row for the next attempt. */
@@ -106,42 +104,17 @@ export function restarted(on: Draft, id: string): void {
     })
 }
 
-/** Handle the outcome of a generation. */
-export function answered(
-  on: Draft,
-  id: string,
-  { outcome, result, error_type, error_message }: Settled,
-): void {
-  if (outcome !== 'completed')
-    return void fail(
-      on,
-      id,
-      error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'),
-      error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
-    )
-  const answer = readAnswer(result)
-  if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
-  const before = on.events.length
-  const spending = spend(on, id, answer)
-  proceed(on, id, answer)
-  if (!spending) return
-  // The run receives the usage before the end of the turn, with `ends` set if that end follows.
-  const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
-  on.events.splice(before, 0, {
-    type: 'turn.spent',
-    spending: { ...spending, ...(ends && { ends }) },
-  })
-}
-function proceed(on: Draft, id: string, answer: Answer): void {
+/** Continue a turn with the answer of its model. */
+export function proceed(on: Draft, id: string, answer: Answer): Next {
   const uses = toolUses(answer.content)
-  if (uses.length === 0) said(on, id, answer)
-  else if (answer.stop_reason === 'max_tokens')
-    fail(on, id, 'max_tokens', 'The answer was truncated within a tool call.')
-  else openSegment(on, id, answer.content)
+  if (uses.length === 0) return concluding(on, id, answer)
+  if (answer.stop_reason === 'max_tokens')
+    return failed('max_tokens', 'The answer was truncated within a tool call.')
+  return openSegment(on, id, answer.content)
 }
 
 /** Record the usage of an answer. */
-function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
+export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
     record: { run_id, step_key = '' },
@@ -174,9 +147,9 @@ function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | 
 }
 
 /** Handle an answer without tool calls: it ends the turn, unless nudges have arrived meanwhile. */
-function said(on: Draft, id: string, { content }: Answer): void {
+function concluding(on: Draft, id: string, { content }: Answer): Next {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
-  if (!generation) return
+  if (!generation) return undefined
   note(on, id, { generation: null })
   // An empty answer is not stored, because providers reject empty messages.
   if (content.some((block) => block.type !== 'text' || block.text !== '' || 'original' in block)) {
@@ -189,18 +162,16 @@ function said(on: Draft, id: string, { content }: Answer): void {
       created_at: generation.created_at,
     })
   }
-  if (deliverNudges(on, id)) return void generate(on, id)
-  if (!output_schema) return void end(on, id, { status: 'completed' })
+  if (deliverNudges(on, id)) return generate(on, id)
+  if (!output_schema) return { end: { status: 'completed' } }
   const output = parsed(textOf(content))
   if (!output || valueFaults(output_schema, output, '').length > 0)
-    return void fail(
-      on,
-      id,
+    return failed(
       'output_schema_unsatisfied',
       'The turn ended without an output that matches its schema.',
     )
   note(on, id, { output, output_source: 'text' })
-  end(on, id, { status: 'completed' })
+  return { end: { status: 'completed' } }
 }
 /** Parses a JSON object from a text, bare or in a code fence. */
 function parsed(text: string): JsonObject | undefined {

@@ -1,17 +1,9 @@
-/**
- * Jobs of a session: how they are enqueued, and how their outcomes are handled. A job that the
- * session no longer waits for changes nothing.
- */
+/** Jobs of a session: how they are enqueued, and which part of the session waits for one. */
 import type { Job, JobHeader } from '../../../protocol/jobs/rows.ts'
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
-import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import type { TurnDefinition } from '../../../protocol/sessions/turns/definition.ts'
-import type { Cause, Decision } from '../../actor.ts'
-import { type Draft, draft, nothing, now, silently, tellQueue } from '../draft.ts'
-import { compactionSettled } from '../history/compaction.ts'
-import type { Live, SessionState, Turn } from '../state.ts'
-import { answered, restarted } from './generate.ts'
-import { callSettled } from './segment.ts'
+import { type Draft, now, tellQueue } from '../draft.ts'
+import type { SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
 /** Queue of jobs that name none. */
@@ -85,30 +77,3 @@ export function jobOf(
   }
   return undefined
 }
-
-/** Handle the end of a job. */
-export const jobSettled =
-  (brand: string) =>
-  (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
-    const found = jobOf(state, input.job_id)
-    if (!found || !state.record || state.gone) return nothing
-    const on = draft(state as Live, cause, brand)
-    if ('compaction' in found) compactionSettled(on, input)
-    else if (found.call !== undefined) callSettled(on, found.turn.record.id, found.call, input)
-    else answered(on, found.turn.record.id, input)
-    return silently(on)
-  }
-/** Handle a retry of a job: the output that a generation has streamed so far is discarded. */
-export const jobRetried =
-  (brand: string) =>
-  (
-    state: SessionState,
-    { job_id }: SessionCommands['job.retried']['input'],
-    cause: Cause,
-  ): Decision<SessionEvent, undefined> => {
-    const found = jobOf(state, job_id)
-    if (!found || 'compaction' in found || found.call !== undefined || !state.record) return nothing
-    const on = draft(state as Live, cause, brand)
-    restarted(on, found.turn.record.id)
-    return silently(on)
-  }

@@ -1,11 +1,15 @@
 /**
- * Reports to the runs that own turns: the end of each turn, once and in the same commit, and the
- * usage of each model answer.
+ * Reports to the runs and channels that own turns: the end of each turn, once and in the same
+ * commit, and to runs the usage of each model answer.
  */
 
+import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'
+import { mentionsOf } from '../../../protocol/channels/mentions.ts'
+import { limits as channels } from '../../../protocol/channels/schema.ts'
 import type { Address } from '../../../protocol/entry.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
 import type { Ending, SessionBookkeeping } from '../../../protocol/sessions/bookkeeping.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { textOf } from '../../../protocol/sessions/turns/blocks.ts'
 import type { Effect } from '../../actor.ts'
 import { type Draft, emit } from '../draft.ts'
@@ -66,3 +70,50 @@ export const tellSpending = ({
         ...(model !== undefined && { model }),
         ...(ends && { ends }),
       })
+
+/** The last text of the agent in a turn, truncated to the maximum length of a channel message. */
+function lastWords({ state }: Draft, turn_id: string): string | undefined {
+  const text = textOf(
+    state.window.filter((row) => row.turn_id === turn_id && row.role === 'assistant').at(-1)
+      ?.content ?? [],
+  ).trim()
+  return text === ''
+    ? undefined
+    : text.length <= channels.content
+      ? text
+      : `${text.slice(0, channels.content - 1)}…`
+}
+/** Emit the outcome of a turn that is about to end, if a channel owns the turn. */
+export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {
+  const { id: turn_id, session_id, channel_exchange_id: exchange_id } = record
+  if (!exchange || !ending || exchange_id === undefined) return
+  const { status, error_type, error_message } = ending
+  const text = status === 'completed' ? lastWords(on, turn_id) : undefined
+  const mentioned = text === undefined ? [] : mentionsOf(text, exchange.names)
+  emit(on, {
+    type: 'exchange.answered',
+    channel_id: exchange.id,
+    exchange_id,
+    session_id,
+    turn_id,
+    status,
+    ...(text !== undefined && { text }),
+    ...(mentioned.length > 0 && { mentioned }),
+    ...(error_type !== undefined && { error_type }),
+    ...(error_message !== undefined && { error_message }),
+  })
+}
+/** Send the outcome to the channel, which may live in another shard. */
+export const tellChannel = ({
+  type: _,
+  channel_id,
+  ...outcome
+}: Extract<SessionEvent, { type: 'exchange.answered' }>): readonly Effect[] => [
+  {
+    tell: {
+      to: { kind: 'channel', id: channel_id },
+      name: 'exchange.settled',
+      input: outcome satisfies ExchangeOutcome,
+    },
+  },
+]

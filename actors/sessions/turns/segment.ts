@@ -22,25 +22,19 @@ import { writeContext } from '../history/context.ts'
 import { recall } from '../history/remembered.ts'
 import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
-import { askApproval, askPerson } from './asking.ts'
+import { callOf, settle, waitOf } from './call-results.ts'
 import { callsOf } from './calls.ts'
 import { enqueue, queueOf, type Settled } from './jobs.ts'
-import { end, fail, goOn, wait } from './turns.ts'
+import { failed, type Next } from './next.ts'
+import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
 /** The number of characters up to which a call is its own signature. */
 const SIGNATURE = 200
-/** The result of a call. `fine`: it is no error to the model, whatever its status. */
-export interface Came {
-  readonly status: 'ok' | 'error' | 'cancelled'
-  readonly content: string
-  readonly fine?: boolean
-}
-
 /** Open a segment for an answer that uses tools. */
-export function openSegment(on: Draft, id: string, given: readonly Block[]): void {
+export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
   const { generation } = (turnOf(on, id) as Turn).work
-  if (!generation) return
+  if (!generation) return undefined
   const content = unique(on, given)
   content.forEach((block, content_index) => {
     emit(on, {
@@ -58,16 +52,15 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): voi
   for (const { block, index } of uses)
     noteCall(on, id, block.id, { id: block.id, index, state: 'ready' })
   if (uses.length > limits.calls)
-    return void fail(
-      on,
-      id,
+    return failed(
       'too_many_calls',
       `One answer called ${uses.length} tools; at most ${limits.calls} are executed.`,
     )
   for (const { block } of uses) {
-    if (!begin(on, id, block)) return
+    const stalled = begin(on, id, block)
+    if (stalled) return stalled
   }
-  goOn(on, id)
+  return 'advance'
 }
 
 /**
@@ -91,9 +84,9 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 
 /**
  * Determine what a call means, then settle it, ask for its approval or leave it ready.
- * @returns false when the turn has ended.
+ * @returns the end of the turn if it repeats this call too often.
  */
-function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): boolean {
+function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
@@ -103,20 +96,21 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   if (limit > 0 && times > limit) {
     const called = meaning.kind === 'action' ? meaning.tool.name : name
     const error_message = `${called} was called more than ${limit} times with the same arguments.`
-    end(on, id, {
-      status: 'failed',
-      error_type: 'progress_stalled',
-      error_message,
-      stalled: { tool: called, duplicate_calls: times, limit },
-    })
-    return false
+    return {
+      end: {
+        status: 'failed',
+        error_type: 'progress_stalled',
+        error_message,
+        stalled: { tool: called, duplicate_calls: times, limit },
+      },
+    }
   }
   if (meaning.kind === 'fault') settle(on, id, call, { status: 'error', content: meaning.text })
   else if (meaning.kind === 'help') settle(on, id, call, { status: 'ok', content: meaning.text })
   else if (meaning.kind === 'action') act(on, id, call, meaning.tool, meaning.input, skills)
   else if (meaning.which === 'ask') askPerson(on, id, call, input)
   else own(on, id, call, meaning.which, input)
-  return true
+  return undefined
 }
 
 /**
@@ -206,53 +200,18 @@ function act(
   if (tool.annotations.destructive) askApproval(on, id, call, tool, input)
 }
 
-export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
-  turnOf(on, id)?.work.segment?.calls[call]
-
-/** Settle a call with its result. */
-export function settle(
-  on: Draft,
-  id: string,
-  call: string,
-  { status, content, fine = status === 'ok' }: Came,
-): void {
-  const known = callOf(on, id, call)
-  if (!known || known.state === 'done') return
-  const result: ToolResultBlock = {
-    type: 'tool_result',
-    tool_use_id: call,
-    content: beginningOf(content, fine ? limits.results : limits.fault),
-    ...(!fine && { is_error: true }),
-  }
-  patchCall(on, id, known.index, { status, progress: null })
-  noteCall(on, id, call, { state: 'done', result })
-}
-
 /**
  * Advance the calls of a running turn: dispatch ready calls, suspend the turn when only questions
  * are open, and commit the rows when all calls are settled.
  */
-export function advanceSegment(on: Draft, id: string): void {
+export function advanceSegment(on: Draft, id: string): Next {
   const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
   for (const call of calls()) if (call.state === 'ready') dispatch(on, id, call)
   const states = new Set(calls().map(({ state }) => state))
-  if (states.has('job') || states.has('asking')) return
+  if (states.has('job') || states.has('asking')) return undefined
   const waiting = calls().find(({ state }) => state === 'waiting')
-  if (waiting) return void wait(on, id, waitOf(waiting))
-  commit(on, id)
+  return waiting ? { wait: waitOf(waiting) } : commit(on, id)
 }
-/** The wait that the turn's record shows for a call. */
-export const waitOf = ({
-  id,
-  interaction_id = '',
-  expires_at,
-}: Call): Parameters<typeof wait>[2] => ({
-  kind: 'interaction',
-  interaction_id,
-  tool_call_id: id,
-  ...(expires_at !== undefined && { expires_at }),
-})
-
 function dispatch(on: Draft, id: string, { id: call, index, action }: Call): void {
   const turn = turnOf(on, id) as Turn
   const tool = turn.work.definition.tools.find(({ name }) => name === action?.name)
@@ -288,7 +247,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   )
 }
 
-/** Handle the end of a call's job. */
+/** Settle a call with the outcome of its job. */
 export function callSettled(
   on: Draft,
   id: string,
@@ -312,7 +271,6 @@ export function callSettled(
           content: JSON.stringify(failed),
         },
   )
-  goOn(on, id)
 }
 
 /**
@@ -332,10 +290,10 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
   )
 }
 
-/** Commit the row and its results when all calls are settled, and continue the turn. */
-function commit(on: Draft, id: string): void {
+/** Commit the row and its results when all calls are settled. */
+function commit(on: Draft, id: string): Next {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
-  if (!segment) return
+  if (!segment) return undefined
   const calls = Object.values(segment.calls).sort((a, b) => a.index - b.index)
   const results = fitting(
     calls.map(
@@ -360,6 +318,5 @@ function commit(on: Draft, id: string): void {
   note(on, id, { next_index: next_index + 1 })
   const told = calls.flatMap(({ context = [] }) => context)
   if (told.length > 0) writeContext(on, id, told)
-  if (output) end(on, id, { status: 'completed' })
-  else goOn(on, id)
+  return output ? { end: { status: 'completed' } } : 'advance'
 }

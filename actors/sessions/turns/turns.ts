@@ -28,11 +28,12 @@ import {
 } from '../draft.ts'
 import { beginCompaction } from '../history/compaction.ts'
 import { runningTurn, type Turn, turnsOf } from '../state.ts'
-import { reportExchange } from './exchange.ts'
+import { openQuestions } from './call-results.ts'
 import { generate } from './generate.ts'
 import { queueOf } from './jobs.ts'
+import type { Next, Wait } from './next.ts'
 import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
-import { report } from './report.ts'
+import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
 /** Start the next queued turn if none runs. When no turn is left, the session may compact. */
@@ -58,11 +59,19 @@ export function pump(on: Draft): void {
 export function goOn(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   if (turn?.record.status !== 'running' || turn.work.ending) return
-  if (turn.work.segment && Object.keys(turn.work.segment.calls).length > 0) advanceSegment(on, id)
+  if (turn.work.segment && Object.keys(turn.work.segment.calls).length > 0)
+    follow(on, id, advanceSegment(on, id))
   else if (!turn.work.generation) {
     deliverNudges(on, id)
-    generate(on, id)
+    follow(on, id, generate(on, id))
   }
+}
+/** Carry out what a part of a turn has decided. */
+export function follow(on: Draft, id: string, next: Next): void {
+  if (next === undefined) return
+  if (next === 'advance') goOn(on, id)
+  else if ('end' in next) end(on, id, next.end)
+  else wait(on, id, next.wait)
 }
 
 /** Milliseconds for which a turn has been running. */
@@ -78,7 +87,7 @@ export const budgetEnds = ({ record, work }: Turn): number =>
     : Infinity
 
 /** Suspend a turn that waits for people, so that others can run. */
-export function wait(on: Draft, id: string, waiting: NonNullable<TurnUpsert['wait']>): void {
+function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return
   note(on, id, { since: null, spent: spentOf(turn, on.cause.at) })
@@ -118,14 +127,6 @@ export function end(on: Draft, id: string, ending: Ending): void {
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
-/** Ids of a turn's questions that are not settled. */
-export const openQuestions = ({ work }: Turn): string[] =>
-  Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) =>
-    (state === 'asking' || state === 'waiting') && interaction_id !== undefined
-      ? [interaction_id]
-      : [],
-  )
-
 /** Finish the end of a turn, once nothing of it is open. */
 export function conclude(on: Draft, id: string): void {
   const turn = turnOf(on, id)

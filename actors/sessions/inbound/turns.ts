@@ -16,8 +16,8 @@ import { change, type Draft, draft, live, nothing, silently } from '../draft.ts'
 import { place } from '../find-or-create.ts'
 import { ownKey, recall } from '../history/remembered.ts'
 import { isFull, isLive, type SessionState } from '../state.ts'
-import { admit } from './admit.ts'
-import { end, pump } from './turns.ts'
+import { admit } from '../turns/admit.ts'
+import { end, pump } from '../turns/turns.ts'
 
 /** Open a turn, and create its session if needed. The run receives a report if that fails. */
 export const openTurn =

@@ -1,0 +1,44 @@
+/** The early end of branches: the step or the run that contains them ends without their outcome. */
+import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
+import { isAsked, unwatching } from '../state.ts'
+
+/** Ends every active branch: stops jobs and children, withdraws interactions. */
+export function leaveBranches(on: Draft, reason: string): void {
+  const job_ids: string[] = []
+  for (const { key, wait } of on.state.branches ?? []) {
+    on.at = key
+    withdraw(on, reason)
+    if (wait?.kind === 'worker') job_ids.push(wait.job_id)
+    if (wait?.kind === 'run') tellRun(on, wait.run_id, 'child.cancel', { reason })
+    leaveBranch(on, reason)
+  }
+  on.at = undefined
+  if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
+}
+
+/** Ends the current branch and its current step. */
+export function leaveBranch(on: Draft, reason: string): void {
+  const {
+    at,
+    state: { join },
+  } = on
+  if (at === undefined || !join) return
+  const step = current(on)
+  const { wait } = placeOf(on)
+  const note = { at, place: null, ...unwatching(wait) }
+  const begun = step?.row && (step.row.status === 'running' || step.row.status === 'suspended')
+  if (begun)
+    emit(on, 'step.cancelled', {
+      step: step.key,
+      payload: {
+        step: step.key,
+        kind: step.step.kind,
+        reason,
+        ...(wait && 'id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
+      },
+      row: { status: 'cancelled', completed_at: now(on), waiting_on: null },
+      note,
+    })
+  else emit(on, 'branch.cancelled', { step: join.step, payload: { step: join.step, reason }, note })
+  on.at = undefined
+}

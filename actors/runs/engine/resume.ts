@@ -1,0 +1,46 @@
+/** The end of waits, in the run itself and in its branches. `suspend.ts` begins them. */
+import type { JsonObject } from '../../../protocol/common.ts'
+import type { RunEventType } from '../../../protocol/runs/events.ts'
+import { current, type Draft, emit, placeOf } from '../draft.ts'
+import { isAsked, unwatching } from '../state.ts'
+
+/**
+ * Ends the wait of the current step, if there is one, with the event `how`. A wait that the
+ * timeline never showed ends with `wait.closed`.
+ */
+export function endWait(
+  on: Draft,
+  how: 'wait.resumed' | 'wait.timed_out' | 'wait.closed',
+  payload: JsonObject = {},
+  take?: string,
+): void {
+  const { wait } = placeOf(on)
+  if (!wait) return
+  const type: RunEventType = 'id' in wait && !isAsked(wait) ? how : 'wait.closed'
+  const note = { ...unwatching(wait), ...(take !== undefined && { take }) }
+  emit(on, type, {
+    step: wait.step,
+    payload: {
+      step: wait.step,
+      ...('id' in wait && !isAsked(wait) && { wait_id: wait.id, wait_kind: wait.kind }),
+      ...payload,
+    },
+    ...(wait.kind !== 'pause' && { row: { waiting_on: null } }),
+    place: { wait: null },
+    ...(Object.keys(note).length > 0 && { note }),
+    ...(on.at === undefined && on.state.record.wake_at !== undefined && { run: { wake_at: null } }),
+  })
+}
+
+/**
+ * Resumes the current step after its wait has ended. Does nothing if the step was never suspended.
+ */
+export function resumeStep(on: Draft): void {
+  const at = current(on)
+  if (at?.row?.status === 'suspended')
+    emit(on, 'step.resumed', {
+      step: at.key,
+      payload: { step: at.key, kind: at.row.kind },
+      row: { status: 'running', waiting_on: null },
+    })
+}

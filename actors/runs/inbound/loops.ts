@@ -1,0 +1,36 @@
+/** Replies of loops that were asked for a run (`steps/loop.ts`). */
+import type { RunCommands } from '../../../protocol/internal.ts'
+import type { RunEvent } from '../../../protocol/runs/events.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { draft, nothing, silently } from '../draft.ts'
+import { advance } from '../engine/advance.ts'
+import { completeStep, failStep } from '../engine/outcome.ts'
+import { waitingAt } from '../engine/places.ts'
+import { endWait, resumeStep } from '../engine/resume.ts'
+import { hasEnded, type RunState } from '../state.ts'
+
+/** Handles the reply of the loop: the id of the run, or a fault. */
+export function childAnswered(
+  state: RunState | null,
+  { wait_id, run_id, fault }: RunCommands['child.answered']['input'],
+  cause: Cause,
+): Decision<RunEvent, undefined> {
+  const found =
+    state &&
+    !hasEnded(state) &&
+    waitingAt(state, (wait) => wait.kind === 'loop' && wait.id === wait_id)
+  if (!state || !found || (state.record.cancel_requested && !state.engine.ending)) return nothing
+  const on = draft(state, cause)
+  on.at = found.at
+  on.why = { reason: 'loop', ...(run_id !== undefined && { run_id }) }
+  endWait(
+    on,
+    fault ? 'wait.closed' : 'wait.resumed',
+    fault ? { reason: fault.error_type } : { run_id },
+  )
+  resumeStep(on)
+  if (fault) failStep(on, fault)
+  else completeStep(on, { run_id })
+  advance(on)
+  return silently(on)
+}

@@ -1,0 +1,209 @@
+/**
+ * Sending and cancelling a nudge (`turns/nudges.ts`). Without a turn under way, the nudge becomes a
+ * turn at once.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import { bodyKey } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import { getOwn } from '../../../protocol/lookup.ts'
+import type { NudgeWork } from '../../../protocol/sessions/bookkeeping.ts'
+import type { Hashed, Keyed } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import {
+  type NudgeAck,
+  publicSession,
+  type SessionNudge,
+} from '../../../protocol/sessions/schema.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { answering, type Draft, draft, emit, live, now, recordOf, turnOf } from '../draft.ts'
+import { recall } from '../history/remembered.ts'
+import {
+  isFull,
+  type KeyedNudge,
+  type Live,
+  type SessionState,
+  type Turn,
+  turnsOf,
+} from '../state.ts'
+import type { TurnRequest } from '../turns/admit.ts'
+import { becomesTurn, whose } from '../turns/nudges.ts'
+import { interrupt } from '../turns/questions.ts'
+import { pump } from '../turns/turns.ts'
+
+type Nudge = Input<Api['session.nudge']> & Keyed & Hashed
+
+/** The newest turn that accepts input. */
+const absorbing = (state: SessionState): Turn | undefined =>
+  turnsOf(state)
+    .filter(
+      ({ record, work }) =>
+        (record.status === 'running' || record.status === 'waiting') && !work.ending,
+    )
+    .at(-1)
+
+/**
+ * Send a nudge to the session. For a repeat, the gateway completes the reply with the current turn.
+ */
+export const nudge =
+  (brand: string) =>
+  (state: SessionState, input: Nudge, cause: Cause): Decision<SessionEvent, NudgeAck> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const key = bodyKey(input)
+    const known = key === undefined ? undefined : recall(session.nudge_keys, key)
+    if (known)
+      return known.content_hash === input.content_hash
+        ? { events: [], reply: again(session, known) }
+        : refuse(
+            'conflict',
+            { field: 'idempotency_key', nudge_id: known.nudge_id },
+            'This idempotency key was used for another nudge.',
+          )
+    const target = absorbing(session)
+    // A turn under way continues, and accepts nudges, even when its agent can no longer start
+    // turns.
+    const definition =
+      'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
+    if (isRefusal(definition)) return definition
+    if (isFull(session))
+      return refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has the maximum number of unfinished turns and waiting nudges.',
+      )
+    const on = draft(session, cause, brand)
+    const id = cause.mint('nudge')
+    const asker = { id: cause.principal.id, type: cause.principal.type }
+    const base = {
+      id,
+      content: input.content,
+      sender_principal_id: cause.principal.id,
+      created_at: now(on),
+    }
+    const asking: TurnRequest = { asker, definition, metadata: input.metadata }
+    if (!target) {
+      const { turn_id, after_sequence } = becomesTurn(on, id, input.content, asking)
+      const kept: NudgeWork = {
+        turn_id,
+        delivery: 'new_turn',
+        after_sequence,
+        woke: false,
+        asker,
+        definition,
+      }
+      queue(
+        on,
+        {
+          ...base,
+          status: 'delivered',
+          delivery: 'new_turn',
+          turn: { id: turn_id, status: 'queued' },
+          delivered_at: now(on),
+        },
+        key,
+        input.content_hash,
+        kept,
+      )
+      const turn = recordOf(turnOf(on, turn_id) as Turn)
+      pump(on)
+      return answering(on, ({ record }) => ({
+        nudge_id: id,
+        status: 'delivered',
+        delivery: 'new_turn',
+        session: publicSession(record),
+        turn,
+        after_sequence,
+        deduped: false,
+        woke_turn: false,
+      }))
+    }
+    const woke = input.wake === true && interrupt(on, target.record.id)
+    const kept: NudgeWork = {
+      turn_id: target.record.id,
+      delivery: 'current_turn',
+      after_sequence: session.sequence,
+      woke,
+      asker,
+      definition,
+      ...(input.metadata && { metadata: input.metadata }),
+    }
+    queue(
+      on,
+      {
+        ...base,
+        status: 'pending',
+        delivery: 'current_turn',
+        turn: { id: target.record.id, status: target.record.status },
+      },
+      key,
+      input.content_hash,
+      kept,
+    )
+    const turn = recordOf(target)
+    return answering(on, ({ record }) => ({
+      nudge_id: id,
+      status: 'pending',
+      delivery: 'current_turn',
+      session: publicSession(record),
+      turn,
+      after_sequence: session.sequence,
+      deduped: false,
+      woke_turn: woke,
+    }))
+  }
+/** A repeat receives the reply of the admission. */
+const again = (
+  { record, turns }: Live,
+  { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge,
+): NudgeAck => {
+  const turn = turns[turn_id]
+  return {
+    nudge_id,
+    status: delivery === 'current_turn' ? 'pending' : 'delivered',
+    delivery,
+    session: publicSession(record),
+    turn: turn ? recordOf(turn) : ({ id: turn_id } as NudgeAck['turn']),
+    after_sequence,
+    deduped: true,
+    woke_turn: woke,
+  }
+}
+function queue(
+  on: Draft,
+  nudge: SessionNudge,
+  key: string | undefined,
+  content_hash: string,
+  kept: NudgeWork,
+): void {
+  emit(on, { type: 'nudge.queued', nudge })
+  emit(on, {
+    type: 'nudge.keyed',
+    id: nudge.id,
+    content_hash,
+    kept,
+    ...(key !== undefined && { key }),
+  })
+}
+
+/** Cancel a nudge. For a nudge that is no longer pending, the gateway reads the record. */
+export const cancelNudge =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { nudge_id }: { readonly nudge_id: string },
+    cause: Cause,
+  ): Decision<SessionEvent, SessionNudge> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const known = getOwn(session.nudges, nudge_id)
+    if (!known) return { events: [], reply: { id: nudge_id } as SessionNudge }
+    const on = draft(session, cause, brand)
+    emit(on, {
+      type: 'nudge.changed',
+      id: nudge_id,
+      nudge: { ...whose(known.nudge), status: 'cancelled', cancelled_at: now(on) },
+    })
+    return answering(on, () => ({ ...known.nudge, status: 'cancelled', cancelled_at: now(on) }))
+  }

@@ -1,0 +1,148 @@
+/**
+ * Direct turns: one command finds or creates the session, recognises a repeat, refuses a second
+ * direct turn, or admits the new one.
+ */
+import type { Api } from '../../../protocol/api.ts'
+import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
+import type { Input } from '../../../protocol/contract.ts'
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts'
+import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
+import { ingest, isDropped } from '../../../protocol/sessions/check.ts'
+import type { Defined, Keyed, Placing } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import { type AgentTurn, publicSession, type TurnAck } from '../../../protocol/sessions/schema.ts'
+import type { AppContext } from '../../../protocol/sessions/turns/context.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { answering, change, type Draft, draft, live, recordOf, turnOf } from '../draft.ts'
+import { bound } from '../files.ts'
+import { place } from '../find-or-create.ts'
+import { crowded } from '../history/context.ts'
+import { recall } from '../history/remembered.ts'
+import { directTurn, isFull, type SessionState, type Turn } from '../state.ts'
+import { admit } from '../turns/admit.ts'
+import { pump } from '../turns/turns.ts'
+
+type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
+type Start = Input<Api['session.start_turn']> & Keyed
+
+const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
+/** Store the inline config of the request; null clears it. */
+function configure(on: Draft, config: Defined['config']): void {
+  if (config !== undefined) change(on, { config })
+}
+
+/** Send an agent a message. */
+export const invoke =
+  (brand: string) =>
+  (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const { content, context, metadata } = input.input
+    const session = input.session ?? {}
+    const placed = place(
+      brand,
+      state,
+      { ...session, agent_id: input.place.agent_id },
+      input.place,
+      cause,
+    )
+    if (isRefusal(placed)) return placed
+    const channel_context = input.channel_context
+    return start(
+      placed,
+      {
+        path: 'input.content',
+        key: bodyKey(input.input),
+        content,
+        context,
+        metadata: channel_context ? { ...metadata, channel_context } : metadata,
+        output: input.output?.schema,
+      },
+      input,
+    )
+  }
+/** Start a turn in an existing session. */
+export const startTurn =
+  (brand: string) =>
+  (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
+    const session = live(state, cause)
+    if (!session) return refuse('not_found')
+    const { content, context, metadata, output } = input
+    return start(
+      draft(session, cause, brand),
+      { path: 'content', key: bodyKey(input), content, context, metadata, output: output?.schema },
+      input,
+    )
+  }
+
+interface Asked {
+  readonly path: string
+  readonly key: string | undefined
+  readonly content: readonly JsonObject[]
+  readonly context: readonly AppContext[] | undefined
+  readonly metadata: JsonObject | undefined
+  readonly output: JsonObject | undefined
+}
+function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, TurnAck> {
+  const { key } = asked
+  const known = key === undefined ? undefined : recall(on.state.keys, key)
+  if (known) {
+    const turn = turnOf(on, known.turn_id)
+    // The gateway completes the record of a turn that has ended.
+    const current = turn ? recordOf(turn) : ({ id: known.turn_id } as AgentTurn)
+    return {
+      events: [],
+      reply: {
+        session: publicSession(on.state.record),
+        turn: current,
+        resume_cursor: String(known.boundary),
+        after_sequence: known.after_sequence,
+        deduped: true,
+      },
+    }
+  }
+  if ('unfit' in given) return given.unfit
+  const { definition, config } = given
+  const content = isDropped(asked.content) ? undefined : bound(on.state, asked.content, asked.path)
+  if (isRefusal(content)) return content
+  const refused = blocked(on) ?? crowded(on.state, asked.context)
+  if (refused) return refused
+  if (on.state.record.status === 'archived') change(on, { status: 'active' })
+  configure(on, config)
+  const { turn_id, user_message, boundary, after_sequence } = admit(on, {
+    owner: 'direct',
+    asker: askerOf(on.cause),
+    definition,
+    content: content && ingest(content),
+    key,
+    metadata: asked.metadata,
+    output_schema: asked.output,
+    ...(asked.context && { context: asked.context }),
+  })
+  const turn = recordOf(turnOf(on, turn_id) as Turn)
+  pump(on)
+  // Replies are remembered for repeats, so the reply omits the sent content; the gateway restores
+  // it.
+  return answering(on, ({ record }) => ({
+    session: publicSession(record),
+    turn,
+    ...(user_message && { user_message: { ...user_message, content: [] } }),
+    resume_cursor: String(boundary),
+    after_sequence,
+    deduped: false,
+  }))
+}
+function blocked({ state }: Draft): Refusal | undefined {
+  const active = directTurn(state)
+  if (active)
+    return refuse('session_turn_active', {
+      turn_id: active.record.id,
+      status: active.record.status,
+    })
+  return isFull(state)
+    ? refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has the maximum number of unfinished turns and waiting nudges.',
+      )
+    : undefined
+}

@@ -1,0 +1,78 @@
+/**
+ * Turns that channels own. The executor that has resolved their agent and definition opens them,
+ * and the channel receives their outcome (`turns/report.ts`). Such a turn has its own admission: it waits in the
+ * session's queue and does not block direct turns.
+ */
+
+import { isRefusal, refuse } from '../../../protocol/errors.ts'
+import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { answering, change } from '../draft.ts'
+import { place } from '../find-or-create.ts'
+import { ownKey, recall } from '../history/remembered.ts'
+import { isFull, type SessionState } from '../state.ts'
+import { admit } from '../turns/admit.ts'
+import { pump } from '../turns/turns.ts'
+
+type Opening = SessionCommands['exchange.open']
+
+/** Open the turn of an exchange; a repeat for a known turn changes nothing. */
+export const openExchange =
+  (brand: string) =>
+  (
+    state: SessionState,
+    input: Opening['input'],
+    cause: Cause,
+  ): Decision<SessionEvent, Opening['reply']> => {
+    const {
+      place: at,
+      exchange_id,
+      turn_id,
+      asker,
+      definition,
+      content,
+      channel,
+      root,
+      title,
+      private: closed,
+    } = input
+    if (state.turns[turn_id] || recall(state.keys, ownKey(turn_id)))
+      return { events: [], reply: { session_id: cause.self.id } }
+    const on = place(
+      brand,
+      state,
+      { agent_id: at.agent_id, title, visibility: closed ? 'private' : 'project' },
+      at,
+      cause,
+    )
+    if (isRefusal(on)) return on
+    if (!state.record) change(on, { origin: 'interaction' })
+    if (closed && on.state.record.visibility !== 'private') change(on, { visibility: 'private' })
+    if (isFull(on.state))
+      return refuse(
+        'conflict',
+        { limit: limits.turns },
+        'The session has the maximum number of unfinished turns and waiting nudges.',
+      )
+    if (on.state.record.status === 'archived') change(on, { status: 'active' })
+    const channel_context = {
+      provider: 'internal',
+      channel_id: channel.id,
+      ...(root !== undefined && { thread_id: root }),
+    }
+    admit(on, {
+      owner: 'channel',
+      of: { channel_exchange_id: exchange_id },
+      turn_id,
+      key: ownKey(turn_id),
+      asker,
+      definition,
+      content,
+      exchange: channel,
+      metadata: { channel_context },
+    })
+    pump(on)
+    return answering(on, ({ record }) => ({ session_id: record.id }))
+  }

@@ -1,0 +1,136 @@
+/**
+ * Changes of the session's questions. A settled question settles its call, or makes its approved
+ * action ready, and the turn continues in the same commit.
+ */
+import type { JsonObject } from '../../../protocol/common.ts'
+import { type Interaction, settledStatuses } from '../../../protocol/interactions/schema.ts'
+import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import {
+  type Draft,
+  draft,
+  emit,
+  noteCall,
+  nothing,
+  patchCall,
+  silently,
+  turnOf,
+  upsert,
+} from '../draft.ts'
+import type { Live, SessionState, Turn } from '../state.ts'
+import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
+import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
+
+/** Handle a change of one of this session's questions. */
+export const interactionChanged =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { interaction, invalid }: SessionCommands['interaction.changed']['input'],
+    cause: Cause,
+  ): Decision<SessionEvent, undefined> => {
+    if (!state.record || state.gone) return nothing
+    const on = draft(state as Live, cause, brand)
+    emit(on, { type: 'interaction.upsert', ...interaction })
+    const { invocation_id: id = '', tool_call_id = '' } = interaction.consumer.agent_tool ?? {}
+    const call = callOf(on, id, tool_call_id)
+    if (call?.interaction_id !== interaction.id || call.state === 'done') return silently(on)
+    if (!settledStatuses.has(interaction.status)) opened(on, id, call.id)
+    else resolved(on, id, call.id, interaction, invalid)
+    return silently(on)
+  }
+
+function opened(on: Draft, id: string, tool_call_id: string): void {
+  const call = callOf(on, id, tool_call_id)
+  if (call?.state !== 'asking' || call.interaction_id === undefined) return
+  patchCall(on, id, call.index, {
+    status: 'waiting',
+    progress: { interaction_id: call.interaction_id },
+  })
+  noteCall(on, id, call.id, { state: 'waiting' })
+  goOn(on, id)
+}
+
+/** Handle a settled question: the call gets its result, or its approved action becomes ready. */
+function resolved(
+  on: Draft,
+  id: string,
+  tool_call_id: string,
+  interaction: Interaction,
+  invalid = false,
+): void {
+  const turn = turnOf(on, id) as Turn
+  const call = callOf(on, id, tool_call_id)
+  if (!call) return
+  const approved =
+    call.asks === 'approval' && interaction.status === 'completed' && interaction.outcome === true
+  if (turn.work.ending) {
+    settle(on, id, tool_call_id, { status: 'cancelled', content: '' })
+    const now = turnOf(on, id)
+    if (now && openQuestions(now).length === 0) conclude(on, id)
+    return
+  }
+  if (invalid)
+    settle(on, id, tool_call_id, {
+      status: 'error',
+      content: JSON.stringify({ error: interaction.cancel_reason }),
+    })
+  else if (approved) {
+    patchCall(on, id, call.index, { status: 'pending', progress: null })
+    noteCall(on, id, tool_call_id, { state: 'ready' })
+  } else if (turn.work.interrupted?.includes(tool_call_id))
+    settle(on, id, tool_call_id, {
+      status: 'ok',
+      content: JSON.stringify({ interrupted: true, reason: 'user_direction' }),
+    })
+  else
+    settle(on, id, tool_call_id, {
+      status: statusOf(interaction, call.asks),
+      content: JSON.stringify(told(interaction, call.asks)),
+      fine: call.asks !== 'approval' || interaction.status === 'cancelled',
+    })
+  resume(on, id)
+}
+/**
+ * The status of a call after its question. A refused or expired approval that the service demanded
+ * is an error of the call; a question of the agent never is.
+ */
+const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
+  status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
+/**
+ * Continue a turn: a waiting turn is queued again when a call is ready or no question is left, and
+ * otherwise waits for its next question.
+ */
+function resume(on: Draft, id: string): void {
+  const turn = turnOf(on, id)
+  if (!turn) return
+  if (turn.record.status !== 'waiting') return void goOn(on, id)
+  const calls = Object.values(turn.work.segment?.calls ?? {})
+  const waiting = calls.find(({ state }) => state === 'waiting')
+  if (waiting && !calls.some(({ state }) => state === 'ready')) {
+    if (turn.record.wait?.interaction_id !== waiting.interaction_id)
+      upsert(on, id, { wait: waitOf(waiting) })
+    return
+  }
+  requeue(on, id)
+  pump(on)
+}
+
+/** The result of a question, as the model receives it. */
+function told(
+  { status, outcome, responder, responses, resolving_response_id, cancel_reason }: Interaction,
+  asks: 'person' | 'approval' | undefined,
+): JsonObject {
+  const comment = responses.find((response) => response.id === resolving_response_id)?.comment
+  const refused = asks === 'approval' && { approved: false }
+  if (status === 'completed')
+    return {
+      status,
+      ...refused,
+      outcome,
+      ...(comment !== undefined && { comment }),
+      ...(responder && { responder: responder.user_id }),
+    }
+  return { status, ...refused, ...(cancel_reason !== undefined && { reason: cancel_reason }) }
+}

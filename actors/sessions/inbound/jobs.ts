@@ -1,0 +1,69 @@
+/** Outcomes of the session's jobs. A job that the session no longer waits for changes nothing. */
+import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
+import type { SessionEvent } from '../../../protocol/sessions/events.ts'
+import { readAnswer } from '../../../protocol/sessions/turns/request.ts'
+import type { Cause, Decision } from '../../actor.ts'
+import { type Draft, draft, nothing, silently } from '../draft.ts'
+import { compactionSettled } from '../history/compaction.ts'
+import type { Live, SessionState } from '../state.ts'
+import { proceed, restarted, spend } from '../turns/generate.ts'
+import { jobOf, type Settled } from '../turns/jobs.ts'
+import { callSettled } from '../turns/segment.ts'
+import { fail, follow, goOn } from '../turns/turns.ts'
+
+/** Handle the end of a job. */
+export const jobSettled =
+  (brand: string) =>
+  (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
+    const found = jobOf(state, input.job_id)
+    if (!found || !state.record || state.gone) return nothing
+    const on = draft(state as Live, cause, brand)
+    if ('compaction' in found) compactionSettled(on, input)
+    else if (found.call === undefined) generationSettled(on, found.turn.record.id, input)
+    else {
+      callSettled(on, found.turn.record.id, found.call, input)
+      goOn(on, found.turn.record.id)
+    }
+    return silently(on)
+  }
+/** Handle a retry of a job: the output that a generation has streamed so far is discarded. */
+export const jobRetried =
+  (brand: string) =>
+  (
+    state: SessionState,
+    { job_id }: SessionCommands['job.retried']['input'],
+    cause: Cause,
+  ): Decision<SessionEvent, undefined> => {
+    const found = jobOf(state, job_id)
+    if (!found || 'compaction' in found || found.call !== undefined || !state.record) return nothing
+    const on = draft(state as Live, cause, brand)
+    restarted(on, found.turn.record.id)
+    return silently(on)
+  }
+
+/** Continue a turn with the outcome of its generation. */
+function generationSettled(
+  on: Draft,
+  id: string,
+  { outcome, result, error_type, error_message }: Settled,
+): void {
+  if (outcome !== 'completed')
+    return void fail(
+      on,
+      id,
+      error_type || (outcome === 'cancelled' ? 'generation_cancelled' : 'generation_failed'),
+      error_message || `The generation ${outcome === 'failed' ? 'failed' : 'was cancelled'}.`,
+    )
+  const answer = readAnswer(result)
+  if (typeof answer === 'string') return void fail(on, id, 'InvalidResult', answer)
+  const before = on.events.length
+  const spending = spend(on, id, answer)
+  follow(on, id, proceed(on, id, answer))
+  if (!spending) return
+  // The run receives the usage before the end of the turn, with `ends` set if that end follows.
+  const ends = on.events.slice(before).some(({ type }) => type === 'turn.reported')
+  on.events.splice(before, 0, {
+    type: 'turn.spent',
+    spending: { ...spending, ...(ends && { ends }) },
+  })
+}

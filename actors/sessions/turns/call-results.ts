@@ -1,0 +1,55 @@
+/**
+ * Open calls of a turn: how they are found and settled, and what the turn waits for. A settled call
+ * keeps its first result.
+ */
+import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
+import { limits } from '../../../protocol/sessions/limits.ts'
+import type { ToolResultBlock } from '../../../protocol/sessions/turns/blocks.ts'
+import { type Draft, noteCall, patchCall, turnOf } from '../draft.ts'
+import { beginningOf } from '../history/shorten.ts'
+import type { Turn } from '../state.ts'
+import type { Wait } from './next.ts'
+
+/** The result of a call. `fine`: it is no error to the model, whatever its status. */
+interface Came {
+  readonly status: 'ok' | 'error' | 'cancelled'
+  readonly content: string
+  readonly fine?: boolean
+}
+
+/** The open call of a turn with this id. */
+export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
+  turnOf(on, id)?.work.segment?.calls[call]
+
+/** Settle a call with its result. */
+export function settle(
+  on: Draft,
+  id: string,
+  call: string,
+  { status, content, fine = status === 'ok' }: Came,
+): void {
+  const known = callOf(on, id, call)
+  if (!known || known.state === 'done') return
+  const result: ToolResultBlock = {
+    type: 'tool_result',
+    tool_use_id: call,
+    content: beginningOf(content, fine ? limits.results : limits.fault),
+    ...(!fine && { is_error: true }),
+  }
+  patchCall(on, id, known.index, { status, progress: null })
+  noteCall(on, id, call, { state: 'done', result })
+}
+/** The wait that the turn's record shows for a call. */
+export const waitOf = ({ id, interaction_id = '', expires_at }: Call): Wait => ({
+  kind: 'interaction',
+  interaction_id,
+  tool_call_id: id,
+  ...(expires_at !== undefined && { expires_at }),
+})
+/** Ids of a turn's questions that are not settled. */
+export const openQuestions = ({ work }: Turn): string[] =>
+  Object.values(work.segment?.calls ?? {}).flatMap(({ state, interaction_id }) =>
+    (state === 'asking' || state === 'waiting') && interaction_id !== undefined
+      ? [interaction_id]
+      : [],
+  )
