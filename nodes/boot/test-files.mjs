@@ -29,6 +29,7 @@ const UNIT = [
   'test/actors',
   'test/architecture.test.ts',
   'test/chaos',
+  'test/circles.test.ts',
   'test/client',
   'test/contract-rules.test.ts',
   'test/contract.test.ts',
