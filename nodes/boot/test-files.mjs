@@ -39,6 +39,7 @@ const UNIT = [
   'test/language',
   'test/nodes/process/boot.test.ts',
   'test/protocol',
+  'test/retired-words.test.ts',
   'test/views',
 ]
 /**
