@@ -40,6 +40,7 @@ const UNIT = [
   'test/nodes/process/boot.test.ts',
   'test/protocol',
   'test/retired-words.test.ts',
+  'test/row-facts.test.ts',
   'test/views',
 ]
 /**
