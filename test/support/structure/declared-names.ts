@@ -36,9 +36,7 @@ function namesInFile(file: string, text: string): Name[] {
     if (ts.isPropertyAssignment(node) && ts.isIdentifier(node.name) && node.name.text === 'event')
       for (const text of textsOf(node.initializer)) add('log', node, text)
     if (ts.isCallExpression(node)) {
-      const kind = LOG.test(node.expression.getText(source))
-        ? 'log'
-        : METRIC.test(node.expression.getText(source)) && 'metric'
+      const kind = kindOf(node.expression)
       if (kind)
         for (const argument of node.arguments)
           for (const text of textsOf(argument)) add(kind, argument, text)
@@ -49,7 +47,15 @@ function namesInFile(file: string, text: string): Name[] {
   return names
 }
 
-const LOG = /\blog\??\.(trace|debug|info|warn|error|fatal)$/
+/** The kind of the texts that a function receives; undefined if they are no names. */
+function kindOf(callee: ts.Expression): 'log' | 'metric' | undefined {
+  if (ts.isIdentifier(callee)) return METRIC.test(callee.text) ? 'metric' : undefined
+  if (!ts.isPropertyAccessExpression(callee) || !LEVEL.test(callee.name.text)) return undefined
+  const { expression: log } = callee
+  const name = ts.isPropertyAccessExpression(log) ? log.name : log
+  return ts.isIdentifier(name) && name.text === 'log' ? 'log' : undefined
+}
+const LEVEL = /^(trace|debug|info|warn|error|fatal)$/
 const METRIC = /^(counter|gauge|histogram)$/
 
 type NameNode = ts.Identifier | ts.PrivateIdentifier | ts.StringLiteral

@@ -9,9 +9,13 @@ import { posix } from 'node:path'
 import ts from 'typescript'
 import type { Sources } from './sources.ts'
 
+/** The text without what follows the last import or re-export: parsing it would take most time. */
+const uptoLastImport = (text: string): string =>
+  /^[\s\S]*^(?:import\b.*|.*\bfrom *['"].*)$/m.exec(text)?.[0] ?? ''
+
 /** The modules that a file imports or re-exports values from, as paths relative to the root. */
 function valueImports(path: string, text: string): string[] {
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest)
+  const file = ts.createSourceFile(path, uptoLastImport(text), ts.ScriptTarget.Latest)
   return file.statements.flatMap((statement) => {
     if (!ts.isImportDeclaration(statement) && !ts.isExportDeclaration(statement)) return []
     const { moduleSpecifier } = statement

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Name } from './declared-names.ts'
-import { root } from './sources.ts'
+import { root, type Sources } from './sources.ts'
 
 export interface RetiredTerm {
   /**
@@ -64,6 +64,13 @@ const isAllowed = ({ text, file }: Name, { allowed }: RetiredTerm): boolean =>
   allowed.some((one) =>
     one.includes('/') ? file === one || (one.endsWith('/') && file.startsWith(one)) : text === one,
   )
+
+/** The files that mention a retired term anywhere; only these need to be parsed. */
+export function mentioning(sources: Sources, terms: readonly RetiredTerm[]): Sources {
+  const words = terms.map(({ term }) => wordsOf(term.replace(/\..*/, '')).join('[^a-z0-9]*'))
+  const any = new RegExp(words.join('|'), 'i')
+  return new Map([...sources].filter(([file, text]) => any.test(file) || any.test(text)))
+}
 
 /** Names that contain a retired term, each with its place and the term to use instead. */
 export const retiredNames = (names: readonly Name[], terms: readonly RetiredTerm[]): string[] =>

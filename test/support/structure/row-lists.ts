@@ -14,10 +14,15 @@ const MIN_ROWS = 3
 /** Files that declare rows. */
 const declaresRows = (file: string): boolean => /^protocol\/(api|(.+[/-])?rows)\.ts$/.test(file)
 
+/** Whether a file can have a list at all; few files do, and parsing the others takes time. */
+const mentionsRows = (text: string, isRow: (name: string) => boolean): boolean =>
+  [...text.matchAll(/['"`]([\w.]+)['"`]/g)].filter(([, name = '']) => isRow(name)).length >=
+  MIN_ROWS
+
 /** The lists of rows, each as `file:line name, name, name`. */
 export const rowListsIn = (sources: Sources, isRow: (name: string) => boolean): string[] =>
   [...sources]
-    .filter(([file]) => !declaresRows(file))
+    .filter(([file, text]) => !declaresRows(file) && mentionsRows(text, isRow))
     .flatMap(([file, text]) => {
       const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
       const lists: string[] = []
