@@ -53,6 +53,8 @@ const NOT_UNIT = {
   'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
   'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
+  'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
+  'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
   'test/language/engine.test.ts': 'it starts a service',
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',
