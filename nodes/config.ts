@@ -90,7 +90,7 @@ export interface Config {
    * The SMTP server for notifications, with its user and password, and the sender's address;
    * absent: no email is sent.
    */
-  readonly letters?: { readonly url: string; readonly from: string }
+  readonly email?: { readonly url: string; readonly from: string }
   /** Lease and heartbeat timing of workers, in seconds. */
   readonly timing: WorkerTiming
   /** Principal of workers on this machine that send no key; absent: they are refused. */
@@ -148,7 +148,7 @@ function readFlags(argv: readonly string[], faults: string[]): Map<Name, string>
     if (rest.length > 0) given.set(name, rest.join('='))
     else if (next !== undefined && !next.startsWith('--')) given.set(name, argv[++i] ?? '')
     else if (table[name].standard === 'off') given.set(name, 'on')
-    else faults.push(`${word} needs a value: ${table[name].meaning}`)
+    else faults.push(`${word} needs a value: ${table[name].description}`)
   }
   return given
 }
@@ -278,7 +278,7 @@ export function readConfig(
           ...(v.BATON_NOTIFY_SECRET !== undefined && { secret: v.BATON_NOTIFY_SECRET }),
         },
       }),
-      ...(smtp !== undefined && from !== undefined && { letters: { url: smtp, from } }),
+      ...(smtp !== undefined && from !== undefined && { email: { url: smtp, from } }),
       ...(v.BATON_STATUS_PORT !== undefined && { status_port: v.BATON_STATUS_PORT }),
       ...(v.BATON_NATS_MAX_STORE !== undefined && { nats_max_store: v.BATON_NATS_MAX_STORE }),
       ...(v.BATON_NATS_SERVER !== undefined && { nats_server: v.BATON_NATS_SERVER }),
@@ -324,7 +324,7 @@ interface Described {
   readonly name: string
   readonly flag: string
   readonly standard: string | undefined
-  readonly meaning: string
+  readonly description: string
 }
 /** All settings, for `--help` and the manual. */
 export const settingsTable = (): Described[] =>
@@ -332,5 +332,5 @@ export const settingsTable = (): Described[] =>
     name,
     flag: flagOf(name),
     standard: table[name].standard,
-    meaning: table[name].meaning,
+    description: table[name].description,
   }))

@@ -20,8 +20,8 @@ import { version } from './version.ts'
 const settings = (): string =>
   settingsTable()
     .map(
-      ({ name, flag, standard, meaning }) =>
-        `  ${flag.padEnd(20)} ${name.padEnd(24)} ${meaning}${standard === undefined || standard === '' ? '' : ` (${standard})`}`,
+      ({ name, flag, standard, description }) =>
+        `  ${flag.padEnd(20)} ${name.padEnd(24)} ${description}${standard === undefined || standard === '' ? '' : ` (${standard})`}`,
     )
     .join('\n')
 

@@ -32,7 +32,7 @@ import type { Access } from './nats/server/access.ts'
 import { accountUse } from './nats/server/account.ts'
 import { connectNats } from './nats/server/connect.ts'
 import { ensureCluster, patiently, provision } from './nats/server/provision.ts'
-import { openTelling } from './notify/open.ts'
+import { openNotifications } from './notify/open.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { readiness } from './observe/ready.ts'
 import { serveStatus } from './observe/status.ts'
@@ -270,9 +270,13 @@ export async function startNode(
       unreachable: createVet(guard),
     })
     const hasShards = config.roles.includes('shards')
-    const telling = hasShards ? await openTelling(config, world) : undefined
-    if (telling) stops.push(async () => telling.close())
-    const host = new Host(telling ? { ...deps, notify: telling.notify } : deps, cluster, membership)
+    const notifications = hasShards ? await openNotifications(config, world) : undefined
+    if (notifications) stops.push(async () => notifications.close())
+    const host = new Host(
+      notifications ? { ...deps, notify: notifications.notify } : deps,
+      cluster,
+      membership,
+    )
     nats.onReconnect(metrics.reconnected)
     metrics.onLook(() => {
       metrics.standing(

@@ -207,7 +207,8 @@ export function createWorld(parts: WorldParts): World {
       bus.subscribe(subjects.moved(project), (message) => {
         on((message as { cursor: number }).cursor)
       }),
-    preview: (project, session, pieces) => bus.publish(subjects.preview(project, session), pieces),
+    preview: (project, session, previews) =>
+      bus.publish(subjects.preview(project, session), previews),
     // Nodes of older releases send each chunk separately.
     onPreview: (project, session, on) =>
       bus.subscribe(subjects.preview(project, session), (message) => {

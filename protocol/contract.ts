@@ -120,6 +120,8 @@ export interface Shape {
    * (for as long as the run exists), or what the actor stores it for.
    */
   readonly keyScope?: 'run' | 'actor'
+  /** Arguments of an example on the command line; by default, an example is derived. */
+  readonly cliExample?: string
   /** The row is an endpoint of the Model Context Protocol. */
   readonly mcp?: true
   /**

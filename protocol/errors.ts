@@ -2,7 +2,7 @@
  * The table of all refusals. A code is the contract that clients branch on. Its status, default
  * message and retryability are defined only here, and a code exists only if it has a row here.
  */
-interface Meaning {
+interface ErrorFacts {
   /** HTTP status of the answer. */
   readonly status: number
   /**
@@ -153,7 +153,7 @@ export const errors = {
     message: 'The service cannot answer right now; retry after Retry-After seconds.',
     retryable: true,
   },
-} as const satisfies Record<string, Meaning>
+} as const satisfies Record<string, ErrorFacts>
 
 /** A refusal code, sent as `error.code`. */
 export type Code = keyof typeof errors

@@ -130,8 +130,8 @@ function given(field: Field, text: string): ReturnType<typeof readValue> {
 /** An example command line for a row. */
 export function exampleOf(name: string, row: Row): string {
   const [group = '', operation = ''] = name.split('.')
-  const known = examples[name]
-  if (known !== undefined) return `${group} ${kebab(operation)} ${known}`
+  const { cliExample } = row.shape
+  if (cliExample !== undefined) return `${group} ${kebab(operation)} ${cliExample}`
   const slots = slotsOf(name, row).map((slot) => `<${kebab(slot)}>`)
   const flags = fieldsOf(row)
     .filter(({ required }) => required)
@@ -140,13 +140,6 @@ export function exampleOf(name: string, row: Row): string {
         `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'file' ? 'picture.png' : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`,
     )
   return [group, kebab(operation), ...slots, ...flags].join(' ')
-}
-const examples: Readonly<Record<string, string>> = {
-  'run.start': '--definition-id my-workflow --input \'{"order":17}\'',
-  'run.list': '--status running,suspended --limit 50',
-  'run.signal': '<id> --name approved --payload \'{"by":"ann"}\'',
-  'workflow.create': '--name "My workflow" --spec @workflow.json',
-  'workflow.run': 'my-workflow --input \'{"order":17}\'',
 }
 
 /** Adds `baton call`. */

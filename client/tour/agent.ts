@@ -54,7 +54,7 @@ export function actionsOf(tour: string) {
     name: string,
     description: string,
     argument: string,
-    meaning: string,
+    argumentDescription: string,
     annotations: { readonly read_only?: true; readonly destructive?: true },
   ) => ({
     name,
@@ -64,7 +64,7 @@ export function actionsOf(tour: string) {
     endpoint_kind: 'worker' as const,
     input_schema: {
       type: 'object',
-      properties: { [argument]: { type: 'string', description: meaning } },
+      properties: { [argument]: { type: 'string', description: argumentDescription } },
       required: [argument],
       additionalProperties: false,
     },

@@ -39,7 +39,7 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
 /** Maximum number of leases in a registration; a worker with more leases lists none. */
-const MOST_LEASES = 10_000
+const MAX_LEASES = 10_000
 /** Errors that make every repeat of the same report fail. */
 const hopeless: ReadonlySet<string> = new Set([
   'lease_lost',
@@ -205,7 +205,7 @@ export class Core {
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]
-    return leases.length <= MOST_LEASES ? { leases } : {}
+    return leases.length <= MAX_LEASES ? { leases } : {}
   }
   #frame(text: string): void {
     const frame = read(text)

@@ -29,6 +29,7 @@ const UNIT = [
   'test/actors',
   'test/architecture.test.ts',
   'test/chaos',
+  'test/circles.test.ts',
   'test/client',
   'test/contract-rules.test.ts',
   'test/contract.test.ts',
@@ -38,6 +39,8 @@ const UNIT = [
   'test/language',
   'test/nodes/process/boot.test.ts',
   'test/protocol',
+  'test/retired-words.test.ts',
+  'test/row-facts.test.ts',
   'test/views',
 ]
 /**
@@ -50,6 +53,8 @@ const NOT_UNIT = {
   'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
   'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
+  'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
+  'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
   'test/host/crash': 'a crash at every write takes 15 s',
   'test/language/engine.test.ts': 'it starts a service',
   'test/protocol/schedule.test.ts': 'two years minute by minute take 5 s',

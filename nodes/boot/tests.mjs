@@ -23,7 +23,7 @@ const PAIRED =
  * others have ended.
  */
 const LONG =
-  /^test.(checks|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
+  /^test.(checks|contributing|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
 /** Number of files that share a process. Unit tests share as few processes as there are jobs. */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */

@@ -17,7 +17,7 @@ const SOURCE = /\.([mc]?[jt]s|json|md|txt|ya?ml)$/
 /** Milliseconds without a further change after which a run starts. */
 const QUIET_MS = 200
 /** Maximum number of changed files that are printed. */
-const MOST_SHOWN = 5
+const MAX_SHOWN = 5
 
 /**
  * Collects changed files, and calls `run` with them when no further file has changed for a while.
@@ -64,8 +64,8 @@ export function createChanges(run, { changedDuringRun, later }) {
  * @public
  */
 export const describeChanges = (files) => {
-  const more = files.length - MOST_SHOWN
-  return `changed: ${files.slice(0, MOST_SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = files.length - MAX_SHOWN
+  return `changed: ${files.slice(0, MAX_SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** The folders of documents in docs/, without the packages of the site. @param {string} root */

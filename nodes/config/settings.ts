@@ -34,21 +34,21 @@ export const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'sile
 interface Setting<T> {
   /** The default text; undefined: the setting may be absent. */
   readonly standard: string | undefined
-  readonly meaning: string
+  readonly description: string
   readonly parse: Parse<T>
 }
-const setting = <T>(standard: string, parse: Parse<T>, meaning: string): Setting<T> => ({
+const setting = <T>(standard: string, parse: Parse<T>, description: string): Setting<T> => ({
   standard,
   parse,
-  meaning,
+  description,
 })
-const optional = <T>(parse: Parse<T>, meaning: string): Setting<T | undefined> => ({
+const optional = <T>(parse: Parse<T>, description: string): Setting<T | undefined> => ({
   standard: undefined,
   parse,
-  meaning,
+  description,
 })
-const seconds = (name: keyof WorkerTiming, meaning: string) =>
-  setting(String(defaultTiming[name]), duration(1000, 1, 3600), `${meaning}, in seconds`)
+const seconds = (name: keyof WorkerTiming, description: string) =>
+  setting(String(defaultTiming[name]), duration(1000, 1, 3600), `${description}, in seconds`)
 
 export const table = {
   BATON_HOST: setting('127.0.0.1', any, 'Address to listen on; 0.0.0.0 for all addresses'),

@@ -58,7 +58,7 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
   const found = await at.get(name)
   if (!found) return undefined
   const reader = found.data.getReader()
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (let next = reader.read(); ; ) {
     const silence = new AbortController()
     const came = await Promise.race([
@@ -72,12 +72,12 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
       return undefined
     }
     if (came.done) break
-    pieces.push(came.value)
+    chunks.push(came.value)
     next = reader.read()
   }
   const damage = await found.error
   if (damage) throw damage
-  return Buffer.concat(pieces)
+  return Buffer.concat(chunks)
 }
 
 /**
@@ -86,7 +86,7 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
  * @param age minimum age of a chunk in milliseconds; a younger chunk may belong to a value that is
  * being written.
  */
-export async function sweepPieces(nats: Nats, now: number, age: number): Promise<number> {
+export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats
   const bucket = space.bucket(names.blobs)
   const stream = `OBJ_${bucket}`

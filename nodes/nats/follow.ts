@@ -20,7 +20,7 @@ import type { Nats } from './server/connect.ts'
 const AHEAD = 512
 /** Milliseconds between two checks of the stream's last sequence. */
 const LOOK = 3000
-const LONGEST_PAUSE = 10_000
+const MAX_PAUSE_MS = 10_000
 
 /** A signal that one task waits for and another task sends. */
 function bell() {
@@ -80,7 +80,7 @@ export function follow(
   const reading = async () => {
     for (let failures = 0; !stopped(); ) {
       failures = (await readOnce()) ? 0 : failures + 1
-      await pause(Math.min(50 * 2 ** failures, LONGEST_PAUSE) * (0.5 + Math.random() / 2))
+      await pause(Math.min(50 * 2 ** failures, MAX_PAUSE_MS) * (0.5 + Math.random() / 2))
     }
   }
   const handing = async () => {
@@ -100,7 +100,7 @@ export function follow(
           { event: 'journal_batch_failed', stream, from: batch[0]?.sequence, error },
           'journal batch not applied; retrying',
         )
-        await pause(Math.min(100 * 2 ** failures++, LONGEST_PAUSE))
+        await pause(Math.min(100 * 2 ** failures++, MAX_PAUSE_MS))
       }
       room.ring()
     }

@@ -84,7 +84,7 @@ export function createRequestMux(
     for (const one of all) one()
   }
   /** Runs a send at the end of this turn of the event loop. */
-  const soon = (send: () => void): void => {
+  const sendLater = (send: () => void): void => {
     if (leaving.push(send) === 1) setImmediate(leave)
   }
   /** Removes a request that is still open, and returns it so that the caller settles it. */
@@ -135,10 +135,10 @@ export function createRequestMux(
         open.set(number, question)
         overdue.add(question)
         if (held) held.push(question.send)
-        else soon(question.send)
+        else sendLater(question.send)
       }),
     tell: (subject, data, headers) =>
-      soon(() => {
+      sendLater(() => {
         if (connection.isClosed()) return
         try {
           connection.publish(subject, data, headers ? { headers } : {})
@@ -149,7 +149,7 @@ export function createRequestMux(
           )
         }
       }),
-    sent: () => new Promise((done) => soon(done)),
+    sent: () => new Promise((done) => sendLater(done)),
     refused: (subject, reason) => {
       for (const [number, question] of open)
         if (question.subject === subject) close(number)?.failed(reason)
@@ -163,7 +163,7 @@ export function createRequestMux(
     found: () => {
       const waiting = held ?? []
       held = undefined
-      for (const send of waiting) soon(send)
+      for (const send of waiting) sendLater(send)
     },
   }
 }

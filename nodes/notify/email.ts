@@ -17,7 +17,7 @@ import type { Notice } from '../host/deps.ts'
 import { emailOf, type Recipient } from './email-message.ts'
 import type { Channel } from './notifier.ts'
 
-interface LetterOptions {
+interface EmailOptions {
   /** URL of the mail server, with its user and password. */
   readonly url: string
   readonly from: string
@@ -69,7 +69,7 @@ export async function createEmailNotifier({
   reach,
   wanted,
   log,
-}: LetterOptions): Promise<{ readonly channel: Channel; close(): void }> {
+}: EmailOptions): Promise<{ readonly channel: Channel; close(): void }> {
   // Imported here, so that nodes that send no e-mail do not wait for it.
   const { createTransport } = await import('nodemailer')
   const mail = createTransport({

@@ -7,16 +7,16 @@ import { createNotifier } from './notifier.ts'
 import { checkTargets } from './targets.ts'
 import { createWebhookNotifier } from './webhook.ts'
 
-interface Telling {
+interface Notifications {
   readonly notify: NonNullable<HostDeps['notify']>
   close(): void
 }
 
 /** Opens the configured channels. Even without any, the targets of questions are checked. */
-export async function openTelling(
-  { notify: hook, letters, brand, public_url }: Config,
+export async function openNotifications(
+  { notify: hook, email, brand, public_url }: Config,
   world: World,
-): Promise<Telling> {
+): Promise<Notifications> {
   const { log } = world
   const seal: World['seal'] = (text) => world.seal(text)
   const reach = (project: string, targets: readonly string[]) =>
@@ -30,9 +30,9 @@ export async function openTelling(
     )
   }
   const mail =
-    letters &&
+    email &&
     (await createEmailNotifier({
-      ...letters,
+      ...email,
       seal,
       reach,
       wanted,

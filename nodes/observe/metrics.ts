@@ -143,7 +143,7 @@ export function createMetrics(version: string): Metrics {
   }
   const ofShards = {
     letters: gauge(
-      'shard_mailbox_letters',
+      'shard_mailbox_messages',
       'Commands and reads waiting in the mailbox of a shard',
       'shard',
     ),

@@ -4,7 +4,7 @@
  */
 import type { Log } from '../../gateway/ports.ts'
 import type { Clock } from '../host/ports.ts'
-import { sweepPieces } from '../nats/blobs.ts'
+import { sweepChunks } from '../nats/blobs.ts'
 import type { Nats } from '../nats/server/connect.ts'
 
 /**
@@ -22,7 +22,7 @@ export function startSweeping(nats: Nats, clock: Clock, log: Log): () => Promise
   let sweeping: Promise<void> = Promise.resolve()
   const sweep = async () => {
     try {
-      const values = await sweepPieces(nats, clock.now(), MIN_AGE_MS)
+      const values = await sweepChunks(nats, clock.now(), MIN_AGE_MS)
       if (values > 0)
         log.info(
           { event: 'object_store_swept', values },

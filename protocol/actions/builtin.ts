@@ -32,16 +32,8 @@ const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
 
-/** The names without the brand. */
-const builtinNames = [
-  'memory.remember',
-  'memory.recall',
-  'memory.forget',
-  'run.start',
-  'run.get',
-] as const
-export type BuiltinName = (typeof builtinNames)[number]
-const actions: Readonly<Record<BuiltinName, Omit<Builtin, 'name'>>> = {
+/** By name without the brand. */
+const actions = {
   'memory.remember': {
     title: 'Remember',
     description: 'Keep something for later conversations, under a key; what was there is replaced.',
@@ -93,11 +85,14 @@ const actions: Readonly<Record<BuiltinName, Omit<Builtin, 'name'>>> = {
     input_schema: object({ run_id: text(100) }, ['run_id']),
     annotations: { idempotent: true, read_only: true },
   },
-}
+} satisfies Readonly<Record<string, Omit<Builtin, 'name'>>>
+/** The name of a built-in action without the brand. */
+export type BuiltinName = keyof typeof actions
+const isBuiltinName = (name: string): name is BuiltinName => Object.hasOwn(actions, name)
 
 /** All built-in actions. @param brand lower case. */
 export const builtins = (brand: string): readonly Builtin[] =>
-  builtinNames.map((name) => ({ name: `${brand}.${name}`, ...actions[name] }))
+  Object.entries(actions).map(([name, action]) => ({ name: `${brand}.${name}`, ...action }))
 /**
  * The built-in action that a name refers to; `workflow` for a published workflow.
  * @param brand lower case.
@@ -108,7 +103,7 @@ export function builtinOf(
 ): BuiltinName | { readonly workflow: string } | undefined {
   const workflow = publishedHandle(name)
   if (workflow !== undefined) return { workflow }
-  return name.startsWith(`${brand}.`)
-    ? builtinNames.find((one) => name === `${brand}.${one}`)
-    : undefined
+  if (!name.startsWith(`${brand}.`)) return undefined
+  const bare = name.slice(brand.length + 1)
+  return isBuiltinName(bare) ? bare : undefined
 }

@@ -100,7 +100,7 @@ export interface EffectiveDefinition {
 /** Seconds of active execution when no layer sets a timeout. */
 const DEFAULT_TIMEOUT = 600
 /** The longest timeout, in seconds, that an operation may request. */
-const LONGEST_OPERATION = 86_400
+const MAX_OPERATION_SECONDS = 86_400
 const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 /** The share of the context window at which a session is summarized. */
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
@@ -164,7 +164,7 @@ const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
 const timeoutOf = ({ operation, step, config, source: { agent } }: Layers): number =>
   ((operation?.timeout_seconds === undefined
     ? undefined
-    : Math.min(operation.timeout_seconds, LONGEST_OPERATION)) ??
+    : Math.min(operation.timeout_seconds, MAX_OPERATION_SECONDS)) ??
     step?.timeout_seconds ??
     config?.timeout_seconds ??
     agent.timeout_seconds) ||

@@ -150,6 +150,7 @@ const tag = 'runs'
 export const runs = {
   'run.start': command(`POST ${P}`, {
     summary: 'Start a run of a workflow or of an inline spec',
+    cliExample: '--definition-id my-workflow --input \'{"order":17}\'',
     keyScope: 'run',
     tag,
     permission: 'runs.operate',
@@ -166,6 +167,7 @@ export const runs = {
   }),
   'run.list': query(`GET ${P}`, {
     summary: 'List runs, newest first',
+    cliExample: '--status running,suspended --limit 50',
     tag,
     permission: 'project.view',
     query: Closed({ ...runFilters, include: runAdditions.include }),
@@ -273,6 +275,7 @@ export const runs = {
   }),
   'run.signal': command(`POST ${P}/:id/signals`, {
     summary: 'Send a named signal, or complete a suspended step',
+    cliExample: '<id> --name approved --payload \'{"by":"ann"}\'',
     tag,
     permission: 'runs.operate',
     to: self,

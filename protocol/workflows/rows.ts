@@ -63,6 +63,7 @@ export const workflows = {
   }),
   'workflow.create': command(`POST ${P}`, {
     summary: 'Create a workflow with version 1',
+    cliExample: '--name "My workflow" --spec @workflow.json',
     tag,
     permission: 'project.edit',
     to: { kind: 'project' },
@@ -122,6 +123,7 @@ export const workflows = {
   }),
   'workflow.run': command(`POST ${P}/:id/runs`, {
     summary: 'Start a run of the latest version',
+    cliExample: 'my-workflow --input \'{"order":17}\'',
     keyScope: 'run',
     tag,
     permission: 'runs.operate',

@@ -28,7 +28,7 @@ const realWorld: LoginWorld = {
 const SLOWER = 5000
 /** Profile that a login uses by default. */
 const DEFAULT_PROFILE = 'default'
-const LONGEST_LABEL = 100
+const MAX_LABEL_LENGTH = 100
 
 interface LoginFlags {
   readonly server?: string
@@ -83,7 +83,7 @@ async function signIn(
   const before = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   const server = flags.server ?? before?.server ?? serverOf(env)
   const [url = ''] = addressesOf(server)
-  const label = (flags.label ?? defaultLabel()).slice(0, LONGEST_LABEL)
+  const label = (flags.label ?? defaultLabel()).slice(0, MAX_LABEL_LENGTH)
   const code = await post(fetch, url, 'device.code', {
     label,
     client: 'baton',

@@ -15,13 +15,13 @@ export interface Play {
   /** The delay before the first chunk. `pace` is the pause between two chunks. */
   readonly delay: number
   readonly pace: number
-  readonly pieces: readonly Delta[]
+  readonly chunks: readonly Delta[]
   /** The failure of the attempt. Before a broken connection, half of the chunks are shown. */
   readonly fault?: ExecutorFault
   readonly message: Spoken
 }
 /** Default characters of a chunk. */
-const PIECE = 16
+const CHUNK_LENGTH = 16
 const millis = (text: string | undefined): number =>
   text === undefined ? 0 : (parseDuration(text) ?? 0)
 
@@ -47,21 +47,21 @@ export function play(script: Script, request: ModelRequest, attempt: number, id:
     ...(said ? [{ type: 'text', text: said }] : []),
     ...uses,
   ]
-  const size = rule.chunk ?? PIECE
-  const pieces: Delta[] = [
-    ...cut(thinking ?? '', size).map((piece): Delta => ({ type: 'thinking', thinking: piece })),
+  const size = rule.chunk ?? CHUNK_LENGTH
+  const chunks: Delta[] = [
+    ...cut(thinking ?? '', size).map((chunk): Delta => ({ type: 'thinking', thinking: chunk })),
     ...cut(said ?? '', size).map((text): Delta => ({ text })),
   ]
   const fault = faultOf(rule, attempt)
   return {
     delay: millis(rule.delay),
     pace: millis(rule.pace),
-    pieces:
+    chunks:
       fault?.is === 'provider_unreachable'
-        ? pieces.slice(0, Math.ceil(pieces.length / 2))
+        ? chunks.slice(0, Math.ceil(chunks.length / 2))
         : fault
           ? []
-          : pieces,
+          : chunks,
     ...(fault && { fault }),
     message: {
       id: `scripted_${facts.turn}_${facts.step}`,
@@ -135,9 +135,9 @@ function toolUse(
 
 /** Splits a text into chunks of `size` whole characters. */
 function cut(text: string, size: number): string[] {
-  const letters = [...text]
-  return Array.from({ length: Math.ceil(letters.length / size) }, (_, index) =>
-    letters.slice(index * size, (index + 1) * size).join(''),
+  const characters = [...text]
+  return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
+    characters.slice(index * size, (index + 1) * size).join(''),
   )
 }
 

@@ -32,13 +32,13 @@ export function scriptedSpeaker(later: (ms: number, run: () => void) => () => vo
         attempt,
         0,
       )
-    const { delay, pace, pieces, fault, message } = play(script, request, attempt, id)
+    const { delay, pace, chunks, fault, message } = play(script, request, attempt, id)
     await pause(delay)
-    for (const [index, piece] of pieces.entries()) {
+    for (const [index, chunk] of chunks.entries()) {
       if (index > 0) await pause(pace)
       if (signal.aborted)
         return failedWith(new ExecutorFault('stopped', 'The generation was stopped.'), attempt, 0)
-      show(piece)
+      show(chunk)
     }
     return fault ? failedWith(fault, attempt, 0) : answered(message)
 

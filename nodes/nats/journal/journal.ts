@@ -60,7 +60,7 @@ export function createJournal(
   const streamOf = (partition: number) => space.stream(names.journal(partition))
   const subjectOf = (partition: number, shard: number) =>
     space.subject(subjects.journal(partition, shard))
-  const relief = createLeaderStepDown(nats)
+  const stepDown = createLeaderStepDown(nats)
   const succession = createSuccession(() => performance.now())
   /**
    * Resolves a conflict. The server compares sequences before it looks for duplicates, so the
@@ -75,7 +75,7 @@ export function createJournal(
     try {
       const stored = await last(partition, shard)
       if ((stored?.sequence ?? 0) === expected)
-        relief(streamOf(partition), subjectOf(partition, shard))
+        stepDown(streamOf(partition), subjectOf(partition, shard))
       return stored?.message_id === message_id ? { sequence: stored.sequence } : 'conflict'
     } catch (error) {
       nats.log.warn(

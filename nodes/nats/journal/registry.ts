@@ -24,7 +24,7 @@ const untoken = (key: string): string =>
  */
 export function createRegistry(nats: Nats, name: string, restore?: () => Promise<void>): Registry {
   const stream = `KV_${nats.space.bucket(name)}`
-  const relief = createLeaderStepDown(nats)
+  const stepDown = createLeaderStepDown(nats)
   /** The keys found under each prefix by the last `list`. */
   const last = new Map<string, readonly string[]>()
 
@@ -57,7 +57,7 @@ export function createRegistry(nats: Nats, name: string, restore?: () => Promise
         } catch (error) {
           if (!isWrongSequence(error)) throw error
           if (((await newest(nats, stream, subjectOf(key), QUESTION))?.sequence ?? 0) === revision)
-            relief(stream, subjectOf(key))
+            stepDown(stream, subjectOf(key))
           return undefined
         }
       }),

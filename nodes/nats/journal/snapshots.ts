@@ -25,7 +25,7 @@ const ELSEWHERE = Buffer.of(1)
  */
 export function createSnapshots(nats: Nats): Snapshots {
   const blobs = createBlobs(nats)
-  const relief = createLeaderStepDown(nats)
+  const stepDown = createLeaderStepDown(nats)
   const streamOf = (partition: number): string => nats.space.stream(`KV_${names.state(partition)}`)
   const subjectOf = (partition: number, key: string): string =>
     nats.space.storedKey(names.state(partition), token(key))
@@ -85,7 +85,7 @@ export function createSnapshots(nats: Nats): Snapshots {
           )
             return undefined
           // A caller that took this for a conflict would read and retry the same write at once.
-          relief(stream, subject)
+          stepDown(stream, subject)
           throw error
         }
       }

@@ -162,7 +162,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
       `${which} does not offer TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY require. Enable TLS there, or remove these settings.`,
     )
 
-  const asking = createRequestMux(connection, space, log)
+  const requestMux = createRequestMux(connection, space, log)
   const forbidden = createForbidden(log)
   let up = true
   const waiting = new Set<() => void>()
@@ -170,11 +170,11 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     for await (const status of connection.status()) {
       if (status.type === 'disconnect') {
         up = false
-        asking.lost()
+        requestMux.lost()
         log.warn({ event: 'nats_disconnected', server: status.server }, 'NATS disconnected')
       } else if (status.type === 'reconnect') {
         up = true
-        asking.found()
+        requestMux.found()
         log.info({ event: 'nats_reconnected', server: status.server }, 'NATS reconnected')
         for (const run of [...waiting]) run()
       } else if (
@@ -191,7 +191,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         )
       } else if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         const reason = forbidden.tell(status.error)
-        if (status.error.operation === 'publish') asking.refused(status.error.subject, reason)
+        if (status.error.operation === 'publish') requestMux.refused(status.error.subject, reason)
       } else if (status.type === 'error')
         log.warn({ event: 'nats_error', error: status.error }, 'NATS connection error')
       else if (status.type === 'slowConsumer')
@@ -199,7 +199,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     }
   }
   void watch()
-  if (access.domain !== undefined && !(await isDomainKnown(asking, space)))
+  if (access.domain !== undefined && !(await isDomainKnown(requestMux, space)))
     return refuseServer(
       `JetStream does not answer in the domain "${access.domain}" through the NATS server at ${connection.getServer()}: correct BATON_NATS_DOMAIN, or connect that server to the domain.`,
     )
@@ -214,16 +214,16 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
         work.then(async (done) => {
           // The server reports violations by earlier subscriptions and messages before it answers
           // the flush.
-          await asking.sent()
+          await requestMux.sent()
           await connection.flush().catch(() => {})
           await nextTurn()
           return done
         }),
       ),
-    ask: asking.ask,
-    tell: asking.tell,
-    sent: asking.sent,
-    publish: createPublisher(asking.ask),
+    ask: requestMux.ask,
+    tell: requestMux.tell,
+    sent: requestMux.sent,
+    publish: createPublisher(requestMux.ask),
     version,
     log,
     connected: () => up && !connection.isClosed(),
@@ -233,7 +233,7 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
     },
     close: async () => {
       if (connection.isClosed()) return
-      await asking.sent()
+      await requestMux.sent()
       // A drain waits for the server's answer, which a disconnected server never sends.
       const drained = up ? connection.drain() : connection.close()
       await Promise.race([

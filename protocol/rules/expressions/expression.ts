@@ -22,7 +22,7 @@ import {
   type Scope,
 } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { ExpressionError, ROOM, typeName, WORK, weigh } from './values.ts'
+import { ExpressionError, MAX_SIZE, typeName, WORK, weigh } from './values.ts'
 
 export { ExpressionError } from './values.ts'
 /** The root names that an expression may read, with their JSON values. */
@@ -106,7 +106,7 @@ export const scopeOf = (roots: Roots): Scope => ({ roots, left: WORK })
  *   exceeds its bounds.
  */
 export const evaluate = (source: string, roots: Roots): unknown =>
-  weigh(run(unwrap(source).expression, scopeOf(roots)), { left: ROOM })
+  weigh(run(unwrap(source).expression, scopeOf(roots)), { left: MAX_SIZE })
 
 /**
  * Evaluates a condition; null is false.

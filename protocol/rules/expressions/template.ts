@@ -7,7 +7,7 @@ import { below } from '../workflow-check/path.ts'
 import { analyse, ExpressionError, type Roots, run, scopeOf } from './expression.ts'
 import type { Reference, Scope } from './program.ts'
 import { closingBraces } from './tokens.ts'
-import { type Budget, equal, fail, MAX_DEPTH, member, ROOM, textOf, weigh } from './values.ts'
+import { type Budget, equal, fail, MAX_DEPTH, MAX_SIZE, member, textOf, weigh } from './values.ts'
 
 /** A part of a string: literal text, or an expression with its offset. */
 type Part = { readonly text: string } | { readonly expression: string; readonly offset: number }
@@ -48,18 +48,18 @@ interface Rendering {
   readonly scope: Scope
   readonly native: boolean
   /** Remaining size that the document may gain. */
-  readonly room: Budget
+  readonly sizeBudget: Budget
 }
-function renderLeaf(text: string, { scope, native, room }: Rendering): unknown {
+function renderLeaf(text: string, { scope, native, sizeBudget }: Rendering): unknown {
   if (!hasTemplate(text)) return text
   const parts = partsOf(text) ?? fail(UNCLOSED)
   const only = parts.length === 1 ? parts[0] : undefined
-  if (native && only && 'expression' in only) return weigh(run(only.expression, scope), room)
+  if (native && only && 'expression' in only) return weigh(run(only.expression, scope), sizeBudget)
   return parts
     .map((part) =>
       'text' in part
         ? part.text
-        : (weigh(textOf(run(part.expression, scope), scope), room) as string),
+        : (weigh(textOf(run(part.expression, scope), scope), sizeBudget) as string),
     )
     .join('')
 }
@@ -79,7 +79,7 @@ function render(value: unknown, rendering: Rendering, depth = 0): unknown {
  * @throws ExpressionError
  */
 export const renderText = (value: unknown, roots: Roots): unknown =>
-  render(value, { scope: scopeOf(roots), native: false, room: { left: ROOM } })
+  render(value, { scope: scopeOf(roots), native: false, sizeBudget: { left: MAX_SIZE } })
 
 /**
  * Renders an output or inputs like `renderText`, except that a leaf which is exactly one
@@ -87,7 +87,7 @@ export const renderText = (value: unknown, roots: Roots): unknown =>
  * @throws ExpressionError
  */
 export const renderNative = (value: unknown, roots: Roots): unknown =>
-  render(value, { scope: scopeOf(roots), native: true, room: { left: ROOM } })
+  render(value, { scope: scopeOf(roots), native: true, sizeBudget: { left: MAX_SIZE } })
 
 /**
  * Validates a literal step reference of an expression. Returns why it is rejected, or undefined.

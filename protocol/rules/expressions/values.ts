@@ -27,7 +27,7 @@ export interface Budget {
 /** Work budget of one evaluation, or of one rendered document. */
 export const WORK = 3_000_000
 /** Maximum size of one result or one rendered document, as counted by `weigh`. */
-export const ROOM = 2_000_000
+export const MAX_SIZE = 2_000_000
 /** Maximum length of a string that an operation may create, in UTF-16 units. */
 const MAX_TEXT = 1_048_576
 /** Maximum nesting depth for equality and rendering. */
@@ -150,14 +150,14 @@ export function textOf(value: unknown, budget: Budget): string {
  * parts count each time they occur, as they do in the serialised result.
  * @returns the value.
  */
-export function weigh(value: unknown, room: Budget, depth = 0): unknown {
-  spend(room, typeof value === 'string' ? 1 + value.length : 1, 'the result is too large')
+export function weigh(value: unknown, sizeBudget: Budget, depth = 0): unknown {
+  spend(sizeBudget, typeof value === 'string' ? 1 + value.length : 1, 'the result is too large')
   if (typeof value !== 'object' || value === null) return value ?? null
   if (depth >= MAX_DEPTH) fail(`the result is nested deeper than ${MAX_DEPTH} levels`)
-  if (Array.isArray(value)) for (const item of value) weigh(item, room, depth + 1)
+  if (Array.isArray(value)) for (const item of value) weigh(item, sizeBudget, depth + 1)
   else
     for (const name of Object.keys(value))
-      weigh((value as Record<string, unknown>)[name], room, depth + 1)
+      weigh((value as Record<string, unknown>)[name], sizeBudget, depth + 1)
   return value
 }
 

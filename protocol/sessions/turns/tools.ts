@@ -18,7 +18,7 @@ export interface ShownTool {
 /** The service's own tools. */
 export type Reserved = 'submit_output' | 'ask' | 'skill'
 /** The interpretation of a tool call. */
-export type Meaning =
+export type ToolOperation =
   | { readonly kind: 'action'; readonly tool: GrantedTool; readonly input: JsonObject }
   | { readonly kind: 'reserved'; readonly which: Reserved }
   | { readonly kind: 'help'; readonly text: string }
@@ -180,7 +180,7 @@ export function meaningOf(
   output: JsonObject | undefined,
   name: string,
   input: JsonObject,
-): Meaning {
+): ToolOperation {
   const names = reservedNames(brand)
   if (name === names.ask) return { kind: 'reserved', which: 'ask' }
   if (name === names.skill && definition.skills.length > 0)

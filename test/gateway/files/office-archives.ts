@@ -1,5 +1,8 @@
 /** Archives for tests of Office files. */
+
 import { deflateRawSync } from 'node:zlib'
+import { markdownOf } from '../../../gateway/files/office.ts'
+import { type Archive, openArchive } from '../../../gateway/files/zip.ts'
 
 /**
  * A ZIP archive like those of other programs.
@@ -39,3 +42,12 @@ export function zip(
   end.writeUInt32LE(at, 16)
   return Buffer.concat([...parts, whole, end])
 }
+
+/** The member that every Office file has. */
+export const contentTypes = { '[Content_Types].xml': '<Types/>' }
+/** The Markdown of a file with these members. */
+export const markdownFrom = async (members: Readonly<Record<string, string>>) =>
+  markdownOf(openArchive(zip({ ...contentTypes, ...members })) as Archive)
+/** A paragraph of a text document. */
+export const paragraph = (text: string, style = ''): string =>
+  `<w:p>${style === '' ? '' : `<w:pPr>${style}</w:pPr>`}<w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`

@@ -136,12 +136,12 @@ t.test(
     const busy = 'script:\n  - fail: {as: 429, times: 2, retry_after: 3s}\n    say: now\n'
     t.match(says(busy, [person('x')], 2), {
       fault: { is: 'rate_limited', retry_after: 3000 },
-      pieces: [],
+      chunks: [],
     })
     t.equal(says(busy, [person('x')], 3).fault, undefined)
     t.match(says('script:\n  - {fail: disconnect, say: abcdefgh, chunk: 2}\n', [person('x')]), {
       fault: { is: 'provider_unreachable' },
-      pieces: [{ text: 'ab' }, { text: 'cd' }],
+      chunks: [{ text: 'ab' }, { text: 'cd' }],
     })
     for (const [as, is] of [
       [500, 'provider_error'],
@@ -172,7 +172,7 @@ t.test('thinking, several calls, deltas, stop reasons and usage', async (t) => {
     ['thinking', 'text', 'call_j1_1', 'call_j1_2', 'call_j1_3'],
   )
   t.strictSame(
-    many.pieces.map((piece) => ('text' in piece ? piece.text : piece.thinking)),
+    many.chunks.map((chunk) => ('text' in chunk ? chunk.text : chunk.thinking)),
     ['Hm,', ' 1.', 'Bot', 'h.'],
   )
   t.equal(

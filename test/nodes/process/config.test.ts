@@ -96,8 +96,8 @@ t.test('settings that contradict each other are refused', async (t) => {
 t.test('e-mail notifications need a mail server and a sender', async (t) => {
   const url = 'smtps://me:pass@mail.example.org:465/?requireTLS=true'
   for (const from of ['baton@example.org', 'Baton <baton@example.org>'])
-    t.strictSame(config({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: from }).letters, { url, from })
-  t.equal(config({ BATON_NOTIFY_FROM: 'baton@example.org' }).letters, undefined)
+    t.strictSame(config({ BATON_NOTIFY_SMTP: url, BATON_NOTIFY_FROM: from }).email, { url, from })
+  t.equal(config({ BATON_NOTIFY_FROM: 'baton@example.org' }).email, undefined)
   t.equal(
     faults({
       BATON_NOTIFY_SMTP: url,
@@ -117,9 +117,9 @@ t.test(
   'every setting has a flag, a description, a line in the guide and a valid default',
   async (t) => {
     const guide = operatorGuide()
-    for (const { name, flag, standard, meaning } of settingsTable()) {
+    for (const { name, flag, standard, description } of settingsTable()) {
       t.match(flag, /^--[a-z-]+$/)
-      t.ok(meaning.length > 10)
+      t.ok(description.length > 10)
       t.equal(guide.split(`\n| \`${name}\` |`).length, 2, name)
       if (standard !== undefined) t.same(faults({ [name]: standard }), [], name)
     }

@@ -81,7 +81,7 @@ t.test('metrics have the values of the actual events', async (t) => {
   t.ok('not_found' in errors)
   for (const name of [
     'baton_shard_checkpoint_age_seconds',
-    'baton_shard_mailbox_letters',
+    'baton_shard_mailbox_messages',
     'baton_shard_actors',
   ])
     t.equal((text.match(new RegExp(`^${name}\\{`, 'gm')) ?? []).length, 4, `${name} of four shards`)

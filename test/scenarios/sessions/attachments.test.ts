@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Agent, get, request } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
-import { createBlobs, sweepPieces } from '../../../nodes/nats/blobs.ts'
+import { createBlobs, sweepChunks } from '../../../nodes/nats/blobs.ts'
 import { connectNats } from '../../../nodes/nats/server/connect.ts'
 import { api } from '../../../protocol/api.ts'
 import { fileName } from '../../../protocol/sessions/attachments.ts'
@@ -578,10 +578,10 @@ t.test('files survive a restart and are deleted with their session', async (t) =
 t.test('only chunks of abandoned uploads are deleted', async (t) => {
   const before = listOf(await s.ok('session.attachments', { session_id }))
   // Deletes chunks that the restart above may have left.
-  await sweepPieces(nats, Date.now() + 1000, 0)
+  await sweepChunks(nats, Date.now() + 1000, 0)
   await nats.streams.publish(`$O.${names.blobs}.C.lost`, randomBytes(1000))
-  t.equal(await sweepPieces(nats, Date.now(), 3_600_000), 0, 'a recent chunk may still be in use')
-  t.equal(await sweepPieces(nats, Date.now() + 1000, 0), 1)
-  t.equal(await sweepPieces(nats, Date.now() + 1000, 0), 0)
+  t.equal(await sweepChunks(nats, Date.now(), 3_600_000), 0, 'a recent chunk may still be in use')
+  t.equal(await sweepChunks(nats, Date.now() + 1000, 0), 1)
+  t.equal(await sweepChunks(nats, Date.now() + 1000, 0), 0)
   for (const { id } of before.slice(0, 3)) t.ok(await stored(id))
 })

@@ -12,7 +12,7 @@ import { type MessageRow, messageRecord } from './messages.ts'
 
 /** Maximum hits that are examined together, and for one page. */
 const AT_ONCE = 250
-const AT_MOST = 2000
+const MAX_HITS = 2000
 /** Maximum phrases of a search. */
 const PHRASES = 16
 
@@ -95,7 +95,7 @@ export function search(
   let [from = Number.MAX_SAFE_INTEGER] = (input.after ?? []) as readonly Value[]
   let shown = from
   let size = 0
-  for (let looked = 0; looked < AT_MOST; looked += AT_ONCE) {
+  for (let looked = 0; looked < MAX_HITS; looked += AT_ONCE) {
     const hits = store.all<Hit>(
       `SELECT m.cursor, m.replies, m.record,
          (SELECT c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) FROM channels c WHERE c.n = m.channel) AS seen

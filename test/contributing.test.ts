@@ -1,0 +1,85 @@
+/**
+ * The map of CONTRIBUTING.md is complete: a scratch copy of the program gets an endpoint, an actor
+ * kind, a view and a setting, exactly in the files that the map names and with as many lines as it
+ * states. The copy compiles, and each addition works.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { additions, probe } from './support/structure/additions.ts'
+import {
+  copyProgram,
+  edit,
+  linesOutside,
+  readMap,
+  unnamedFiles,
+} from './support/structure/scratch-copy.ts'
+import { root } from './support/structure/sources.ts'
+
+const map = readMap(readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8'))
+const rowOf = (what: string) => {
+  const row = map.find((one) => one.what === what)
+  if (!row) throw new Error(`The map has no row "${what}".`)
+  return row
+}
+const placesOf = (rows: readonly string[]) => rows.flatMap((what) => rowOf(what).places)
+
+t.test('additions need the files that the map names, and as many lines', async (t) => {
+  for (const { rows, edits } of additions) {
+    t.strictSame(unnamedFiles(edits, placesOf(rows)), [], `${rows[0]}: files`)
+    t.equal(linesOutside(edits, placesOf(rows)), rowOf(rows[0]).lines, `${rows[0]}: lines`)
+  }
+})
+
+t.test('every row of the map that states lines is proven', async (t) => {
+  t.strictSame(
+    map.filter(({ lines }) => lines !== undefined).map(({ what }) => what),
+    additions.map(({ rows }) => rows[0]),
+  )
+})
+
+t.test('a file without a place, and too many lines, are found', async (t) => {
+  const places = ['protocol/<resource>/rows.ts', 'actors/<folder>/', 'nodes/config.ts']
+  const lines = ['a', 'b']
+  const edits = [
+    { file: 'protocol/some/rows.ts', after: '', lines },
+    { file: 'actors/some/deep/file.ts', after: '', lines },
+    { file: 'nodes/config.ts', after: '', lines },
+    { file: 'protocol/some/other.ts', after: '', lines },
+    { file: 'nodes/config.ts.ts', after: '', lines },
+  ]
+  t.strictSame(unnamedFiles(edits, places), ['protocol/some/other.ts', 'nodes/config.ts.ts'])
+  t.equal(linesOutside(edits, places), 6)
+})
+
+t.test('a copy with all additions compiles, and they work', { timeout: 240_000 }, async (t) => {
+  const copy = mkdtempSync(join(tmpdir(), 'baton-additions-'))
+  t.teardown(() => rmSync(copy, { recursive: true, force: true }))
+  copyProgram(copy)
+  for (const { edits } of additions) for (const change of edits) edit(copy, change)
+  writeFileSync(join(copy, 'probe.ts'), probe)
+  const run = async (...args: string[]): Promise<string> =>
+    promisify(execFile)(process.execPath, args, { cwd: copy, maxBuffer: 2 ** 24 }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string; stderr?: string }) => `${error.stdout ?? ''}${error.stderr ?? ''}`,
+    )
+  const [compiled, printed] = await Promise.all([
+    run(join(root, 'node_modules/typescript/bin/tsc')),
+    run('--import=@oxc-node/core/register', 'probe.ts'),
+  ])
+  t.equal(compiled, '')
+  t.equal(
+    printed.trim(),
+    JSON.stringify({
+      operation: 'Take a sample of the memory of an agent',
+      reply: { taken: 2 },
+      kind: 'smp',
+      state: { size: 2 },
+      rows: { count: 1 },
+      settings: [1, 7, 8],
+    }),
+  )
+})

@@ -1,0 +1,73 @@
+/**
+ * Literals that list rows of the endpoint table outside of the table: an array, also that of a set,
+ * with the names of rows, or an object whose members are named as rows and have constant values.
+ * Such a list states a fact about its rows which has to be kept up to date when rows are added. The
+ * fact belongs to the row, and the list can be derived from it.
+ *
+ * An object whose values are functions is no such list: it implements its rows.
+ */
+import ts from 'typescript'
+import type { Sources } from './sources.ts'
+
+/** Number of rows from which a literal is a list of rows. */
+const MIN_ROWS = 3
+/** Files that declare rows. */
+const declaresRows = (file: string): boolean => /^protocol\/(api|(.+[/-])?rows)\.ts$/.test(file)
+
+/** Whether a file can have a list at all; few files do, and parsing the others takes time. */
+const mentionsRows = (text: string, isRow: (name: string) => boolean): boolean =>
+  [...text.matchAll(/['"`]([\w.]+)['"`]/g)].filter(([, name = '']) => isRow(name)).length >=
+  MIN_ROWS
+
+/** The lists of rows, each as `file:line name, name, name`. */
+export const rowListsIn = (sources: Sources, isRow: (name: string) => boolean): string[] =>
+  [...sources]
+    .filter(([file, text]) => !declaresRows(file) && mentionsRows(text, isRow))
+    .flatMap(([file, text]) => {
+      const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+      const lists: string[] = []
+      const visit = (node: ts.Node): void => {
+        const rows = namesIn(node).filter(isRow)
+        const { line } = source.getLineAndCharacterOfPosition(node.getStart(source))
+        if (rows.length >= MIN_ROWS) lists.push(`${file}:${line + 1} ${rows.join(', ')}`)
+        ts.forEachChild(node, visit)
+      }
+      visit(source)
+      return lists
+    })
+
+/** The texts of an array, or the names of the constant members of an object. */
+function namesIn(node: ts.Node): string[] {
+  if (ts.isArrayLiteralExpression(node))
+    return node.elements.filter(ts.isStringLiteralLike).map(({ text }) => text)
+  if (!ts.isObjectLiteralExpression(node)) return []
+  return node.properties.flatMap((member) =>
+    ts.isPropertyAssignment(member) &&
+    ts.isStringLiteral(member.name) &&
+    isConstant(member.initializer)
+      ? [member.name.text]
+      : [],
+  )
+}
+
+/** Whether an expression consists of literals only. */
+function isConstant(node: ts.Expression): boolean {
+  if (
+    ts.isAsExpression(node) ||
+    ts.isSatisfiesExpression(node) ||
+    ts.isParenthesizedExpression(node)
+  )
+    return isConstant(node.expression)
+  if (ts.isPrefixUnaryExpression(node)) return isConstant(node.operand)
+  if (ts.isArrayLiteralExpression(node)) return node.elements.every(isConstant)
+  if (ts.isObjectLiteralExpression(node))
+    return node.properties.every(
+      (member) => ts.isPropertyAssignment(member) && isConstant(member.initializer),
+    )
+  return (
+    ts.isLiteralExpression(node) ||
+    node.kind === ts.SyntaxKind.TrueKeyword ||
+    node.kind === ts.SyntaxKind.FalseKeyword ||
+    node.kind === ts.SyntaxKind.NullKeyword
+  )
+}

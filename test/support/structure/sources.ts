@@ -1,0 +1,25 @@
+/** The source files of the project, by path relative to its root. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+
+export const root = join(import.meta.dirname, '../../..')
+/** The folders that the program consists of; tests and benchmarks are not part of them. */
+export const programFolders = ['protocol', 'actors', 'gateway', 'views', 'nodes', 'client'] as const
+
+/** The text of each file, by its path relative to the root, with `/` as separator. */
+export type Sources = ReadonlyMap<string, string>
+
+/**
+ * Reads all TypeScript and JavaScript modules below some folders.
+ * @throws what the file system throws when a folder does not exist.
+ */
+export const readSources = (folders: readonly string[] = programFolders): Sources =>
+  new Map(
+    folders.flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.m?ts$|\.mjs$/.test(name) && !name.includes('node_modules'))
+        .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
+        .toSorted()
+        .map((path) => [path, readFileSync(join(root, path), 'utf8')] as const),
+    ),
+  )
