@@ -21,7 +21,7 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   nodes: {
     folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'],
     packages:
-      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^smtp-server$|^mailparser$|^mailauth$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$/,
+      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^smtp-server$|^mailparser$|^mailauth$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$|^tar\/header$/,
   },
   client: {
     folders: ['client', 'protocol'],
@@ -57,6 +57,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // Model providers are called from one folder.
   [/['"](ai|@ai-sdk\/[a-z-]+)['"]/, /^nodes\/executor\/models\//],
   [/['"]ipaddr\.js['"]/, /^nodes\/outbound\//],
+  [/['"]tar\/header['"]/, /^nodes\/backup\/tar\.ts$/],
   // Markdown is parsed where it is shown.
   [/['"]marked['"]/, /^client\/chat\/markdown\.ts$/],
   // Browsers receive the modules of the pages without types.

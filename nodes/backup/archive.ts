@@ -1,14 +1,14 @@
 /**
- * The files of a backup: a folder, or one tar file with the same files (IEEE Std 1003.1,
- * pax/ustar). A backup is written under a temporary name and renamed at the end, so that the final
- * name always stands for a complete backup. Only its owner can read it, because it contains
- * secrets.
+ * The files of a backup: a folder, or one tar file with the same files. A backup is written under a
+ * temporary name and renamed at the end, so that the final name always stands for a complete
+ * backup. Only its owner can read it, because it contains secrets.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { StartFault } from '../process/fault.ts'
+import { BLOCK, decodeHeader, encodeHeader, padded } from './tar.ts'
 
 /** Size and checksum of a written file. */
 export interface Written {
@@ -26,44 +26,6 @@ export interface ArchiveReader {
   readonly names: readonly string[]
   read(name: string): AsyncIterable<Uint8Array>
 }
-
-const BLOCK = 512
-const text = (value: string, length: number): Buffer => Buffer.concat([Buffer.from(value)], length)
-const octal = (value: number, length: number): Buffer =>
-  text(`${value.toString(8).padStart(length - 1, '0')}\0`, length)
-/** Encodes a file size. Sizes of 8 GiB and more are binary, as GNU tar writes them. */
-const sizeField = (size: number): Buffer => {
-  if (size < 8 ** 11) return octal(size, 12)
-  const field = Buffer.alloc(12)
-  field[0] = 0x80
-  field.writeBigUInt64BE(BigInt(size), 4)
-  return field
-}
-function header(name: string, size: number): Buffer {
-  const made = Buffer.concat(
-    [
-      text(name, 100),
-      octal(0o600, 8),
-      octal(0, 8),
-      octal(0, 8),
-      sizeField(size),
-      octal(Math.floor(Date.now() / 1000), 12),
-      Buffer.alloc(8, ' '),
-      text('0', 1),
-      Buffer.alloc(100),
-      text('ustar\0', 6),
-      text('00', 2),
-      Buffer.alloc(247),
-    ],
-    BLOCK,
-  )
-  octal(
-    made.reduce((sum, byte) => sum + byte, 0),
-    7,
-  ).copy(made, 148)
-  return made
-}
-const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK
 
 /** Writes a content to a file from a byte offset on. */
 async function pour(
@@ -125,7 +87,7 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
     },
     add: async (name, content) => {
       const written = await pour(file, end + BLOCK, content)
-      await file.write(header(name, written.bytes), 0, BLOCK, end)
+      await file.write(encodeHeader(name, written.bytes), 0, BLOCK, end)
       end += BLOCK + padded(written.bytes)
       return written
     },
@@ -162,7 +124,10 @@ export async function readArchive(place: string): Promise<ArchiveReader> {
   }
 }
 
-/** Returns the byte offset and size of each file in a tar file. */
+/**
+ * Returns the byte offset and size of each file in a tar file.
+ * @throws StartFault when the file is not a tar file, is damaged or is incomplete.
+ */
 async function contents(
   path: string,
   length: number,
@@ -173,18 +138,20 @@ async function contents(
     const block = Buffer.alloc(BLOCK)
     for (let at = 0; at + BLOCK <= length; ) {
       await file.read(block, 0, BLOCK, at)
-      if (block.every((byte) => byte === 0)) break
-      if (block.toString('latin1', 257, 262) !== 'ustar')
+      const entry = decodeHeader(block)
+      if (entry === 'end') break
+      if (!entry)
         throw new StartFault(
           at === 0
             ? `${path} is not a backup: it is neither a folder nor a tar file.`
             : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. Use another copy of the backup.`,
         )
-      const size =
-        (block[124] ?? 0) & 0x80
-          ? Number(block.readBigUInt64BE(128))
-          : Number.parseInt(block.toString('latin1', 124, 135), 8)
-      places.set(block.toString('utf8', 0, 100).replace(/\0.*$/s, ''), { start: at + BLOCK, size })
+      const { name, size, file: isFile } = entry
+      if (at + BLOCK + size > length)
+        throw new StartFault(
+          `The backup is damaged: ${path} ends within ${name}. Use another copy of the backup.`,
+        )
+      if (isFile) places.set(name, { start: at + BLOCK, size })
       at += BLOCK + padded(size)
     }
   } finally {

@@ -1,7 +1,9 @@
 /**
  * Sends a POST request to an address that a user configured: checked by the guard, limited in time
  * and size, and without following redirects. This module handles only HTTP and the guard; the
- * caller interprets the answer.
+ * caller interprets the answer. It uses `node:http`, because undici treats an unrequested
+ * `100 Continue` as a failure (nodejs/undici#197), although RFC 9110, section 15.2, requires clients
+ * to accept it: the caller would repeat requests that the receiver has already processed.
  */
 import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -83,7 +85,7 @@ export const createPost =
     try {
       const addresses = await orAborted(guard.check(target.hostname), watch.signal)
       if (!accepted(target.protocol) && !addresses.every(({ allowed }) => allowed)) return wrong
-      return await exchange(target, sending, addresses, watch.signal)
+      return await orAborted(exchange(target, sending, addresses, watch.signal), watch.signal)
     } catch (error) {
       return why(error)
     } finally {
@@ -136,6 +138,11 @@ function exchange(
       answered,
     )
     request.on('error', reject)
+    // Without this listener, Node.js closes the connection and emits no error.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy()
+      reject(new Error('the receiver switched to another protocol'))
+    })
     request.end(body)
   })
 }

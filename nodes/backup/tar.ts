@@ -1,0 +1,50 @@
+/**
+ * The headers of a tar file (IEEE Std 1003.1, pax/ustar), encoded and decoded by node-tar. Its
+ * streams and those of tar-stream are not used: writers need the size of an entry before its
+ * content, but the size of a copied stream is known only after it; readers pass through all
+ * contents to reach the last entry, which is the manifest.
+ */
+import { Header } from 'tar/header'
+
+/** Bytes of a header. Contents are padded to a multiple of it. */
+export const BLOCK = 512
+
+/** What a header says about its entry. */
+export interface TarEntry {
+  readonly name: string
+  /** Bytes of the content that follows the header. */
+  readonly size: number
+  /** Whether the entry is a file, and not a folder, a link or an extension of the format. */
+  readonly file: boolean
+}
+
+/** Encodes the header of a file. Sizes of 8 GiB and more are binary, as GNU tar writes them. */
+export function encodeHeader(name: string, size: number): Buffer {
+  const block = Buffer.alloc(BLOCK)
+  const mtime = new Date()
+  new Header({ path: name, mode: 0o600, uid: 0, gid: 0, size, mtime, type: 'File' }).encode(block)
+  return block
+}
+
+/**
+ * Decodes a header. Returns `end` for the block that ends an archive, undefined for a block that is
+ * not a header or is damaged.
+ */
+export function decodeHeader(block: Buffer): TarEntry | 'end' | undefined {
+  try {
+    const { nullBlock, cksumValid, path, size, type } = new Header(block)
+    if (nullBlock) return 'end'
+    if (!cksumValid || path === undefined || size === undefined) return undefined
+    return {
+      name: path,
+      size,
+      file: type === 'File' || type === 'OldFile' || type === 'ContiguousFile',
+    }
+  } catch {
+    // A number has an invalid encoding or is too large.
+    return undefined
+  }
+}
+
+/** Bytes of a content with its padding. */
+export const padded = (size: number): number => Math.ceil(size / BLOCK) * BLOCK
