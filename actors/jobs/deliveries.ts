@@ -104,7 +104,7 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
  * Whether an assignment that may have been sent needs no repeat: its lease was replaced or has
  * ended, or its worker has sent a heartbeat.
  */
-export function isMoot(state: QueueState, { message }: Push): boolean {
+export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false
   const { id, lease_token } = message['job'] as ClaimedJob
   const lease = find(state, id)?.lease

@@ -22,7 +22,7 @@ import { lineOf } from '../../protocol/subjects.ts'
 import type { WorkerTiming } from '../../protocol/workers/timing.ts'
 import type { Actor } from '../actor.ts'
 import { add, inOrder } from '../heap.ts'
-import { deliveries, isMoot, nameOf } from './deliveries.ts'
+import { deliveries, isObsolete, nameOf } from './deliveries.ts'
 import { cancelled, giveBack, lost, reasons, rested, together } from './outcomes.ts'
 import { judge } from './report.ts'
 import {
@@ -265,7 +265,7 @@ export function queueActor(
       },
     },
     react: deliveries(timing),
-    isObsolete: isMoot,
+    isObsolete: isObsolete,
     ask: {
       /** Headers of the jobs to hand out next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),

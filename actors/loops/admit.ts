@@ -19,8 +19,8 @@ import { askAgain, askForPlace, isHeld } from './places.ts'
 import { type LoopState, triggersOf } from './state.ts'
 
 /** Maximum number of active runs of one loop, regardless of its settings, and of waiting runs. */
-const MOST_ACTIVE = 5000
-const MOST_WAITING = 1000
+const MAX_ACTIVE = 5000
+const MAX_WAITING = 1000
 /** Maximum number of runs that one commit admits, and that it displaces. */
 const LET_IN = 10
 const TOLD = 50
@@ -42,7 +42,7 @@ export function ruleOf({
   }
 }
 
-interface Room {
+interface Capacity {
   /**
    * Number of active runs of the loop, with its `limit`. `of` and `rule` return the same for a
    * trigger.
@@ -53,7 +53,7 @@ interface Room {
   readonly of: (trigger: string) => number
   readonly enter: (trigger: string) => void
 }
-function roomOf(state: LoopState): Room {
+function capacityOf(state: LoopState): Capacity {
   const counts = new Map<string, number>()
   for (const trigger of Object.values(state.active))
     counts.set(trigger, (counts.get(trigger) ?? 0) + 1)
@@ -62,26 +62,29 @@ function roomOf(state: LoopState): Room {
       ? triggersOf(state.record, state.trigger_ids).map(({ id, trigger }) => [id, ruleOf(trigger)])
       : [],
   )
-  const room: Room = {
+  const capacity: Capacity = {
     total: Object.keys(state.active).length,
-    limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MOST_ACTIVE : 1,
+    limit: (state.record?.concurrency ?? 'allow') === 'allow' ? MAX_ACTIVE : 1,
     rule: (trigger) => rules.get(trigger) ?? { limit: Infinity, policy: 'queue' },
     of: (trigger) => counts.get(trigger) ?? 0,
     enter: (trigger) => {
-      room.total++
-      counts.set(trigger, room.of(trigger) + 1)
+      capacity.total++
+      counts.set(trigger, capacity.of(trigger) + 1)
     },
   }
-  return room
+  return capacity
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
 /** The reason why one more run of a trigger would have to wait, or undefined. */
-function obstacle(state: LoopState, room: Room, trigger: string): QueueReason | undefined {
-  if (trigger !== '' && room.of(trigger) + waitingOf(state, trigger) >= room.rule(trigger).limit)
+function obstacle(state: LoopState, capacity: Capacity, trigger: string): QueueReason | undefined {
+  if (
+    trigger !== '' &&
+    capacity.of(trigger) + waitingOf(state, trigger) >= capacity.rule(trigger).limit
+  )
     return 'trigger_concurrency'
   const ahead = state.line.some(({ reason }) => reason !== 'trigger_concurrency')
-  return room.total >= room.limit || ahead ? 'loop_policy' : undefined
+  return capacity.total >= capacity.limit || ahead ? 'loop_policy' : undefined
 }
 
 /** The decision on one more run: it begins, waits, or is rejected by one of the limits. */
@@ -96,27 +99,27 @@ export type Verdict =
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
   // A displaced run counts as active until it has stopped, so these counts stay valid.
-  const room = roomOf(on.state)
-  const { policy } = room.rule(trigger)
+  const capacity = capacityOf(on.state)
+  const { policy } = capacity.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
-  if (!patient && obstacle(on.state, room, trigger) === 'trigger_concurrency') {
+  if (!patient && obstacle(on.state, capacity, trigger) === 'trigger_concurrency') {
     if (policy === 'skip') return { left_out: 'trigger' }
     if (policy === 'replace') displaceOfTrigger(on, trigger, 1)
   }
-  if (!patient && obstacle(on.state, room, '') === 'loop_policy') {
+  if (!patient && obstacle(on.state, capacity, '') === 'loop_policy') {
     if (rule === 'skip') return { left_out: 'loop' }
     if (rule === 'replace') displace(on, () => true, 0)
   }
-  const waits = obstacle(on.state, room, trigger)
+  const waits = obstacle(on.state, capacity, trigger)
   if (!waits) return { begins: true }
-  return on.state.line.length >= MOST_WAITING && !patient ? { left_out: 'full' } : { waits }
+  return on.state.line.length >= MAX_WAITING && !patient ? { left_out: 'full' } : { waits }
 }
 
 const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void =>
   displace(
     on,
     (of) => of === trigger,
-    Math.max(0, roomOf(on.state).rule(trigger).limit - newcomers),
+    Math.max(0, capacityOf(on.state).rule(trigger).limit - newcomers),
   )
 /**
  * Displaces the matching runs, oldest first, until at most `left` of them stay. Waiting runs,
@@ -154,7 +157,7 @@ export function goOnDisplacing(on: Draft): void {
   if (!record || line.length === 0) return
   if (record.concurrency === 'replace') displace(on, () => true, 0, false)
   for (const trigger of new Set(line.map(({ trigger_id = '' }) => trigger_id))) {
-    const { policy, limit } = roomOf(on.state).rule(trigger)
+    const { policy, limit } = capacityOf(on.state).rule(trigger)
     if (trigger !== '' && policy === 'replace')
       displace(on, (of) => of === trigger, Math.max(0, limit - waitingOf(on.state, trigger)), false)
   }
@@ -166,18 +169,18 @@ export function goOnDisplacing(on: Draft): void {
  */
 export function letIn(on: Draft): void {
   askAgain(on)
-  const room = roomOf(on.state)
+  const capacity = capacityOf(on.state)
   let count = 0
   for (const { run_id, trigger_id = '' } of on.state.record?.status === 'active'
     ? [...on.state.line]
     : []) {
-    if (room.total >= room.limit) return
-    if (trigger_id !== '' && room.of(trigger_id) >= room.rule(trigger_id).limit) continue
+    if (capacity.total >= capacity.limit) return
+    if (trigger_id !== '' && capacity.of(trigger_id) >= capacity.rule(trigger_id).limit) continue
     if (++count > LET_IN) {
       emit(on, { type: 'loop.busy', more_at: on.cause.at + 1 })
       return
     }
-    room.enter(trigger_id)
+    capacity.enter(trigger_id)
     emit(on, { type: 'run.promoted', run_id })
     if (askForPlace(on, run_id))
       tellRun(on, run_id, 'run.hold', { queue_reason: 'plan_concurrency' })

@@ -4,8 +4,8 @@
  */
 
 import type {
-  Equipment,
-  EquipmentEvent,
+  AgentCapabilities,
+  AgentCapabilitiesEvent,
   Equipped,
   Given,
 } from '../../protocol/agents/capabilities.ts'
@@ -20,13 +20,13 @@ import type { Cause, Decision } from '../actor.ts'
 import type { ProjectState } from './state.ts'
 
 type Rows = typeof skills & typeof toolkits
-type Decided<R> = Decision<EquipmentEvent, R>
+type Decided<R> = Decision<AgentCapabilitiesEvent, R>
 /** Skills of the organization that the gateway holds for this request. */
 export interface Held {
   readonly held: readonly string[]
 }
 
-const equipmentOf = ({ equipment }: ProjectState, agent: string): Equipment =>
+const capabilitiesOf = ({ equipment }: ProjectState, agent: string): AgentCapabilities =>
   getOwn(equipment, agent) ?? { toolkits: [], skills: [] }
 const given = (before: readonly Given[], ids: readonly string[], cause: Cause): Given[] =>
   ids.map((id) => before.find((one) => one.id === id) ?? { id, since: timestamp(cause.at) })
@@ -46,7 +46,7 @@ export function assignToolkits(
       : [{ field: `toolkit_ids[${index}]`, message: 'there is no such toolkit', actual: kit }],
   )
   if (faults.length > 0) return refuseFields(...faults)
-  const before = equipmentOf(state, id).toolkits
+  const before = capabilitiesOf(state, id).toolkits
   const next = given(before, toolkit_ids, cause)
   return {
     events: sameOrder(before, next) ? [] : [{ type: 'toolkits.assigned', id, toolkits: next }],
@@ -70,7 +70,7 @@ export function assignSkills(
   cause: Cause,
 ): Decided<Reply<Rows['agent.assign_skills']>> {
   if (!getOwn(state.agents, id)) return refuse('not_found')
-  const before = equipmentOf(state, id).skills
+  const before = capabilitiesOf(state, id).skills
   const known = (skill: string) =>
     getOwn(state.skills, skill) !== undefined ||
     held.includes(skill) ||
@@ -106,7 +106,7 @@ export function equippedOf(
 ): Equipped | undefined {
   const agent = getOwn(state.agents, id)
   if (!agent) return undefined
-  const { toolkits, skills } = equipmentOf(state, id)
+  const { toolkits, skills } = capabilitiesOf(state, id)
   const kept = <T>(records: Readonly<Record<string, T>>, list: readonly Given[]) =>
     Object.fromEntries(
       list.flatMap((one) => {
@@ -123,26 +123,26 @@ export function equippedOf(
 }
 
 /** Remove a deleted toolkit or skill from all agents. */
-export function take(state: ProjectState, what: keyof Equipment, id: string): ProjectState {
+export function take(state: ProjectState, what: keyof AgentCapabilities, id: string): ProjectState {
   for (const [agent, has] of Object.entries(state.equipment))
     if (has[what].some((one) => one.id === id))
       state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }
   return state
 }
 /** How events change the toolkits and skills of agents. */
-export const evolveEquipment = {
+export const evolveCapabilities = {
   'toolkits.assigned': (
     state: ProjectState,
-    { id, toolkits }: Extract<EquipmentEvent, { type: 'toolkits.assigned' }>,
+    { id, toolkits }: Extract<AgentCapabilitiesEvent, { type: 'toolkits.assigned' }>,
   ): ProjectState => {
-    state.equipment[id] = { ...equipmentOf(state, id), toolkits }
+    state.equipment[id] = { ...capabilitiesOf(state, id), toolkits }
     return state
   },
   'skills.assigned': (
     state: ProjectState,
-    { id, skills }: Extract<EquipmentEvent, { type: 'skills.assigned' }>,
+    { id, skills }: Extract<AgentCapabilitiesEvent, { type: 'skills.assigned' }>,
   ): ProjectState => {
-    state.equipment[id] = { ...equipmentOf(state, id), skills }
+    state.equipment[id] = { ...capabilitiesOf(state, id), skills }
     return state
   },
 }

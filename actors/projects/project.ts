@@ -7,7 +7,7 @@ import type { RoleEvent } from '../../protocol/access/role-rows.ts'
 import type { Holds, KeyEvent, KeyMaterial, PrincipalEvent } from '../../protocol/access/rows.ts'
 import type { SecretEvent, SecretMaterial } from '../../protocol/access/secret-rows.ts'
 import type { ActionEvent, NewSecret } from '../../protocol/actions/rows.ts'
-import type { EquipmentEvent } from '../../protocol/agents/capabilities.ts'
+import type { AgentCapabilitiesEvent } from '../../protocol/agents/capabilities.ts'
 import type { BindingEvent } from '../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../protocol/agents/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -53,7 +53,7 @@ import {
   assignSkills,
   assignToolkits,
   equippedOf,
-  evolveEquipment,
+  evolveCapabilities,
   type Held,
   take,
 } from './agent-capabilities.ts'
@@ -84,7 +84,7 @@ type ProjectEvent =
   | AgentEvent
   | ToolkitEvent
   | SkillEvent
-  | EquipmentEvent
+  | AgentCapabilitiesEvent
   | BindingEvent
   | ActionEvent
   | WebhookEvent
@@ -261,7 +261,7 @@ export function projectActor(
       'skill.created': skill.created,
       'skill.updated': skill.updated,
       'skill.deleted': (state, { id }) => skill.deleted(take(state, 'skills', id), { id }),
-      ...evolveEquipment,
+      ...evolveCapabilities,
       'binding.created': binding.created,
       'binding.updated': binding.created,
       'binding.deleted': binding.deleted,

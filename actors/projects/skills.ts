@@ -14,7 +14,7 @@ import { changeOf } from '../configuration.ts'
 
 type Decided<R> = Decision<SkillEvent, R>
 /** The state of an actor that stores skills. */
-export interface SkillKeeper {
+export interface SkillOwner {
   readonly skills: Readonly<Record<string, Skill>>
 }
 interface Options {
@@ -25,7 +25,7 @@ interface Options {
 /** Create a skill. */
 export function createSkill(
   { brand, source }: Options,
-  { skills }: SkillKeeper,
+  { skills }: SkillOwner,
   input: SkillBody,
   cause: Cause,
 ): Decided<Skill> {
@@ -58,7 +58,7 @@ export function createSkill(
  */
 export function replaceSkill(
   { brand }: Options,
-  { skills }: SkillKeeper,
+  { skills }: SkillOwner,
   input: SkillBody & { readonly id: string },
   cause: Cause,
 ): Decided<Skill> {
@@ -92,7 +92,7 @@ export function replaceSkill(
 }
 
 /** Delete a skill. The caller has checked that it may be deleted. */
-export function deleteSkill({ skills }: SkillKeeper, id: string): Decided<undefined> {
+export function deleteSkill({ skills }: SkillOwner, id: string): Decided<undefined> {
   const skill = getOwn(skills, id)
   return skill
     ? { events: [{ type: 'skill.deleted', id, name: skill.name }], reply: undefined }

@@ -10,7 +10,7 @@ import type { KeptRole } from '../../protocol/access/roles.ts'
 import type { KeptPrincipal } from '../../protocol/access/rows.ts'
 import type { KeptSecret } from '../../protocol/access/secret-rows.ts'
 import type { KeptAction } from '../../protocol/actions/rows.ts'
-import type { Equipment } from '../../protocol/agents/capabilities.ts'
+import type { AgentCapabilities } from '../../protocol/agents/capabilities.ts'
 import type { MessagingBinding } from '../../protocol/agents/messaging-bindings.ts'
 import type { Agent } from '../../protocol/agents/schema.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -54,7 +54,7 @@ export interface ProjectState extends KeyHolder {
   toolkits: Record<string, Toolkit>
   skills: Record<string, Skill>
   /** Toolkits and skills of agents, by agent id. */
-  equipment: Record<string, Equipment>
+  equipment: Record<string, AgentCapabilities>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
   /** Loops by id; deleted ones stay for a day. */

@@ -3,7 +3,7 @@
  * and other records that refer to principals. The result is as current as the last answered
  * configuration change.
  */
-import { activePrincipal, type Party } from '../../protocol/access/directory.ts'
+import { activePrincipal, type PrincipalSummary } from '../../protocol/access/directory.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 
@@ -19,9 +19,9 @@ export async function principalsNamed(
   project: string,
   ids: readonly string[] | string,
   field: string,
-  kinds?: readonly Party['kind'][],
+  kinds?: readonly PrincipalSummary['kind'][],
   skip: (id: string) => boolean = () => false,
-): Promise<readonly Party[] | Refusal> {
+): Promise<readonly PrincipalSummary[] | Refusal> {
   const [home, organization] = await Promise.all([
     directory.project(project),
     directory.organization(),
@@ -29,7 +29,7 @@ export async function principalsNamed(
   if (isRefusal(home)) return home
   if (isRefusal(organization)) return organization
   const faults: FieldError[] = []
-  const parties: Party[] = []
+  const parties: PrincipalSummary[] = []
   for (const [index, id] of (typeof ids === 'string' ? [ids] : ids).entries()) {
     if (skip(id)) continue
     const party = activePrincipal(home, organization, id)

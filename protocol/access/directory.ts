@@ -79,7 +79,7 @@ export const actionNamed = (
  * A principal as other records refer to it: a member of a channel, a target of an interaction, an
  * owner.
  */
-export interface Party {
+export interface PrincipalSummary {
   readonly id: string
   readonly kind: PrincipalRecord['kind']
   readonly name: string
@@ -103,7 +103,7 @@ export function activePrincipal(
   { principals }: ProjectDirectory,
   { keys }: OrganizationDirectory,
   id: string,
-): Party | undefined {
+): PrincipalSummary | undefined {
   const record = getOwn(principals, id)
   if (record)
     return record.state === 'active' ? { id, kind: record.kind, name: record.name } : undefined
@@ -111,7 +111,7 @@ export function activePrincipal(
   return key && { id, kind: 'service', name: key.name }
 }
 /** The principal as which a party acts. */
-export const principalOf = ({ id, kind, name }: Party): Principal => ({
+export const principalOf = ({ id, kind, name }: PrincipalSummary): Principal => ({
   type: kind === 'service' ? 'service_account' : kind,
   id,
   name,

@@ -40,12 +40,12 @@ export interface Given {
  * The assignments of one agent. Ids may also refer to toolkits of the service and skills of the
  * organization.
  */
-export interface Equipment {
+export interface AgentCapabilities {
   readonly toolkits: readonly Given[]
   readonly skills: readonly Given[]
 }
 /** Changes of assignments; `id` is the agent's id. */
-export type EquipmentEvent =
+export type AgentCapabilitiesEvent =
   | (Event & {
       readonly type: 'toolkits.assigned'
       readonly id: string
@@ -61,7 +61,7 @@ export type EquipmentEvent =
  * The project's reply to the read `equipment`: the agent, its assignments, and those of the
  * assigned records that the project itself stores.
  */
-export interface Equipped extends Equipment {
+export interface Equipped extends AgentCapabilities {
   readonly agent: Agent
   readonly kept: {
     readonly toolkits: Readonly<Record<string, Toolkit>>

@@ -35,9 +35,9 @@ export function planActor({
   readonly plan_concurrency?: number
 }): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
-  /** Grants slots to the first waiting runs. @param room number of free slots after the event. */
-  const give = ({ line }: PlanState, room: number): PlaceEvent[] =>
-    line.slice(0, Math.min(room, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
+  /** Grants slots to the first waiting runs. @param capacity number of free slots after the event. */
+  const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
+    line.slice(0, Math.min(capacity, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
   const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({
     events,
     reply: undefined,

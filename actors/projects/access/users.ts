@@ -37,7 +37,7 @@ import { lacking, lackingForRoles, principalRecord, rolesOf } from './rights.ts'
 type Rows = typeof users
 type Decided<R> = Decision<PrincipalEvent | RoleEvent | KeyEvent, R>
 /** Maximum number of tokens of one user. */
-const MOST_TOKENS = 50
+const MAX_TOKENS = 50
 
 const personOf = ({ principals }: ProjectState, id: string): KeptPrincipal | Refusal => {
   const person = getOwn(principals, id)
@@ -138,11 +138,11 @@ export function createToken(
     return refuse('already_exists', { field: 'name', name: input.name })
   const spent = spentKey(state, input)
   if (spent) return spent
-  if (before.length >= MOST_TOKENS)
+  if (before.length >= MAX_TOKENS)
     return refuse(
       'conflict',
-      { limit: MOST_TOKENS },
-      `A person has at most ${MOST_TOKENS} tokens; revoke one first.`,
+      { limit: MAX_TOKENS },
+      `A person has at most ${MAX_TOKENS} tokens; revoke one first.`,
     )
   const missing =
     keyLimit(options, state) ??

@@ -11,7 +11,7 @@ import { refuse, refuseFields } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { SkillEvent } from '../../../protocol/skills/schema.ts'
 import type { Cause, Decision } from '../../actor.ts'
-import { deleteSkill, type SkillKeeper } from '../skills.ts'
+import { deleteSkill, type SkillOwner } from '../skills.ts'
 
 type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
 /**
@@ -19,7 +19,7 @@ type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
  */
 const HOLD = 60_000
 /** Holds of assignments in progress. `grants`: how often each skill was held so far. */
-export interface SkillHolds extends SkillKeeper {
+export interface SkillHolds extends SkillOwner {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
   readonly grants: Record<string, number>
 }
@@ -73,7 +73,7 @@ export function deleteOrganizationSkill(
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
 /** The records of these skills, as far as they exist. */
-export const skillsOf = ({ skills }: SkillKeeper, { ids }: { readonly ids: readonly string[] }) =>
+export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 
 /** How holds change the state. */

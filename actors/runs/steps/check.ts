@@ -15,7 +15,7 @@ import { completeStep, failStep } from '../engine/outcome.ts'
 import { stopped } from '../limits.ts'
 import { aboutOf } from '../outbound/source-events.ts'
 import { askAgent, scopeOf } from './agent.ts'
-import { ask } from './asking.ts'
+import { ask } from './agent-request.ts'
 
 /** A check step of a spec. */
 export type CheckStep = Extract<Step, { kind: 'check' }>

@@ -20,7 +20,7 @@ import type { Draft } from '../draft.ts'
 import type { RunFault } from '../engine/ending.ts'
 import { expressionScope } from '../engine/expression-scope.ts'
 import { completeStep, failStep } from '../engine/outcome.ts'
-import { ask, type InteractionQuestion } from './asking.ts'
+import { ask, type InteractionQuestion } from './agent-request.ts'
 
 /** An interaction step of a spec. */
 export type InteractionStep = Extract<Step, { kind: 'interaction' }>

@@ -15,7 +15,7 @@ import type {
   ToolUseBlock,
 } from '../../../protocol/sessions/turns/blocks.ts'
 import type { GrantedTool } from '../../../protocol/sessions/turns/definition.ts'
-import { allows, meaningOf, type Reserved } from '../../../protocol/sessions/turns/tools.ts'
+import { allows, operationOf, type Reserved } from '../../../protocol/sessions/turns/tools.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
 import { type Draft, emit, note, noteCall, patchCall, turnOf, write } from '../draft.ts'
 import { writeContext } from '../history/context.ts'
@@ -90,7 +90,7 @@ function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): 
   const signature = signatureOf(name, input)
   emit(on, { type: 'call.counted', id, signature })
   const { definition, output_schema, repeats, skills } = (turnOf(on, id) as Turn).work
-  const meaning = meaningOf(definition, on.brand, output_schema, name, input)
+  const meaning = operationOf(definition, on.brand, output_schema, name, input)
   const times = repeats[signature] ?? 0
   const limit = definition.max_repeats ?? limits.repeats
   if (limit > 0 && times > limit) {

@@ -174,7 +174,7 @@ export const askSchema: JsonObject = {
 }
 
 /** Interprets a tool call of the model. */
-export function meaningOf(
+export function operationOf(
   definition: TurnDefinition,
   brand: string,
   output: JsonObject | undefined,

@@ -11,7 +11,7 @@ import type { SecretEvent } from '../../../protocol/access/secret-rows.ts'
 import { isPersonal } from '../../../protocol/access/user-rows.ts'
 import type { OrganizationActionEvent } from '../../../protocol/actions/organization-rows.ts'
 import type { ActionEvent } from '../../../protocol/actions/rows.ts'
-import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
+import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'
 import type { BindingEvent } from '../../../protocol/agents/messaging-bindings.ts'
 import type { AgentEvent } from '../../../protocol/agents/schema.ts'
 import type { ChannelAuditEvent } from '../../../protocol/channels/schema.ts'
@@ -38,7 +38,7 @@ type Configuration =
   | AgentEvent
   | ToolkitEvent
   | SkillEvent
-  | EquipmentEvent
+  | AgentCapabilitiesEvent
   | BindingEvent
   | ActionEvent
   | OrganizationActionEvent

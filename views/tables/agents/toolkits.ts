@@ -3,7 +3,7 @@
  * lists, records, usage.
  */
 
-import type { EquipmentEvent } from '../../../protocol/agents/capabilities.ts'
+import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Event, Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -23,7 +23,7 @@ export function applyDefinitions(store: Store, { entry }: Placed): void {
     const event = any as
       | ToolkitEvent
       | SkillEvent
-      | EquipmentEvent
+      | AgentCapabilitiesEvent
       | (Event & { readonly type: 'agent.deleted'; readonly id: string })
     switch (event.type) {
       case 'toolkit.created':
