@@ -61,7 +61,7 @@ const DEFINITIONS = 200
 const ATTEMPTS = 10
 /** Milliseconds between checks of the own lease and of ended gateways. */
 const WATCH = 250
-/** Members that an owner of an older release does not send. */
+/** Values of the fields that a shard owner of an older release does not send. */
 const lacking = { organization: { skills: {} }, project: { agents: {} } } as const
 const unavailable = (): Refusal => refuse('service_unavailable')
 

@@ -27,7 +27,7 @@ export const cut = (text: string, most: number): string =>
 /**
  * Returns one fault for each tag that only the service itself may set: its key starts with the
  * brand.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  */
 export const reservedTags = (
   tags: Readonly<Record<string, string>> | undefined,
@@ -52,7 +52,7 @@ export const publishedHandle = (action: string): string | undefined =>
 /**
  * Returns the faults of an action name that only the service itself may define: a name below the
  * brand, or that of a published workflow.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  */
 export const reservedActionName = (name: string, brand: string): FieldError[] =>
   [`${brand.toLowerCase()}.`, 'workflow.']
@@ -70,7 +70,7 @@ export const DEFAULT_BRAND = 'Service'
 export const productName = (brand: string): string => (brand === DEFAULT_BRAND ? 'Baton' : brand)
 /**
  * The reference by which a receiver finds the secret that signed a call.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  * @param of name of a project's action, id of an organization's action, or id of a webhook.
  */
 export const secretRef = (

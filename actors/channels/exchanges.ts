@@ -35,9 +35,9 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /**
- * The agents that a message wakes. In a direct message, every message of a person wakes them all.
- * An agent wakes others only by mentioning them, and only until `STREAK` messages of agents follow
- * each other.
+ * The agents that a message wakes. In a direct message channel, a message of a person wakes all of
+ * them; elsewhere, those that it mentions and those of its thread. A message of an agent wakes only
+ * the agents that it mentions, and none after `STREAK` consecutive messages of agents in a thread.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,

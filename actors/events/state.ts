@@ -1,10 +1,10 @@
 /**
- * The state of a project's matcher between two commands: the listeners, and the keys that were used
- * lately.
+ * The state of a project's matcher between two commands: listeners, recent deduplication keys,
+ * faults of conditions, and the budget of triggers.
  *
  * Invariants:
- * M1. The state does not grow with the events: it holds listeners, which exist as long as their
- *     loops and waits do, and at most 2 × KEYS keys.
+ * M1. Its size does not depend on the number of events. It is bounded by the number of loops, waits
+ *     and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
  *     than KEYS keys were used within that day.
  */

@@ -85,8 +85,8 @@ const PREFIX = new RegExp(`^(${Object.values(prefixes).join('|')})_[0-9A-Za-z]{2
 const PAGES = 25
 
 /**
- * The record types that a member of a row's input may name; none if the member does not contain ids
- * of named records.
+ * The types of records that a field of a row's input may refer to by name. Empty if the field does
+ * not contain ids of named records.
  */
 function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
   const group = name.split('.')[0] ?? ''

@@ -10,7 +10,7 @@ import type { Caller } from './authenticate.ts'
 
 /**
  * Refuses a caller that lacks the permission of a row.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  * @param action the action that the path names; the permission to execute it is sufficient.
  */
 export function authorize(

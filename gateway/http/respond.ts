@@ -165,7 +165,7 @@ export class Exchange {
     let drained = () => {}
     let piece: string | Uint8Array = first
     let accepted = true
-    // A single function for all writes, because there are many.
+    // One function for all writes: a closure for each write would cost more than the write.
     const put = () => {
       accepted = res.write(piece)
     }

@@ -10,7 +10,7 @@ import type { Caller } from '../auth/authenticate.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { standingOf } from './session-id.ts'
 
-/** Whether an operation of this caller may be self-access. @param facts of the operation. */
+/** Whether the operation permits self-access, and its caller is an agent. */
 export const isSelfAccess = (
   { selfAccess }: Pick<Shape, 'selfAccess'>,
   { principal }: Caller,

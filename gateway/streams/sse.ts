@@ -1,6 +1,6 @@
 /**
  * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): frames, the
- * start of a stream, and its keepalive.
+ * start of a stream, and its keepalive. Frame ids are cursors (`protocol/entry.ts`).
  */
 import { wholeOf } from '../../protocol/common.ts'
 import type { Exchange, Sink } from '../http/respond.ts'

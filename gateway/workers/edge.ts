@@ -6,7 +6,7 @@
 import type { Address, Credential, Principal } from '../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
-import { queueOfLease } from '../../protocol/jobs/lease.ts'
+import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'

@@ -45,7 +45,7 @@ async function pour(
 }
 
 /**
- * Starts a backup at a path that must not exist, or be an empty folder. A path that ends with
+ * Starts a backup. The path must be unused or, for a folder, an empty folder. A path that ends with
  * `.tar` becomes one file, any other a folder.
  * @throws StartFault when the path is in use.
  */
@@ -53,7 +53,9 @@ export async function writeArchive(place: string): Promise<ArchiveWriter> {
   const path = resolve(place)
   const partial = `${path}.partial`
   const taken = await stat(path).catch(() => undefined)
-  if (taken && (!taken.isDirectory() || (await readdir(path)).length > 0))
+  const reusable =
+    taken?.isDirectory() && !path.endsWith('.tar') && (await readdir(path)).length === 0
+  if (taken && !reusable)
     throw new StartFault(`${path} already exists. Choose another path, or remove it first.`)
   await rm(partial, { recursive: true, force: true })
   await mkdir(dirname(path), { recursive: true })

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * M1. A message is acknowledged (250) only after its event is committed for every recipient. A
- *     failure is answered 451, and the sender repeats the message; a repeat publishes nothing
- *     again, because the event's key consists of the message and the agent.
+ *     temporary failure is answered with 451, and the sender retries. A retry does not publish the
+ *     event twice, because the event's key consists of the message and the agent.
  * M2. Only addresses that the service gave to active agents are accepted: it relays nothing and
  *     sends no e-mail back.
  * M3. Size, recipients, connections and time of a transaction are bounded.

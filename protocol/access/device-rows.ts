@@ -1,7 +1,7 @@
 /**
  * Sign-in on a device without a browser, after RFC 8628: the device requests a code, a signed-in
- * person approves it, and the device receives a personal token of that person. The organization
- * stores a request for ten minutes.
+ * person approves it, and the device receives a personal token of that person. A request expires
+ * after ten minutes.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, pageOf, paging, Timestamp } from '../common.ts'

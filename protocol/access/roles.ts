@@ -64,7 +64,7 @@ export const hasRole = (roles: Roles, id: string): boolean =>
 /**
  * Converts branded permission ids of a client to stored ids. Returns a fault for each id that no
  * role can hold.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  */
 export function readPermissions(
   ids: readonly string[],
@@ -92,7 +92,7 @@ export function readPermissions(
   return { permissions: [...new Set(read)], faults }
 }
 
-/** A custom role as clients see it. @param brand header brand in any case. */
+/** A custom role as clients see it. @param brand header brand in any letter case. */
 export const roleRecord = (
   { id, name, permissions: held, ...rest }: KeptRole,
   project_id: string,

@@ -29,7 +29,7 @@ export const Option = Closed({
   label: Type.String({ minLength: 1, maxLength: 1024 }),
   description: Type.Optional(Text),
 })
-/** The form of a response. `checkQuestion` checks the rules that a schema cannot express. */
+/** A question: how a person can respond. `checkQuestion` checks the rules that a schema cannot express. */
 export const Question = Closed({
   mode: Type.Enum(['confirm', 'select', 'multi_select', 'input']),
   options: Type.Optional(

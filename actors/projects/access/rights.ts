@@ -38,7 +38,7 @@ const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
 
 /**
  * Refuses a caller who lacks one of these permissions; the refusal names it.
- * @param brand header brand in any case.
+ * @param brand header brand in any letter case.
  */
 export function lacking(
   holds: readonly string[],

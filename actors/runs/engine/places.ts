@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** The current step of the run itself. */
+/** The step at the run's position, outside of branches and of the cleanup. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 

@@ -13,7 +13,7 @@ import type { RunFault } from '../engine/ending.ts'
 import { suspend } from '../engine/suspend.ts'
 import type { OpenWait } from '../state.ts'
 
-/** Maximum number of ancestors of a run: a workflow may start itself, but not without end. */
+/** Maximum number of ancestors of a run. It bounds workflows that start themselves. */
 const MAX_RUNS_ABOVE = 8
 export const tooDeep: RunFault = {
   error_type: 'too_deep',

@@ -10,7 +10,7 @@ import { beginningOf } from '../history/shorten.ts'
 import type { Turn } from '../state.ts'
 import type { Wait } from './next.ts'
 
-/** The result of a call. `fine`: it is no error to the model, whatever its status. */
+/** The result of a call. `fine`: the model sees a success, even if `status` is not `ok`. */
 interface Came {
   readonly status: 'ok' | 'error' | 'cancelled'
   readonly content: string

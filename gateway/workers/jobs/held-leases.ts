@@ -3,7 +3,7 @@
  * delivered.
  */
 import type { Address } from '../../../protocol/entry.ts'
-import { queueOfLease } from '../../../protocol/jobs/lease.ts'
+import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'

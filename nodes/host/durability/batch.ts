@@ -1,6 +1,7 @@
 /**
  * Decides commands: commands in, entries of one envelope out. The tells of a command (commands to
- * other actors of the shard) are decided right after it, in the same envelope.
+ * other actors of the shard) are decided right after it, in the same envelope. One envelope is one
+ * group commit (`../shard.ts`).
  *
  * Invariants:
  * B1. Between two commits, actor instances are changed only here. When the envelope cannot be

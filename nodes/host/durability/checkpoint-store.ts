@@ -218,7 +218,7 @@ export class Checkpoint implements Covered {
     const replacing = [...this.#inherited, ...this.#replacing]
     return bytes({ ...mark, ...(replacing.length > 0 && { replacing }) })
   }
-  /** Writes the current record again. Returns the revision of that very message. */
+  /** Stores the checkpoint with its current content. Returns the revision of the stored record. */
   async #again(): Promise<number> {
     const {
       deps: { snapshots },

@@ -85,8 +85,9 @@ export class ActorCache {
     return this.#cells.get(cellKey(address))
   }
   /**
-   * The actor instance, read from its snapshot if it is not in memory. Throws `Unreadable` when it
-   * cannot be read, and `LostSnapshot`.
+   * The actor instance, read from its snapshot if it is not in memory.
+   * @throws Unreadable when the snapshot cannot be read.
+   * @throws LostSnapshot when events are missing between the snapshot and the replay.
    */
   get(address: Address): ActorInstance | Promise<ActorInstance> {
     return this.loaded(address) ?? this.#come(address)

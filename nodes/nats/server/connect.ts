@@ -34,7 +34,7 @@ export interface Nats {
   readonly manager: JetStreamManager
   /** Maps the program's subjects, streams and buckets to their names on the servers. */
   readonly space: Namespace
-  /** Sends a request. All frequent traffic uses `ask` and `tell`. */
+  /** Sends a request through the request mux; frequent traffic must not use `connection.request`. */
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
   readonly sent: RequestMux['sent']

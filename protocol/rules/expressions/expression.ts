@@ -124,7 +124,7 @@ function truthOf(value: unknown, source: string): boolean {
 
 /** A compiled condition, for callers that evaluate it repeatedly. */
 export interface Condition {
-  /** The condition is false for every document with another value at this path. */
+  /** If present, the condition is false for documents whose value at `path` differs from `value`. */
   readonly guard?: Guard | undefined
   /**
    * Evaluates the condition like `predicate`.

@@ -1,7 +1,7 @@
 /**
  * Random commands of random principals, compared with a model of sets and lists, and with a view of
- * the resulting journal. Invariant: actor, model and view agree after every history on message
- * numbers without gaps, members, threads, pins and read markers.
+ * the resulting journal. Invariant: after every history, actor, model and view agree on members,
+ * threads, pins, read markers and message numbers. Message numbers have no gaps.
  */
 import * as fc from 'fast-check'
 import t from 'tap'

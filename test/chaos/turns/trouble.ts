@@ -25,8 +25,9 @@ const AWAY = [100, 1500] as const
 const DOUBLE = 0.15
 
 /**
- * Kills processes this number of times, and fills `strikes`. @throws Error If a process does not
- * return.
+ * Strikes up to `count` times and adds each kill to `strikes`. A strike may kill a second process;
+ * `enough` ends the loop early.
+ * @throws Error if a process does not return.
  */
 export async function strikeTurns(
   { members, dice, now, progress, count, enough, say }: Options,

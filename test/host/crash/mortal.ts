@@ -12,7 +12,7 @@ export function mortal(
   at: number,
 ): { deps: HostDeps; steps: () => number; dead: () => boolean } {
   let steps = 0
-  /** Subscriptions of the node. After its death they end, and no request to it is answered. */
+  /** Functions that end the node's subscriptions. Its death calls all of them. */
   const listening: (() => void)[] = []
   let bury = (): void => {}
   const buried = new Promise<undefined>((done) => {

@@ -55,6 +55,15 @@ function forged(header: Buffer, at: number, bytes: Buffer): Buffer {
   return changed
 }
 
+t.test('a path that is in use is refused before anything is written', async (t) => {
+  const empty = join(folder, 'empty.tar')
+  mkdirSync(empty)
+  await t.rejects(writeArchive(empty), StartFault, 'a tar file cannot replace an empty folder')
+  const other = join(folder, 'empty')
+  mkdirSync(other)
+  await t.resolves((await writeArchive(other)).abandon(), 'a folder can')
+})
+
 t.test('files are written and read, in a folder and in a tar file', async (t) => {
   const contents = { 'a.json': '{}', empty: '', long: 'x'.repeat(1025), block: 'y'.repeat(BLOCK) }
   for (const place of ['all', 'all.tar']) {

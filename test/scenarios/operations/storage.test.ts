@@ -1,7 +1,7 @@
 /**
- * A disk of 64 MB that is filled by the service or by other data, and a journal whose newest block
- * is truncated: reads continue, the reason for rejected writes is reported, and nothing
- * acknowledged is lost. The disk is a tmpfs, which only root may mount.
+ * Faults of the storage. A full disk of 64 MB: reads continue, writes are rejected with a reason, and
+ * no acknowledged run is lost. A truncated block of the journal: writes stop, and the reason is
+ * reported. The disk is a tmpfs, which only root may mount.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -29,7 +29,7 @@ function call<T>(machine: Machine, way: Way, act: () => T, missed?: T): Promise<
       missed === undefined ? reject(new Error('the servers do not answer')) : resolve(missed),
     )
     if (machine.cut || way.lost === 'request') return
-    // One connection: a later message arrives later.
+    // All requests use one connection, so they arrive in the order in which they were sent.
     const arrival = Math.max(timeline.now + weather.travel(), machine.arrived)
     machine.arrived = arrival
     timeline.after(arrival - timeline.now + (way.slow ?? 0), () => {

@@ -43,7 +43,7 @@ const statuses = {
 } as const
 
 /**
- * Adds the record of a job that has ended. A job that no worker ever claimed is no call.
+ * Adds the invocation record of an ended job. A job that was never claimed has no invocation.
  * @param job its current record.
  */
 export function addInvocation(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { leaseToken, queueOfLease } from '../../protocol/jobs/lease.ts'
+import { leaseToken, queueOfLease } from '../../protocol/jobs/lease-token.ts'
 
 t.test('a lease token contains the name of its queue, for any name', async (t) => {
   for (const queue of ['default', 'mail.eu', 'a=b', 'größe ✓', '', '=', 'x'.repeat(256)]) {
