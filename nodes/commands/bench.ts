@@ -23,17 +23,20 @@ interface Benchmark {
 
 /**
  * Returns the name of each benchmark with what it measures. Benchmarks are the files of `bench/`
- * that export `about`. The files are read as text, so that listing them loads no module.
+ * that export `about`: string literals that are joined with `+`, one per line. The files are read
+ * as text, so that listing them loads no module.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
   for (const file of readdirSync(folder)
     .filter((name) => name.endsWith('.ts'))
     .sort()) {
-    const about = /^export const about =\s*(['"])(.*)\1$/m.exec(
+    const literals = /^export const about =((\s*(['"]).*\3( \+)?$)+)/m.exec(
       readFileSync(join(folder, file), 'utf8'),
-    )?.[2]
-    if (about !== undefined) found.set(file.slice(0, -3), about)
+    )?.[1]
+    if (literals === undefined) continue
+    const parts = literals.matchAll(/^\s*(['"])(.*)\1(?: \+)?$/gm)
+    found.set(file.slice(0, -3), [...parts].map((part) => part[2]).join(''))
   }
   return found
 }
