@@ -178,7 +178,8 @@ async function contents(
         throw new StartFault(
           at === 0
             ? `${path} is not a backup: it is neither a folder nor a tar file.`
-            : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. Use another copy of the backup.`,
+            : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. ` +
+                'Use another copy of the backup.',
         )
       const size =
         (block[124] ?? 0) & 0x80
