@@ -76,7 +76,8 @@ async function speaker(
     registered()
   })
   socket.send(
-    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}`,
+    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${SLOTS},` +
+      '"action_names":["none"],"models":[{"provider":"local","model":"talker"}]}',
   )
   await ready
   return socket
@@ -97,7 +98,8 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
       late.push(passed - due)
       one.said++
       one.socket.send(
-        `{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}","sequence":${++one.sequence},"delta":{"text":"${time} word "}}`,
+        `{"type":"generation.delta","job_id":"${one.job}","lease_token":"${one.token}",` +
+          `"sequence":${++one.sequence},"delta":{"text":"${time} word "}}`,
       )
     }
     await pause(LOOK)
@@ -106,7 +108,10 @@ async function speak(all: readonly Speaking[], seconds: number): Promise<number[
 }
 const finish = ({ socket, job, token }: Speaking): void =>
   socket.send(
-    `{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed","result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}}}`,
+    `{"type":"job.report","job_id":"${job}","lease_token":"${token}","status":"completed",` +
+      '"result":{"llm_response":{"id":"m","type":"message","role":"assistant","model":"talker",' +
+      '"content":[{"type":"text","text":"done"}],"stop_reason":"end_turn",' +
+      '"usage":{"input_tokens":1,"output_tokens":1}}}}',
   )
 
 async function measure(

@@ -41,7 +41,8 @@ export async function bench({ quick, say, profile }: Terms): Promise<string> {
         store: resident(server.parties.store[0] ?? 0) / MIB,
       }
       say(
-        `runs ${whole((block - 1) * size)} to ${whole(block * size)}: ${whole(rate)} done/s, server ${whole(memory.server)} MiB`,
+        `runs ${whole((block - 1) * size)} to ${whole(block * size)}: ${whole(rate)} done/s, ` +
+          `server ${whole(memory.server)} MiB`,
       )
       lines.push([
         `${whole((block - 1) * size)}–${whole(block * size)}`,

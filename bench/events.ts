@@ -26,7 +26,8 @@ import {
 import { cell, ms, note, table, whole } from './support/table.ts'
 
 export const about =
-  'Source events per second against 1,000 event triggers with conditions, and from an event to the run that waited for it'
+  'Source events per second against 1,000 event triggers with conditions, ' +
+  'and from an event to the run that waited for it'
 
 const P = '/v1/projects/default'
 const TYPES = 100
@@ -191,7 +192,9 @@ export async function bench(terms: Terms): Promise<string> {
     ],
     terms,
     (run) =>
-      `${whole(run['batched'] ?? Number.NaN)} events/s in batches, ${whole(run['single'] ?? Number.NaN)}/s one by one, a run goes on after p50 ${ms(run['late p50'] ?? Number.NaN)} ms, p99 ${ms(run['late p99'] ?? Number.NaN)} ms`,
+      `${whole(run['batched'] ?? Number.NaN)} events/s in batches, ` +
+      `${whole(run['single'] ?? Number.NaN)}/s one by one, a run goes on after p50 ` +
+      `${ms(run['late p50'] ?? Number.NaN)} ms, p99 ${ms(run['late p99'] ?? Number.NaN)} ms`,
   )
   const lines = measured.map(
     ([
@@ -217,7 +220,9 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target*', '≥ 5,000', '', '≤ 50 at p99', '']],
     ) +
     note(
-      `Four batches in flight; one by one over 128 connections. The last figure under a load of ${whole(LOAD)} events/s, ${WAKES} runs/s that wait by type and match.`,
+      'Four batches in flight; one by one over 128 connections. ' +
+        `The last figure under a load of ${whole(LOAD)} events/s, ` +
+        `${WAKES} runs/s that wait by type and match.`,
     )
   )
 }

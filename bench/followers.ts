@@ -110,7 +110,8 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target (5,000)*', 'all', 'p99 ≤ 150', '', '']],
     ) +
     note(
-      `${RUNS_PER_SECOND} one-step runs per second for ${seconds} s, at a fixed rate; each gives the stream ${EVENTS_PER_RUN} events.`,
+      `${RUNS_PER_SECOND} one-step runs per second for ${seconds} s, at a fixed rate; ` +
+        `each gives the stream ${EVENTS_PER_RUN} events.`,
     )
   )
 }

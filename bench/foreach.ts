@@ -171,7 +171,8 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target (fsync always)*', '≥ 2,000', '', 'as alone', '']],
     ) +
     note(
-      `${AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ${BESIDE} runs of one step per second, on the same connections.`,
+      `${AT_ONCE} items under way at once, ${WORKERS} connections with ${SLOTS} slots each. ` +
+        `${BESIDE} runs of one step per second, on the same connections.`,
     )
   )
 }

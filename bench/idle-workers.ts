@@ -160,7 +160,8 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target (10,000)*', '≤ 4 KiB', '', '', '']],
     ) +
     note(
-      'Resident memory of the server before and after, each time after collecting garbage. Every idle worker has a claim open, and claims again when it is answered.',
+      'Resident memory of the server before and after, each time after collecting garbage. ' +
+        'Every idle worker has a claim open, and claims again when it is answered.',
     )
   )
 }

@@ -98,7 +98,8 @@ export async function bench(terms: Terms): Promise<string> {
     const started = performance.now()
     const { bytes } = await fill(data, runs, terms.say)
     terms.say(
-      `${whole(runs)} runs, ${whole(bytes / 2 ** 20)} MiB of journal, written in ${whole((performance.now() - started) / 1000)} s`,
+      `${whole(runs)} runs, ${whole(bytes / 2 ** 20)} MiB of journal, ` +
+        `written in ${whole((performance.now() - started) / 1000)} s`,
     )
     const [[, figures] = ['', {} as Figures]] = await inTurn(
       [['list', () => measure(data, count, runs, terms.profile)]],
@@ -133,7 +134,8 @@ export async function bench(terms: Terms): Promise<string> {
       ) +
       note(
         `${whole(count)} pages each, begun at a fixed rate and timed from when they should have begun.`,
-        `The journal (${whole(bytes / 2 ** 20)} MiB) is written directly, with the entries of real runs; its sync setting does not matter to lists.`,
+        `The journal (${whole(bytes / 2 ** 20)} MiB) is written directly, ` +
+          'with the entries of real runs; its sync setting does not matter to lists.',
       )
     )
   } finally {

@@ -100,7 +100,8 @@ export async function bench(terms: Terms): Promise<string> {
           [...lines, ['*target*', '≥ 50,000', '']],
         ) +
         note(
-          'Every event is counted; none may be missing. The journal is written directly; its sync setting does not matter to a replay.',
+          'Every event is counted; none may be missing. ' +
+            'The journal is written directly; its sync setting does not matter to a replay.',
         )
       )
     } finally {

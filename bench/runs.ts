@@ -33,7 +33,8 @@ export async function bench(terms: Terms): Promise<string> {
     rows,
     terms,
     (run) =>
-      `${whole(run.throughput)} done/s, idle start → done p50 ${ms(run.done_p50)} ms, load ${ms(run.cpu_load)} ms of CPU per run`,
+      `${whole(run.throughput)} done/s, idle start → done p50 ${ms(run.done_p50)} ms, ` +
+      `load ${ms(run.cpu_load)} ms of CPU per run`,
   )
   const lines = measured.map(([name, run]) => [
     name,
@@ -58,7 +59,9 @@ export async function bench(terms: Terms): Promise<string> {
     ]) +
     note(
       `${whole(amount.count)} runs each after ${whole(amount.warm)} to warm up, then ${amount.idle} one at a time.`,
-      'Load: client and worker; a peer’s own client and worker speak to its store directly, Baton’s through HTTP, a worker socket and an event stream. Store: nats-server, Redis, PostgreSQL.',
+      'Load: client and worker; a peer’s own client and worker speak to its store directly, ' +
+        'Baton’s through HTTP, a worker socket and an event stream. ' +
+        'Store: nats-server, Redis, PostgreSQL.',
     )
   )
 }

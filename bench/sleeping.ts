@@ -136,7 +136,9 @@ export async function bench(terms: Terms): Promise<string> {
     [['Baton, fsync always', () => measure('always', runs, terms)]],
     terms,
     ({ resident = 0, heap = 0, idle = 0, p50 = 0, p99 = 0, most = 0 }) =>
-      `${kib(resident)} resident each, ${kib(heap)} of them heap, ${idle.toFixed(1)} % of a core meanwhile; ended after p50 ${ms(p50)}, p99 ${ms(p99)}, at most ${ms(most)} ms`,
+      `${kib(resident)} resident each, ${kib(heap)} of them heap, ` +
+      `${idle.toFixed(1)} % of a core meanwhile; ` +
+      `ended after p50 ${ms(p50)}, p99 ${ms(p99)}, at most ${ms(most)} ms`,
   )
   const lines = measured.map(
     ([
@@ -179,7 +181,8 @@ export async function bench(terms: Terms): Promise<string> {
       [...lines, ['*target*', '≤ 2 KiB', '', '', '', '', '≤ 1,000 at most', '']],
     ) +
     note(
-      `Memory of the server before they were started and after they had left it, each time after collecting garbage. Their times are spread evenly.`,
+      'Memory of the server before they were started and after they had left it, ' +
+        'each time after collecting garbage. Their times are spread evenly.',
     )
   )
 }

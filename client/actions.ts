@@ -29,7 +29,10 @@ export const time = ({ utc }: Parameters, now: Date): string => {
   if (utc !== false && utc !== 'false') return now.toISOString()
   const offset = -now.getTimezoneOffset()
   const part = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0')
-  return `${new Date(now.getTime() + offset * 60_000).toISOString().slice(0, -1)}${offset < 0 ? '-' : '+'}${part(offset / 60)}:${part(offset % 60)}`
+  return (
+    new Date(now.getTime() + offset * 60_000).toISOString().slice(0, -1) +
+    `${offset < 0 ? '-' : '+'}${part(offset / 60)}:${part(offset % 60)}`
+  )
 }
 
 /** The stock actions by name. */

@@ -151,7 +151,8 @@ function addresses({ url, project = 'default', session_id }: TranscriptSource): 
   let at = 0
   return {
     now: () =>
-      `${(all[at % all.length] ?? '').replace(/\/$/, '')}/v1/projects/${encodeURIComponent(project)}/sessions/${encodeURIComponent(session_id)}/`,
+      `${(all[at % all.length] ?? '').replace(/\/$/, '')}/v1/projects/` +
+      `${encodeURIComponent(project)}/sessions/${encodeURIComponent(session_id)}/`,
     next: () => {
       at++
     },

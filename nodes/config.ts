@@ -212,7 +212,8 @@ export function readConfig(
     faults.push(`BATON_ROLES is empty: name at least one of ${roles.join(', ')}`)
   if (v.BATON_REPLICAS > 1 && v.BATON_NATS?.length === 0) {
     faults.push(
-      'BATON_REPLICAS is more than 1, but the embedded NATS server is a single server: set BATON_NATS to a cluster, or use `baton cluster`',
+      'BATON_REPLICAS is more than 1, but the embedded NATS server is a single server: ' +
+        'set BATON_NATS to a cluster, or use `baton cluster`',
     )
   }
   if (v.BATON_METRICS === 'status' && v.BATON_STATUS_PORT === undefined)

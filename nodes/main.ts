@@ -21,7 +21,8 @@ const settings = (): string =>
   settingsTable()
     .map(
       ({ name, flag, standard, description }) =>
-        `  ${flag.padEnd(20)} ${name.padEnd(24)} ${description}${standard === undefined || standard === '' ? '' : ` (${standard})`}`,
+        `  ${flag.padEnd(20)} ${name.padEnd(24)} ${description}` +
+        (standard === undefined || standard === '' ? '' : ` (${standard})`),
     )
     .join('\n')
 
@@ -30,7 +31,8 @@ function configured(argv: readonly string[]): Config {
   const read = readConfig(process.env, argv)
   if ('config' in read) return read.config
   process.stderr.write(
-    `Invalid settings:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\nList all settings with: baton start --help\n`,
+    `Invalid settings:\n${read.faults.map((fault) => `  - ${fault}`).join('\n')}\n` +
+      'List all settings with: baton start --help\n',
   )
   process.exit(2)
 }
@@ -71,11 +73,13 @@ addPermissionsCommand(program)
 program
   .command('tour')
   .description(
-    'Run a workflow over the files of this checkout with two workers, then a loop for a git repository, then an agent that answers a question, and check the outcome of each',
+    'Run a workflow over the files of this checkout with two workers, ' +
+      'then a loop for a git repository, then an agent that answers a question, and check the outcome of each',
   )
   .option(
     '--server <urls>',
-    'address of the server, or several addresses, comma-separated; by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
+    'address of the server, or several addresses, comma-separated; ' +
+      'by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
   )
   .option(
     '--key <key>',
@@ -97,7 +101,9 @@ program
   .addHelpText(
     'after',
     () =>
-      `\nBenchmarks:\n${[...benchmarks()].map(([name, about]) => `  ${name.padEnd(14)} ${about}`).join('\n')}\n\nPeers are measured if they are installed: npm install --prefix bench/peers\n`,
+      '\nBenchmarks:\n' +
+      [...benchmarks()].map(([name, about]) => `  ${name.padEnd(14)} ${about}`).join('\n') +
+      '\n\nPeers are measured if they are installed: npm install --prefix bench/peers\n',
   )
   .action(runBench)
 program
@@ -126,7 +132,8 @@ program
   .option('--keep', 'keep the folder with the data of all processes')
   .addHelpText(
     'after',
-    '\nExits with 0 if every guarantee held; otherwise lists the violations. It starts and removes a separate cluster and changes nothing else.',
+    '\nExits with 0 if every guarantee held; otherwise lists the violations. ' +
+      'It starts and removes a separate cluster and changes nothing else.',
   )
   .action(runChaosCommand)
 addClientCommands(program, process.env)

@@ -29,7 +29,11 @@ const spelled = (at: number): string => {
   const mp = Math.floor((5 * doy + 2) / 153)
   const month = mp < 10 ? mp + 3 : mp - 9
   const year = yoe + era * 400 + (month <= 2 ? 1 : 0)
-  return `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
+  return (
+    `${p(year, 4)}-${p(month, 2)}-${p(doy - Math.floor((153 * mp + 2) / 5) + 1, 2)}T` +
+    `${p(Math.floor(ms / 3_600_000), 2)}:${p(Math.floor(ms / 60_000) % 60, 2)}:` +
+    `${p(Math.floor(ms / 1000) % 60, 2)}.${p(ms % 1000, 3)}Z`
+  )
 }
 const RFC3339 =
   /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/

@@ -66,7 +66,8 @@ export const errors = {
   last_admin: {
     status: 409,
     message:
-      'The last administrator of a channel that has other members cannot leave it; add another one first, or delete the channel.',
+      'The last administrator of a channel that has other members cannot leave it; ' +
+      'add another one first, or delete the channel.',
   },
   pin_limit_reached: {
     status: 409,

@@ -11,7 +11,9 @@
 /** The text that replaces the value of a query parameter. */
 const MASK = '***'
 /** The description that API documents give of a URL whose query is sealed. */
-export const MASKED = `Values of its query are sealed, and answered as ${MASK}; ${MASK} in a request keeps the value for the same address`
+export const MASKED =
+  `Values of its query are sealed, and answered as ${MASK}; ` +
+  `${MASK} in a request keeps the value for the same address`
 /** The maximum number of query parameters in one URL. */
 const MAX_PARAMETERS = 32
 

@@ -1,6 +1,6 @@
 /**
  * Architecture rules: imports between folders, forbidden code per folder, where packages may be
- * used, and sizes of files and folders.
+ * used, and sizes of lines, files and folders.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
@@ -20,8 +20,16 @@ const may: Record<(typeof folders)[number], { folders: readonly string[]; packag
   views: { folders: ['views', 'protocol'], packages: /^node:|^better-sqlite3$/ },
   nodes: {
     folders: ['nodes', 'actors', 'gateway', 'views', 'protocol', 'client'],
-    packages:
-      /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^nodemailer$|^smtp-server$|^mailparser$|^mailauth$|^typebox\/value$|^typebox$|^ai$|^@ai-sdk\/|^yaml$|^ipaddr\.js$|^@oxc-node\/core$|^esbuild$|^tar\/header$/,
+    packages: new RegExp(
+      [
+        /^node:|^@nats-io\/|^pino$|^prom-client$|^commander$|^yaml$|^ipaddr\.js$/,
+        /^nodemailer$|^smtp-server$|^mailparser$|^mailauth$/,
+        /^typebox$|^typebox\/value$|^ai$|^@ai-sdk\//,
+        /^@oxc-node\/core$|^esbuild$|^tar\/header$/,
+      ]
+        .map(({ source }) => source)
+        .join('|'),
+    ),
   },
   client: {
     folders: ['client', 'protocol'],
@@ -163,5 +171,49 @@ t.test('every file has at most 400 formatted lines', async (t) => {
   for (const file of files) {
     const lines = readFileSync(join(root, file), 'utf8').split('\n').length
     t.ok(lines <= (long[file] ?? 400), `${file} has ${lines}`)
+  }
+})
+
+/** Files that still have wider lines. Remove a file from this list once its lines are short. */
+const wide: ReadonlySet<string> = new Set([
+  'actors/configuration.ts',
+  'actors/events/budget.ts',
+  'actors/heap.ts',
+  'actors/interactions/respond.ts',
+  'actors/projects/access/rights.ts',
+  'actors/runs/commands/signal.ts',
+  'actors/runs/engine/ending.ts',
+  'actors/runs/engine/retained.ts',
+  'actors/runs/inbound/children.ts',
+  'actors/sessions/history/compaction.ts',
+  'actors/workers/worker.ts',
+  'gateway/auth/device/page.ts',
+  'gateway/auth/keys.ts',
+  'gateway/commands/loops.ts',
+  'gateway/files/file.ts',
+  'gateway/http/cors.ts',
+  'gateway/http/explain.ts',
+  'gateway/mcp/mcp.ts',
+  'gateway/mcp/progress.ts',
+  'gateway/mcp/result.ts',
+  'gateway/sessions/attach.ts',
+  'gateway/sessions/transcript/v1.ts',
+  'gateway/sessions/transcript/v2.ts',
+  'gateway/sessions/turn-opening.ts',
+  'gateway/workers/frames.ts',
+  'nodes/host/cluster/assignment.ts',
+  'nodes/host/memory/codec.ts',
+  'nodes/outbound/sign.ts',
+])
+
+/** The formatter does not break string literals, templates, regular expressions and comments. */
+const MAX_COLUMNS = 120
+t.test(`no line of source is wider than ${MAX_COLUMNS} columns`, async (t) => {
+  for (const file of files) {
+    if (wide.has(file)) continue
+    const found = readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => ([...line].length > MAX_COLUMNS ? [index + 1] : []))
+    t.strictSame(found, [], file)
   }
 })

@@ -214,7 +214,9 @@ t.test('the contract equals the locked one', async (t) => {
   t.strictSame(
     changed,
     [],
-    'rows, frames or errors differ from test/contract.lock.json. Clients of others depend on them: only add. If the change is meant, run: CONTRACT=accept node --import @oxc-node/core/register test/contract.test.ts',
+    'rows, frames or errors differ from test/contract.lock.json. ' +
+      'Clients of others depend on them: only add. If the change is meant, run: ' +
+      'CONTRACT=accept node --import @oxc-node/core/register test/contract.test.ts',
   )
 })
 

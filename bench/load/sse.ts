@@ -82,7 +82,9 @@ export function follow(
         else if (!closed) ended()
       },
     )
-    const head = `${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n`
+    const head =
+      `${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n` +
+      'Accept: text/event-stream\r\n'
     line.send(
       body === undefined
         ? `GET ${head}\r\n`

@@ -68,7 +68,8 @@ export async function instantWorker(
       throw new Error(`the worker was told ${frame.error?.code}: ${frame.error?.message}`)
   })
   socket.send(
-    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots},"action_names":["send","fail"]}`,
+    `{"type":"worker.register","worker_instance_id":"${name}","concurrency_limit":${slots},` +
+      '"action_names":["send","fail"]}',
   )
   await ready
   return () => socket.close()

@@ -19,7 +19,9 @@ export function allowed(wanted: number, say: (line: string) => void): number {
   const most = openFiles() - 1000
   if (most >= wanted) return wanted
   say(
-    `Only ${most} connections instead of ${wanted}: a process may have ${most + 1000} files open. Raise that first: ulimit -Hn ${wanted + 2000}`,
+    `Only ${most} connections instead of ${wanted}: ` +
+      `a process may have ${most + 1000} files open. ` +
+      `Raise that first: ulimit -Hn ${wanted + 2000}`,
   )
   return most
 }

@@ -89,7 +89,8 @@ export async function inFlight(
       if (times.length === seen)
         failed(
           new Error(
-            `nothing has ended for ${STALLED / 1000} s: ${seen} of ${count} have, ${Math.min(concurrency, count - seen)} are in flight`,
+            `nothing has ended for ${STALLED / 1000} s: ${seen} of ${count} have, ` +
+              `${Math.min(concurrency, count - seen)} are in flight`,
           ),
         )
       seen = times.length

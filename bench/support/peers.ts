@@ -100,7 +100,8 @@ const restate = (): Peer =>
 const graphile = (batched: boolean): Peer => {
   const bin = postgres()
   return peer(
-    `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit on`,
+    `graphile-worker 0.18${batched ? ', local queue and batches' : ''}, ` +
+      `PostgreSQL ${bin?.split('/').at(-2) ?? ''} synchronous_commit on`,
     !installed('graphile-worker') || !existsSync(NODE_22)
       ? INSTALL
       : bin

@@ -96,7 +96,10 @@ function rowOf(first: Entry, agent: string, { answer, read }: RowActions): Row {
 /** Describes how a turn ended. */
 function endOf({ status, error_type, error_message, usage }: TranscriptTurn): string {
   if (status === 'failed')
-    return `The turn failed: ${error_message ?? error_type ?? 'no reason given'}${error_type === undefined || error_message === undefined ? '' : ` (${error_type})`}`
+    return (
+      `The turn failed: ${error_message ?? error_type ?? 'no reason given'}` +
+      (error_type === undefined || error_message === undefined ? '' : ` (${error_type})`)
+    )
   if (status === 'cancelled') return 'The turn was cancelled.'
   return `Done: ${usage?.input_tokens ?? 0} input tokens, ${usage?.output_tokens ?? 0} output tokens`
 }

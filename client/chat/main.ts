@@ -71,12 +71,11 @@ function enter({ key, project }: Account): void {
   sessionStorage.setItem(KEY, key)
   sessionStorage.setItem(PROJECT, project)
   // The project entered in the form takes precedence over the one in the address.
-  if (addressed().has('project'))
-    history.replaceState(
-      null,
-      '',
-      `#${new URLSearchParams({ project, ...(addressed().has('session') && { session: addressed().get('session') ?? '' }) })}`,
-    )
+  if (addressed().has('project')) {
+    const session = addressed().get('session')
+    const place = new URLSearchParams({ project, ...(session !== null && { session }) })
+    history.replaceState(null, '', `#${place}`)
+  }
   start()
 }
 

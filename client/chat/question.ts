@@ -60,7 +60,10 @@ function outcomeOf({
   const comment = responses.find(({ id }) => id === resolving_response_id)?.comment
   switch (status) {
     case 'completed':
-      return `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}${comment === undefined ? '' : ` (${comment})`}`
+      return (
+        `Answered: ${outcome === true ? 'yes' : outcome === false ? 'no' : readable(outcome)}` +
+        (comment === undefined ? '' : ` (${comment})`)
+      )
     case 'expired':
       return 'The question expired.'
     case 'cancelled':

@@ -42,7 +42,8 @@ function addFollow(program: Command, shell: Shell): void {
     .option('--after <sequence>', 'start after this event', cursor)
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\nExits with 0 if the run completed, and with 1 if it failed or was cancelled.\n',
+      '\nExample:\n  $ baton follow run_01JZ3M0Q0R8XG4V2T6Y9ABCDEF\n' +
+        'Exits with 0 if the run completed, and with 1 if it failed or was cancelled.\n',
     )
   command.action(
     shell.guarded(async (id: string) => {

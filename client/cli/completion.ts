@@ -79,7 +79,9 @@ export function addCompletion(program: Command, shell: Shell): void {
     .addArgument(new Argument('<shell>').choices(shells))
     .addHelpText(
       'after',
-      '\nExamples:\n  $ baton completion bash >> ~/.bashrc\n  $ baton completion zsh >> ~/.zshrc\n  $ baton completion fish > ~/.config/fish/completions/baton.fish\n',
+      '\nExamples:\n  $ baton completion bash >> ~/.bashrc\n' +
+        '  $ baton completion zsh >> ~/.zshrc\n' +
+        '  $ baton completion fish > ~/.config/fish/completions/baton.fish\n',
     )
     .action((name: (typeof shells)[number]) => {
       const places = placesOf(program)

@@ -67,7 +67,8 @@ function addRow(parent: Command, name: string, operation: string, row: Row, shel
   for (const field of fields) command.addOption(optionOf(field))
   command.addHelpText(
     'after',
-    `\n${row.verb === 'command' ? 'Changes data' : 'Reads data'}: ${row.route}\nExample:\n  $ baton ${exampleOf(name, row)}\n`,
+    `\n${row.verb === 'command' ? 'Changes data' : 'Reads data'}: ${row.route}\nExample:\n` +
+      `  $ baton ${exampleOf(name, row)}\n`,
   )
   command.action(
     shell.guarded(async (...given: unknown[]) => {
@@ -135,11 +136,14 @@ export function exampleOf(name: string, row: Row): string {
   const slots = slotsOf(name, row).map((slot) => `<${kebab(slot)}>`)
   const flags = fieldsOf(row)
     .filter(({ required }) => required)
-    .map(
-      (field) =>
-        `--${kebab(field.name)} ${field.form === 'json' ? `@${kebab(field.name)}.json` : field.form === 'file' ? 'picture.png' : field.form === 'list' ? 'one,two' : (field.choices?.[0] ?? (field.form === 'text' ? `"my ${field.name}"` : '1'))}`,
-    )
+    .map((field) => `--${kebab(field.name)} ${exampleValueOf(field)}`)
   return [group, kebab(operation), ...slots, ...flags].join(' ')
+}
+function exampleValueOf({ name, form, choices }: Field): string {
+  if (form === 'json') return `@${kebab(name)}.json`
+  if (form === 'file') return 'picture.png'
+  if (form === 'list') return 'one,two'
+  return choices?.[0] ?? (form === 'text' ? `"my ${name}"` : '1')
 }
 
 /** Adds `baton call`. */
@@ -149,7 +153,9 @@ export function addCall(program: Command, shell: Shell): void {
     .description('Call an API operation by its name; without a name, list all operations')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ baton call\n  $ baton call run.start --help\n  $ baton call run.start --set definition_id=my-workflow --set input=\'{"order":17}\'\n  $ baton call workflow.create --body @workflow.json\n',
+      '\nExamples:\n  $ baton call\n  $ baton call run.start --help\n' +
+        '  $ baton call run.start --set definition_id=my-workflow --set input=\'{"order":17}\'\n' +
+        '  $ baton call workflow.create --body @workflow.json\n',
     )
     .action(() => shell.print(catalog()))
   for (const [name, row] of callable) {
@@ -200,7 +206,10 @@ function settings(name: string, row: Row): string {
 export function catalog(): string {
   const shown = callable.filter(([, row]) => !isOld(row))
   const width = Math.max(...shown.map(([name]) => name.length))
-  return `${shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n')}\n\nShow the fields of an operation with: baton call <operation> --help`
+  return (
+    shown.map(([name, { shape }]) => `${name.padEnd(width)}  ${shape.summary}`).join('\n') +
+    '\n\nShow the fields of an operation with: baton call <operation> --help'
+  )
 }
 /** Lists the fields of a row, one per line. */
 export function described(name: string, row: Row): string {
@@ -218,7 +227,16 @@ export function described(name: string, row: Row): string {
   ]
   if (lines.length === 0) return 'This operation has no fields.\n'
   const width = Math.max(...lines.map(([field = '']) => field.length))
-  return `Fields:\n${lines.map(([field = '', form = '', help = '']) => `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`).join('\n')}\n`
+  return (
+    'Fields:\n' +
+    lines
+      .map(
+        ([field = '', form = '', help = '']) =>
+          `  ${field.padEnd(width)}  ${form}${help === '' ? '' : `  ${help}`}`,
+      )
+      .join('\n') +
+    '\n'
+  )
 }
 
 /** Adds the flag for the output format. */
@@ -226,7 +244,8 @@ const formatted = (command: Command): Command =>
   command.addOption(
     new Option(
       '-o, --format <format>',
-      `output format: ${formats.join(', ')}, or field=<name> for one field as plain text; by default a table or YAML on a terminal, otherwise JSON`,
+      `output format: ${formats.join(', ')}, or field=<name> for one field as plain text; ` +
+        'by default a table or YAML on a terminal, otherwise JSON',
     )
       .choices(formats)
       .argParser((text: string): Format => {

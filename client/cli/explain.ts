@@ -20,7 +20,10 @@ export function explain(error: unknown, env: Environment): string | undefined {
   if (!(error instanceof BatonError)) return undefined
   const { code, status, message, details, request_id } = error
   if (code === 'unreachable')
-    return `${message}\nIs the server running? Start it with: npm start. Specify another address with --server, BATON_URL or BATON_PORT.`
+    return (
+      `${message}\nIs the server running? Start it with: npm start. ` +
+      'Specify another address with --server, BATON_URL or BATON_PORT.'
+    )
   const lines = [`${code}: ${message}`]
   const fields = Array.isArray(details?.['fields']) ? (details['fields'] as Field[]) : []
   for (const { field, message: fault } of fields) {
@@ -35,7 +38,8 @@ export function explain(error: unknown, env: Environment): string | undefined {
 }
 
 const whereKeys = (env: Environment): string =>
-  `Pass a key with --key or BATON_KEY. A server started here stores its owner key in ${keyFiles(env).join(', a cluster in ')}.`
+  'Pass a key with --key or BATON_KEY. ' +
+  `A server started here stores its owner key in ${keyFiles(env).join(', a cluster in ')}.`
 const advice: Readonly<Record<string, string>> = {
   permission_denied:
     'Use a key whose role has this permission; `baton permission list` shows what each role grants.',

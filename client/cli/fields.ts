@@ -177,7 +177,9 @@ export function parsed(name: string, text: string): { readonly value: unknown } 
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
     return {
-      fault: `${name} is not JSON (${(error as Error).message}); pass a file as @name, and protect quotation marks from the shell`,
+      fault:
+        `${name} is not JSON (${(error as Error).message}); ` +
+        'pass a file as @name, and protect quotation marks from the shell',
     }
   }
 }
@@ -207,7 +209,9 @@ export function inputOf(
         : undefined)
     if (!field)
       return {
-        fault: `there is no field ${name}; the available fields are ${[...slots, ...fields.map((known) => known.name)].join(', ')}`,
+        fault:
+          `there is no field ${name}; the available fields are ` +
+          [...slots, ...fields.map((known) => known.name)].join(', '),
       }
     const value = readValue(field, set.slice(at + 1), read)
     if ('fault' in value) return value

@@ -160,7 +160,8 @@ async function resolve(
   const near = closest(text, known)
   const nouns = kinds.map((kind) => named[kind].noun).join(', ')
   throw new Mistake(
-    `There is no ${nouns} named ${JSON.stringify(text)}.${near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`}`,
+    `There is no ${nouns} named ${JSON.stringify(text)}.` +
+      (near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`),
   )
 }
 

@@ -24,7 +24,10 @@ export function lineOf({ created_at, event_type, step_key, payload }: RunEventRe
     .filter(([name]) => !silent.has(name))
     .map(([name, value]) => `${name}=${shown(value)}`)
     .join(' ')
-  return `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ${clipped(details, MAX_LINE_LENGTH)}`.trimEnd()
+  return (
+    `${created_at.slice(11, 23)}  ${event_type.padEnd(16)}  ${(step_key ?? '').padEnd(12)}  ` +
+    clipped(details, MAX_LINE_LENGTH)
+  ).trimEnd()
 }
 /**
  * Formats one event of a channel: time, event type, the message, member or channel it refers to,

@@ -33,7 +33,9 @@ export function addWorker(program: Command, shell: Shell): void {
     )
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton worker --actions print,time --concurrency 8\nIt runs until Ctrl-C or SIGTERM, then finishes its active jobs; a second signal stops them.\n',
+      '\nExample:\n  $ baton worker --actions print,time --concurrency 8\n' +
+        'It runs until Ctrl-C or SIGTERM, then finishes its active jobs; ' +
+        'a second signal stops them.\n',
     )
   command.action(shell.guarded(async () => run(command, shell)))
 }
@@ -57,7 +59,9 @@ export function actionsOf(names: string | undefined): typeof stockActions {
   const unknown = wanted.filter((name) => !Object.hasOwn(stockActions, name))
   if (unknown.length > 0 || wanted.length === 0)
     throw new Mistake(
-      `Unknown stock action: ${unknown.join(', ') || 'an empty name'}. Available: ${Object.keys(stockActions).join(', ')}. Write your own actions with the worker library, see client/worker.ts.`,
+      `Unknown stock action: ${unknown.join(', ') || 'an empty name'}. ` +
+        `Available: ${Object.keys(stockActions).join(', ')}. ` +
+        'Write your own actions with the worker library, see client/worker.ts.',
     )
   return Object.fromEntries(Object.entries(stockActions).filter(([name]) => wanted.includes(name)))
 }
@@ -101,4 +105,6 @@ async function run(command: Command, { env, note }: Shell): Promise<void> {
 
 /** Formats one line about a job that has ended on this worker. */
 const jobLine = ({ type, job, ...more }: JobEvent): string =>
-  `${type.padEnd(9)}  ${job.action_name ?? job.kind}  ${job.id}  attempt ${job.claim_attempt}${'ms' in more ? `  ${Math.round(more.ms)} ms` : ''}${'error' in more && more.error !== undefined ? `  ${more.error}` : ''}`
+  `${type.padEnd(9)}  ${job.action_name ?? job.kind}  ${job.id}  attempt ${job.claim_attempt}` +
+  ('ms' in more ? `  ${Math.round(more.ms)} ms` : '') +
+  ('error' in more && more.error !== undefined ? `  ${more.error}` : '')

@@ -117,7 +117,9 @@ export function agentActions(
 
 /** The instructions of the agent if a real model is configured. */
 export const instructionsOf = (tour: string): string =>
-  `You answer questions about the files of one folder, with your tools. Before you answer, record the answer with ${toolsOf(tour).note}; a person must approve this call. Then answer in one sentence that contains the path of the file and its number of lines in digits.`
+  'You answer questions about the files of one folder, with your tools. Before you answer, ' +
+  `record the answer with ${toolsOf(tour).note}; a person must approve this call. ` +
+  'Then answer in one sentence that contains the path of the file and its number of lines in digits.'
 /** The script that replaces the model if none is configured. */
 export function scriptOf(tour: string): string {
   const { find, lines, note } = toolsOf(tour)

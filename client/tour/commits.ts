@@ -183,7 +183,8 @@ class Runs {
       if (this.#failure !== undefined) throw this.#failure
       if (performance.now() - from > WITHIN)
         throw new Error(
-          `the runs of the loop did not start and end within ${WITHIN / 1000} s; ${this.#found.size} have started, ${this.#ended.length} have ended`,
+          `the runs of the loop did not start and end within ${WITHIN / 1000} s; ` +
+            `${this.#found.size} have started, ${this.#ended.length} have ended`,
         )
       await this.#look()
     }
@@ -202,7 +203,10 @@ class Runs {
     const { at, shown, signal } = this.#tour
     const number = this.#found.size + 1
     shown.line(
-      `  run ${number} is ${id}, started by ${event?.commit === undefined ? `the schedule for ${event?.scheduled_at}` : `commit ${event.commit.slice(0, 7)}`}`,
+      `  run ${number} is ${id}, started by ` +
+        (event?.commit === undefined
+          ? `the schedule for ${event?.scheduled_at}`
+          : `commit ${event.commit.slice(0, 7)}`),
     )
     const hear = (record: RunEventRecord): void => {
       shown.line(`  ${number}  ${lineOf(record)}`)
@@ -256,8 +260,12 @@ async function checkCommits(
   const right = once && reviewed && counted === there
   shown.line(
     right
-      ? `ok  ${ids.length} commits started ${runs.length} runs, all were reviewed, and their total of ${there} lines equals that of wc -l`
-      : `MISMATCH: ${ids.length} commits started ${runs.length} runs (${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); they counted ${counted} lines, wc -l counted ${there}; ${reviewed ? 'all' : 'not all'} were reviewed`,
+      ? `ok  ${ids.length} commits started ${runs.length} runs, all were reviewed, ` +
+          `and their total of ${there} lines equals that of wc -l`
+      : `MISMATCH: ${ids.length} commits started ${runs.length} runs ` +
+          `(${runs.map(({ event }) => event?.commit?.slice(0, 7)).join(', ')}); ` +
+          `they counted ${counted} lines, wc -l counted ${there}; ` +
+          `${reviewed ? 'all' : 'not all'} were reviewed`,
   )
   return right
 }

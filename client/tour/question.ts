@@ -101,7 +101,8 @@ export async function tourOfQuestion(tour: Question): Promise<boolean> {
     const session_id = ack.session.id
     made.push(() => at.session.cancel({ session_id }))
     shown.line(
-      `\nNow an agent: ${agent.id} answers a question in ${session_id}, with ${scripted ? 'a script as its model' : `the model ${default_model}`}.\n`,
+      `\nNow an agent: ${agent.id} answers a question in ${session_id}, ` +
+        `with ${scripted ? 'a script as its model' : `the model ${default_model}`}.\n`,
     )
     const followed = await follow(tour, session_id, ack.turn.id, ack.resume_cursor)
     shown.line('')
@@ -193,7 +194,8 @@ function checkEnd({ shown }: Question, { transcript, turn }: Followed): boolean 
   const { status = 'unknown', error_type, error_message } = transcript.turns.get(turn) ?? {}
   if (status !== 'completed')
     shown.line(
-      `FAILED: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}${error_message === undefined ? '' : `: ${error_message}`}`,
+      `FAILED: the turn is ${status}${error_type === undefined ? '' : `, ${error_type}`}` +
+        (error_message === undefined ? '' : `: ${error_message}`),
     )
   return status === 'completed'
 }
@@ -218,7 +220,9 @@ function checkAnswer(
   shown.line(
     right
       ? `ok  the answer and the recorded text contain ${path} and its ${lines} lines, as counted by wc -l`
-      : `MISMATCH: wc -l counts ${lines} lines in ${path}; the answer is ${JSON.stringify(answer)}, and the recorded text is ${JSON.stringify(written.trim())}`,
+      : `MISMATCH: wc -l counts ${lines} lines in ${path}; ` +
+          `the answer is ${JSON.stringify(answer)}, ` +
+          `and the recorded text is ${JSON.stringify(written.trim())}`,
   )
   return right
 }
@@ -262,11 +266,16 @@ async function checkTranscript(
     isDeepStrictEqual(new Map(transcript.turns), new Map(stored.turns))
   if (!fault && same)
     shown.line(
-      `ok  a transcript of ${items.length} messages was followed without a gap or a duplicate${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, and equals the stored transcript`,
+      `ok  a transcript of ${items.length} messages was followed without a gap or a duplicate` +
+        `${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}, ` +
+        'and equals the stored transcript',
     )
   else
     shown.line(
-      `MISMATCH: the transcript of ${session_id}: missed ${fault?.missed.join(', ') || 'nothing'}, repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}${same ? '' : ', different from the stored transcript'}`,
+      `MISMATCH: the transcript of ${session_id}: ` +
+        `missed ${fault?.missed.join(', ') || 'nothing'}, ` +
+        `repeated ${fault?.repeated.join(', ') || 'nothing'}${fault?.disordered ? ', out of order' : ''}` +
+        (same ? '' : ', different from the stored transcript'),
     )
   return !fault && same
 }

@@ -105,13 +105,23 @@ const tell = `import { execFileSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-const { url, handle, secret, header } = JSON.parse(readFileSync(new URL('receiver.json', import.meta.url), 'utf8'))
-const [commit, author, subject] = execFileSync('git', ['log', '-1', '--format=%H%x00%an%x00%s'], { encoding: 'utf8' }).trim().split('\\0')
+const receiver = readFileSync(new URL('receiver.json', import.meta.url), 'utf8')
+const { url, handle, secret, header } = JSON.parse(receiver)
+const log = execFileSync('git', ['log', '-1', '--format=%H%x00%an%x00%s'], { encoding: 'utf8' })
+const [commit, author, subject] = log.trim().split('\\0')
 const body = JSON.stringify({ commit, author, subject })
-const headers = { 'Content-Type': 'application/json', 'X-Idempotency-Key': commit, [header]: 'sha256=' + createHmac('sha256', Buffer.from(secret, 'base64')).update(body).digest('hex') }
+const signature = createHmac('sha256', Buffer.from(secret, 'base64')).update(body).digest('hex')
+const headers = {
+  'Content-Type': 'application/json',
+  'X-Idempotency-Key': commit,
+  [header]: 'sha256=' + signature,
+}
 let said = ''
 for (let n = 0; n < 60; n++) {
-  const answer = await fetch(url[n % url.length] + '/v1/triggers/http/' + encodeURIComponent(handle), { method: 'POST', headers, body, signal: AbortSignal.timeout(20000) }).catch((error) => ({ status: 0, text: async () => String(error) }))
+  const address = url[n % url.length] + '/v1/triggers/http/' + encodeURIComponent(handle)
+  const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(20000) }
+  const failed = (error) => ({ status: 0, text: async () => String(error) })
+  const answer = await fetch(address, request).catch(failed)
   if (answer.status === 202) process.exit(0)
   said = answer.status + ' ' + await answer.text()
   // Gateways learn of a new trigger before its loop is answered, but another one may be asked while it comes back.

@@ -69,7 +69,13 @@ export class Lines {
     if (known === text) return
     this.#said.set(key, text)
     this.#say(
-      `${what.padEnd(9)}  ${clipped((known === undefined && details !== undefined ? `${text} ${details}` : text).replaceAll(/\s+/g, ' '))}`,
+      `${what.padEnd(9)}  ` +
+        clipped(
+          (known === undefined && details !== undefined ? `${text} ${details}` : text).replaceAll(
+            /\s+/g,
+            ' ',
+          ),
+        ),
     )
   }
 }

@@ -179,7 +179,8 @@ async function measureAll(tour: Tour): Promise<boolean> {
   const took = performance.now() - begun
   const totals = result as { files: number; lines: number; sha256: string }
   shown.line(
-    `\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\nsha256 of the sorted sha256sum lines: ${totals.sha256}\n`,
+    `\n${totals.files} files, ${totals.lines} lines, in ${(took / 1000).toFixed(1)} s\n` +
+      `sha256 of the sorted sha256sum lines: ${totals.sha256}\n`,
   )
   const checked = [
     await checkTools(tour, totals, whole, lists.flat().sort(byPath)),
@@ -222,7 +223,9 @@ async function measureParts(
         )
       const measured = result as unknown as Part
       shown.line(
-        `  part ${String(index + 1).padStart(2)} of ${lists.length}: ${String(measured.files).padStart(4)} files, ${String(measured.lines).padStart(7)} lines, by ${measured.worker}`,
+        `  part ${String(index + 1).padStart(2)} of ${lists.length}: ` +
+          `${String(measured.files).padStart(4)} files, ` +
+          `${String(measured.lines).padStart(7)} lines, by ${measured.worker}`,
       )
       shown.parts(++done, lists.length)
       return { run: id, watched, part: measured }
@@ -247,7 +250,8 @@ async function checkTools(
   const changed = differences(whole.sums, tools.sums)
   if (changed.length > 0)
     shown.line(
-      `    different: ${changed.slice(0, 10).join(', ')}${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`,
+      `    different: ${changed.slice(0, 10).join(', ')}` +
+        `${changed.length > 10 ? ` and ${changed.length - 10} more` : ''} (was it being edited?)`,
     )
   return same
 }

@@ -98,11 +98,13 @@ export async function checkTimelines(
   const interruptions = watched.reduce((sum, one) => sum + one.interruptions, 0)
   if (faults.length === 0)
     shown.line(
-      `ok  ${watched.length} timelines with ${events} events were followed without a gap or a duplicate${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`,
+      `ok  ${watched.length} timelines with ${events} events were followed ` +
+        `without a gap or a duplicate${interruptions > 0 ? `, over ${interruptions} interruptions` : ''}`,
     )
   for (const { run, missed, repeated, disordered } of faults)
     shown.line(
-      `MISMATCH: the timeline of ${run}: missed ${missed.join(', ') || 'nothing'}, repeated ${repeated.join(', ') || 'nothing'}${disordered ? ', out of order' : ''}`,
+      `MISMATCH: the timeline of ${run}: missed ${missed.join(', ') || 'nothing'}, ` +
+        `repeated ${repeated.join(', ') || 'nothing'}${disordered ? ', out of order' : ''}`,
     )
   return faults.length === 0
 }

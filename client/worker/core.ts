@@ -367,5 +367,6 @@ function read(text: string): Down | undefined {
 }
 const explained = (code: string, message: string): string =>
   code === 'worker_instance_conflict'
-    ? `${message}. Another live worker uses this instance name; give each process a unique name, or wait a minute if the other worker has just died.`
+    ? `${message}. Another live worker uses this instance name; ` +
+      'give each process a unique name, or wait a minute if the other worker has just died.'
     : `${message}. The key was revoked or its principal disabled; configure another key for the worker.`

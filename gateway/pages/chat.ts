@@ -12,8 +12,10 @@ import { escaped } from './answer/page.ts'
 /** The entry module. */
 export const CHAT = 'client/chat/main.ts'
 
-const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;--on:#fff;--bad:#b3261e;--good:#146c2e;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}
-@media (prefers-color-scheme:dark){:root{--line:#8c9196;--soft:#24282c;--note:#b6bcc2;--accent:#a8c7fa;--on:#062e6f;--bad:#ffb4ab;--good:#7fda98}}
+const style = `:root{color-scheme:light dark;--line:#767676;--soft:#f1f3f5;--note:#4d5358;--accent:#0b57d0;
+--on:#fff;--bad:#b3261e;--good:#146c2e;background:Canvas;color:CanvasText;font:1rem/1.5 system-ui,sans-serif}
+@media (prefers-color-scheme:dark){:root{--line:#8c9196;--soft:#24282c;--note:#b6bcc2;--accent:#a8c7fa;
+--on:#062e6f;--bad:#ffb4ab;--good:#7fda98}}
 body{max-width:48rem;margin:0 auto;padding:0 1rem}
 header,.bar,.line,.buttons,.title{display:flex;gap:.75rem;align-items:center;flex-wrap:wrap}
 header{justify-content:space-between;border-bottom:1px solid var(--line)}
@@ -23,11 +25,13 @@ a{color:var(--accent)}
 .text,pre{white-space:pre-wrap;overflow-wrap:anywhere}
 pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canvas;border-radius:.3rem;font-size:.85rem}
 .markdown{white-space:normal}.plain{white-space:pre-wrap}
-.markdown>*,.markdown :is(li,blockquote)>*{margin:.5rem 0}.markdown>:first-child{margin-top:0}.markdown>:last-child{margin-bottom:0}
+.markdown>*,.markdown :is(li,blockquote)>*{margin:.5rem 0}.markdown>:first-child{margin-top:0}
+.markdown>:last-child{margin-bottom:0}
 .markdown :is(p,li,h3,h4,h5,h6,td,th){unicode-bidi:plaintext}.markdown :is(a,code){unicode-bidi:isolate}
 .markdown :is(ul,ol){padding-left:1.5rem}.markdown blockquote{padding-left:.75rem;border-left:4px solid var(--line)}
 .markdown pre[data-language]::before{content:attr(data-language);display:block;color:var(--note)}
-.table{overflow:auto}table{border-collapse:collapse}th,td{padding:.2rem .6rem;border:1px solid var(--line);text-align:left}
+.table{overflow:auto}table{border-collapse:collapse}
+th,td{padding:.2rem .6rem;border:1px solid var(--line);text-align:left}
 .table .center{text-align:center}.table .right{text-align:right}
 .conversation{list-style:none;margin:1rem 0;padding:0}
 .conversation>li{margin:.75rem 0;padding:.5rem .9rem;border-radius:.6rem}
@@ -40,22 +44,27 @@ pre{max-height:20rem;overflow:auto;margin:.25rem 0;padding:.5rem;background:Canv
 .tool{margin:.5rem 0;padding:.4rem .75rem;border-left:4px solid var(--line);background:var(--soft);border-radius:.3rem}
 .title{margin:0}.thinking{color:var(--note)}
 .badge{font-size:.85rem;padding:0 .5rem;border:1px solid var(--line);border-radius:1rem}
-.badge[data-status=error]{color:var(--bad);border-color:var(--bad)}.badge[data-status=ok]{color:var(--good);border-color:var(--good)}
+.badge[data-status=error]{color:var(--bad);border-color:var(--bad)}
+.badge[data-status=ok]{color:var(--good);border-color:var(--good)}
 .note{color:var(--note);font-size:.9rem}
 .fault{color:var(--bad);font-weight:600}.fault:empty,.note:empty{display:none}
 .files{display:flex;flex-wrap:wrap;gap:.5rem;list-style:none;margin:.5rem 0;padding:0}
 .files[hidden]{display:none}
-.chip{display:flex;gap:.5rem;align-items:center;max-width:100%;box-sizing:border-box;padding:.1rem .3rem .1rem .75rem;border:1px solid var(--line);border-radius:1rem}
+.chip{display:flex;gap:.5rem;align-items:center;max-width:100%;box-sizing:border-box;
+padding:.1rem .3rem .1rem .75rem;border:1px solid var(--line);border-radius:1rem}
 .chip .name{overflow:hidden;text-overflow:ellipsis}.chip button{padding:0 .6rem;border:0}
 .preview{display:block;height:12rem;max-width:100%;object-fit:contain;object-position:left}
 .uploads{margin:.5rem 0}
 .card{max-width:32rem}.sessions{padding-left:1.2rem}
 label{display:block;margin:.6rem 0 .2rem}label.choice{margin:.2rem 0}
 fieldset{border:1px solid var(--line);border-radius:.4rem}
-input:not([type=radio],[type=checkbox]),textarea,select{width:100%;box-sizing:border-box;font:inherit;padding:.5rem;border:1px solid var(--line);border-radius:.4rem}
+input:not([type=radio],[type=checkbox]),textarea,select{width:100%;box-sizing:border-box;font:inherit;
+padding:.5rem;border:1px solid var(--line);border-radius:.4rem}
 .line>textarea,.line>select{flex:1;width:auto;min-width:10rem}
-button{font:inherit;padding:.5rem 1.1rem;border:1px solid var(--accent);border-radius:.4rem;background:var(--accent);color:var(--on);cursor:pointer}
-button.link{padding:0;border:0;background:transparent;color:var(--accent);text-decoration:underline;text-align:left;overflow-wrap:anywhere}
+button{font:inherit;padding:.5rem 1.1rem;border:1px solid var(--accent);border-radius:.4rem;
+background:var(--accent);color:var(--on);cursor:pointer}
+button.link{padding:0;border:0;background:transparent;color:var(--accent);text-decoration:underline;
+text-align:left;overflow-wrap:anywhere}
 button.other{background:transparent;color:var(--accent)}button:disabled{opacity:.6;cursor:default}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .composer{position:sticky;bottom:0;padding:.25rem 0 .75rem;background:Canvas;border-top:1px solid var(--line)}`

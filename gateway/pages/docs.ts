@@ -23,14 +23,19 @@ const page = (product: string) => `<!doctype html>
 <script src="/docs/start.js" defer></script>
 </head>
 <body style="margin:0">
-<p style="margin:1em;font-family:sans-serif"><a href="/v1/openapi.json">OpenAPI document</a> · <a href="/v1/asyncapi.json">AsyncAPI document of event streams and the worker socket</a></p>
+<p style="margin:1em;font-family:sans-serif"><a href="/v1/openapi.json">OpenAPI document</a> ·
+<a href="/v1/asyncapi.json">AsyncAPI document of event streams and the worker socket</a></p>
 <div id="reference"></div>
 </body>
 </html>
 `
-const start = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', deepLinking: true, docExpansion: 'none', validatorUrl: null })\n`
+const start =
+  "SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', " +
+  "deepLinking: true, docExpansion: 'none', validatorUrl: null })\n"
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+  "img-src 'self' data:; connect-src 'self'; font-src 'none'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The examples are read when the document is first requested, not when a node starts. */
 async function documentOf(settings: GatewaySettings): Promise<string> {

@@ -146,7 +146,8 @@ async function contents(
         throw new StartFault(
           at === 0
             ? `${path} is not a backup: it is neither a folder nor a tar file.`
-            : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. Use another copy of the backup.`,
+            : `The backup is damaged: ${path} is not a valid archive from byte ${at} on. ` +
+                'Use another copy of the backup.',
         )
       const { name, size, file: isFile } = entry
       if (at + BLOCK + size > length)

@@ -54,7 +54,8 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
   const layout = records.find(({ key }) => key === 'layout')
   if (records.some(({ key }) => key === RESTORING))
     throw new StartFault(
-      'A restore into these NATS servers has not finished, so there is no complete installation to back up. Finish the restore first.',
+      'A restore into these NATS servers has not finished, ' +
+        'so there is no complete installation to back up. Finish the restore first.',
     )
   if (!layout || !records.some(({ key }) => key === 'installation'))
     throw new StartFault(
@@ -76,7 +77,8 @@ export async function takeBackup(nats: Nats, to: string, progress: Progress): Pr
       }
       if (attempt >= ATTEMPTS)
         throw new StartFault(
-          'The partitions exchanged messages during every copy attempt. Try again when fewer handles are being changed.',
+          'The partitions exchanged messages during every copy attempt. ' +
+            'Try again when fewer handles are being changed.',
         )
     } catch (error) {
       await archive.abandon()
@@ -151,7 +153,8 @@ async function copyStream(
         'There is no space left for the backup. Choose a location with more space.',
       )
     throw new StartFault(
-      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` of a node reports what is unavailable) and try again.`,
+      `${stream} could not be copied: ${sentence(error)}. Check the NATS servers (\`/readyz\` ` +
+        'of a node reports what is unavailable) and try again.',
     )
   }
 }

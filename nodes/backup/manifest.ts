@@ -56,7 +56,8 @@ export async function readManifest(archive: ArchiveReader, place: string): Promi
   const manifest = JSON.parse(await textOf(archive, MANIFEST)) as Manifest
   if (manifest.format !== 1)
     throw new StartFault(
-      `${place} has the format ${String(manifest.format)} and was taken by Baton ${manifest.baton}. Restore it with that release or a newer one.`,
+      `${place} has the format ${String(manifest.format)} and was taken by Baton ${manifest.baton}. ` +
+        `Restore it with that release or a newer one.`,
     )
   return manifest
 }
@@ -85,7 +86,9 @@ export async function verify(
     }
     if (size !== bytes || hash.digest('hex') !== sha256)
       throw new StartFault(
-        `The backup is damaged: ${file} has ${size} bytes (${bytes} expected) or another checksum. Use another copy of the backup.`,
+        'The backup is damaged: ' +
+          `${file} has ${size} bytes (${bytes} expected) or another checksum. ` +
+          'Use another copy of the backup.',
       )
   }
 }

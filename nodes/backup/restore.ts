@@ -54,7 +54,11 @@ export async function restoreBackup(
   const { prefix = '' } = manifest
   if (prefix !== nats.space.prefix)
     throw new StartFault(
-      `The backup was taken ${prefix === '' ? 'without a prefix: unset BATON_NATS_PREFIX' : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`}.`,
+      'The backup was taken ' +
+        (prefix === ''
+          ? 'without a prefix: unset BATON_NATS_PREFIX'
+          : `under the prefix ${prefix}: set BATON_NATS_PREFIX=${prefix}`) +
+        '.',
     )
   const copies = replicas ?? manifest.replicas
   const registry = createRegistry(nats, names.config)
@@ -80,7 +84,9 @@ export async function restoreBackup(
     } catch (error) {
       if (error instanceof StartFault) throw error
       throw new StartFault(
-        `${stream.stream} could not be restored: ${sentence(error)}. Check that all NATS servers are running and have free space, and that there are at least ${copies} of them; then repeat with --again.`,
+        `${stream.stream} could not be restored: ${sentence(error)}. ` +
+          'Check that all NATS servers are running and have free space, ' +
+          `and that there are at least ${copies} of them; then repeat with --again.`,
       )
     }
   }
@@ -131,12 +137,15 @@ async function empty(nats: Nats, again: boolean): Promise<void> {
       ? ' Nodes are running on it, or were until a moment ago.'
       : ''
     throw new StartFault(
-      `These NATS servers already contain an installation of Baton (${found.join(', ')}).${nodes} Restore into empty servers, or, if its data is not needed, stop all nodes and delete these streams first.`,
+      `These NATS servers already contain an installation of Baton (${found.join(', ')}).` +
+        `${nodes} Restore into empty servers, or, if its data is not needed, ` +
+        'stop all nodes and delete these streams first.',
     )
   }
   if (!again)
     throw new StartFault(
-      `A restore that started at ${unfinished.value} has not finished. If it is no longer running, repeat with --again, which first deletes what it left.`,
+      `A restore that started at ${unfinished.value} has not finished. ` +
+        'If it is no longer running, repeat with --again, which first deletes what it left.',
     )
   // The mark is deleted last, so that an interrupted deletion can be repeated.
   for (const name of found.filter((stream) => stream !== `KV_${names.config}`))
@@ -165,6 +174,7 @@ function compare({ stream, state }: StreamCopy, restored: StreamCopy['state']): 
   const told = ({ messages, first_seq, last_seq }: StreamCopy['state']) =>
     `${messages} messages from ${first_seq} to ${last_seq}`
   throw new StartFault(
-    `${stream} was restored with ${told(restored)}, but the backup has ${told(state)}. Repeat with --again; if that does not help, use another backup.`,
+    `${stream} was restored with ${told(restored)}, but the backup has ${told(state)}. ` +
+      'Repeat with --again; if that does not help, use another backup.',
   )
 }

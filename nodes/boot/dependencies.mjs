@@ -59,11 +59,14 @@ export function ensureDependencies(root, development, progress) {
   // npm empties the folder that a link points to, for all projects that share it.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
     throw new Error(
-      `${modules} is a link to a folder whose packages do not match package-lock.json. Remove the link and run this again, or run \`npm ci\` in the project that owns that folder.`,
+      `${modules} is a link to a folder whose packages do not match package-lock.json. ` +
+        'Remove the link and run this again, ' +
+        'or run `npm ci` in the project that owns that folder.',
     )
   const everything = development || existsSync(modules)
   progress(
-    `Installing packages (${existsSync(modules) ? 'package-lock.json changed' : 'first run'}; this takes a minute or two) …`,
+    `Installing packages (${existsSync(modules) ? 'package-lock.json changed' : 'first run'}; ` +
+      'this takes a minute or two) …',
   )
   const args = [
     'ci',
@@ -84,6 +87,7 @@ export function ensureDependencies(root, development, progress) {
   if (status === 0) return stamp(everything)
   const output = `${stdout ?? ''}${stderr ?? ''}${error ? `${error.message}\n` : ''}`
   throw new Error(
-    `${output}The packages could not be installed. Check the connection to the npm registry and run \`npm ci\` in ${root}.`,
+    `${output}The packages could not be installed. ` +
+      `Check the connection to the npm registry and run \`npm ci\` in ${root}.`,
   )
 }

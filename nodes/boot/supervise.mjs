@@ -104,7 +104,8 @@ export function supervise(args, supervised) {
       const how = signal ? `signal ${signal}` : `exit code ${code}`
       if (deaths > MAX_DEATHS) {
         say(
-          `Baton exited ${deaths} times in a row, the last time with ${how}. It is not restarted: check the lines above, then start it again.`,
+          `Baton exited ${deaths} times in a row, the last time with ${how}. ` +
+            'It is not restarted: check the lines above, then start it again.',
         )
         process.exit(status)
       }

@@ -16,14 +16,24 @@ import { testsOf, unitTestsOf } from './test-files.mjs'
 /** Tests that measure time or memory of a service: nothing runs concurrently. */
 const ALONE = /^test.hostile.(pressure|transport)\b/
 /** Tests of several processes, or with deadlines: two run at once, on any machine. */
-const PAIRED =
-  /^test.scenarios.\w+.(\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade|(?<=workers.)(claims|leases))\.test\b/
+const PAIRED = new RegExp(
+  [
+    '^test.scenarios.\\w+.(\\w+-kill|answer-page|chat-page|backup|kill|two-gateways|upgrade)\\.test\\b',
+    '^test.scenarios.workers.(claims|leases)\\.test\\b',
+  ].join('|'),
+)
 /**
  * The longest tests have separate processes and start first, so that none of them is left when all
  * others have ended.
  */
-const LONG =
-  /^test.(checks|contributing|simulation|hostile.(foreign|frames|roles|rows|secrets)|scenarios.[\w-]+.(attachments|tour|webhooks|managed|nats-authentication|nats-permissions|nats-permissions-cluster|storage|first-hour)\.)/
+const LONG = new RegExp(
+  [
+    '^test.(checks|contributing|simulation)',
+    '^test.hostile.(foreign|frames|roles|rows|secrets)',
+    '^test.scenarios.[\\w-]+.(attachments|tour|webhooks|managed|storage|first-hour)\\.',
+    '^test.scenarios.[\\w-]+.nats-(authentication|permissions|permissions-cluster)\\.',
+  ].join('|'),
+)
 /** Number of files that share a process. Unit tests share as few processes as there are jobs. */
 const TOGETHER = 16
 /** The line that reports the end of a file in a shared process. */
@@ -35,7 +45,12 @@ const OVER = /^(?:not )?ok \d+ - the end of (\S+)/
 const LIMIT = 300
 const GRACE = 5
 /** Preloaded by each process: on SIGTERM, it reports what keeps the process alive. */
-const TELL = `data:text/javascript,${encodeURIComponent("process.on('SIGTERM', () => console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))")}`
+const TELL =
+  'data:text/javascript,' +
+  encodeURIComponent(
+    "process.on('SIGTERM', () => " +
+      "console.log('# still open: ' + process.getActiveResourcesInfo().join(', ')))",
+  )
 /** The nats-server of unit tests: a path without a file, so that a unit test cannot start one. */
 const NO_SERVER = '/nonexistent/nats-server'
 const together = fileURLToPath(new URL('../../test/together.mjs', import.meta.url))

@@ -107,7 +107,8 @@ function shown(): Progress {
       if (!live || performance.now() - part.told < 100) return
       part.told = performance.now()
       process.stderr.write(
-        `\r\x1b[K  ${part.what.padEnd(14)} ${size(part.bytes)}${part.about > 0 ? ` of at most about ${size(part.about)}` : ''}`,
+        `\r\x1b[K  ${part.what.padEnd(14)} ${size(part.bytes)}` +
+          (part.about > 0 ? ` of at most about ${size(part.about)}` : ''),
       )
     },
     end: (summary) =>
@@ -123,7 +124,10 @@ async function backup(given: BackupGiven): Promise<void> {
     const { streams } = await takeBackup(nats, given.to, shown())
     const bytes = streams.reduce((sum, stream) => sum + stream.bytes, 0)
     process.stdout.write(
-      `Backed up to ${resolve(given.to)}: ${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\nThe backup contains the hashes of all keys and the sealing secret: protect it like the system itself.\n`,
+      `Backed up to ${resolve(given.to)}: ` +
+        `${size(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s.\n` +
+        'The backup contains the hashes of all keys and the sealing secret: ' +
+        'protect it like the system itself.\n',
     )
   })
 }
@@ -143,7 +147,9 @@ async function restore(given: RestoreGiven): Promise<void> {
       root_hash,
     } = await restoreBackup(nats, given.from, { replicas, again: given.again === true }, shown())
     process.stdout.write(
-      `Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; keys are those of the backed-up system.\n${ownerKeyNote(config, root_hash)}`,
+      `Restored in ${((performance.now() - started) / 1000).toFixed(1)} s. ` +
+        `Start the nodes with BATON_PARTITIONS=${partitions} BATON_SHARDS=${shards} BATON_REPLICAS=${kept}; ` +
+        `keys are those of the backed-up system.\n${ownerKeyNote(config, root_hash)}`,
     )
   })
 }
@@ -156,7 +162,8 @@ function ownerKeyNote({ data }: Config, root_hash: string): string {
   const { file, holds } = ownerKeyFile(data, { root_hash })
   if (holds === 'the key') return `The owner key is the one in ${file}.\n`
   return holds === 'another key'
-    ? `The owner key in ${file} belongs to another system and is not accepted: replace it with the owner key of the backed-up system.\n`
+    ? `The owner key in ${file} belongs to another system and is not accepted: ` +
+        'replace it with the owner key of the backed-up system.\n'
     : 'A backup does not contain the owner key: use the key of the backed-up system.\n'
 }
 
@@ -180,7 +187,11 @@ export function addBackupCommands(program: Command): void {
   )
     .addHelpText(
       'after',
-      '\nThe backup contains everything that was acknowledged before it began. It omits snapshots, leases and views, which are\nrebuilt. It contains only the hash of the owner key, not the key.\n\n  baton backup --to /backups/2026-11-21.tar\n  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
+      '\nThe backup contains everything that was acknowledged before it began. ' +
+        'It omits snapshots, leases and views, which are\nrebuilt. ' +
+        'It contains only the hash of the owner key, not the key.\n\n' +
+        '  baton backup --to /backups/2026-11-21.tar\n' +
+        '  baton backup --nats nats://a,nats://b,nats://c --to /backups/2026-11-21\n',
     )
     .action(backup)
   place(
@@ -196,7 +207,10 @@ export function addBackupCommands(program: Command): void {
     .option('--again', 'first delete what an interrupted restore left')
     .addHelpText(
       'after',
-      '\nStop all nodes first, and start them afterwards. Views are rebuilt automatically; runs continue where they were.\n\n  baton restore --from /backups/2026-11-21.tar\n  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
+      '\nStop all nodes first, and start them afterwards. ' +
+        'Views are rebuilt automatically; runs continue where they were.\n\n' +
+        '  baton restore --from /backups/2026-11-21.tar\n' +
+        '  baton restore --nats nats://a,nats://b,nats://c --from /backups/2026-11-21 --replicas 3\n',
     )
     .action(restore)
 }

@@ -23,17 +23,20 @@ interface Benchmark {
 
 /**
  * Returns the name of each benchmark with what it measures. Benchmarks are the files of `bench/`
- * that export `about`. The files are read as text, so that listing them loads no module.
+ * that export `about`: string literals that are joined with `+`, one per line. The files are read
+ * as text, so that listing them loads no module.
  */
 export const benchmarks = (): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
   for (const file of readdirSync(folder)
     .filter((name) => name.endsWith('.ts'))
     .sort()) {
-    const about = /^export const about =\s*(['"])(.*)\1$/m.exec(
+    const literals = /^export const about =((\s*(['"]).*\3( \+)?$)+)/m.exec(
       readFileSync(join(folder, file), 'utf8'),
-    )?.[2]
-    if (about !== undefined) found.set(file.slice(0, -3), about)
+    )?.[1]
+    if (literals === undefined) continue
+    const parts = literals.matchAll(/^\s*(['"])(.*)\1(?: \+)?$/gm)
+    found.set(file.slice(0, -3), [...parts].map((part) => part[2]).join(''))
   }
   return found
 }
@@ -66,7 +69,9 @@ export async function runBench(
       ...(profile !== undefined && { profile: resolve(profile) }),
       say: (line) => process.stdout.write(`  ${line}\n`),
     })
-    const how = `${times === '1' ? 'One run of each' : `Medians of ${times} runs of each, taken in turn`}${quick ? ', with the smaller counts of --quick' : ''}.${note ? ` ${note}` : ''}`
+    const how =
+      (times === '1' ? 'One run of each' : `Medians of ${times} runs of each, taken in turn`) +
+      `${quick ? ', with the smaller counts of --quick' : ''}.${note ? ` ${note}` : ''}`
     process.stdout.write(`\n${table}\n\n${how}\n\n`)
     if (save) keep(one, `${how}\n\n${table}`, nats.version)
   }
@@ -78,7 +83,10 @@ export async function runBench(
 function keep(name: string, text: string, nats: string): void {
   const file = join(folder, 'RESULTS.md')
   const [cpu] = cpus()
-  const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpu?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}, Node ${process.versions.node}, nats-server ${nats}, Baton ${version}`
+  const machine =
+    `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores ` +
+    `(${cpu?.model.trim() ?? 'unknown'}), ${Math.round(totalmem() / 2 ** 30)} GiB, ` +
+    `${type()} ${release()}, Node ${process.versions.node}, nats-server ${nats}, Baton ${version}`
   const sections = new Map<string, string>()
   for (const section of (existsSync(file) ? readFileSync(file, 'utf8') : '')
     .split(/^## /m)
@@ -91,7 +99,8 @@ function keep(name: string, text: string, nats: string): void {
   const order = [...benchmarks().keys()].filter((one) => sections.has(one))
   const all = order.map(
     (one) =>
-      `## ${one}\n\n${benchmarks().get(one)}.\n\n${(sections.get(one) ?? '').replace(`${benchmarks().get(one)}.\n\n`, '')}\n`,
+      `## ${one}\n\n${benchmarks().get(one)}.\n\n` +
+      `${(sections.get(one) ?? '').replace(`${benchmarks().get(one)}.\n\n`, '')}\n`,
   )
   writeFileSync(
     file,

@@ -39,7 +39,8 @@ export async function runTurnChaos(turns: number, seed: number): Promise<void> {
     Math.max(3, Math.ceil(turns / TURNS_PER_STRIKE)),
   ]
   say(
-    `${turns} turns in ${sessions} sessions with ${strikes} faults, seed ${seed}; repeat with: npm run chaos -- --turns ${turns} --seed ${seed}`,
+    `${turns} turns in ${sessions} sessions with ${strikes} faults, seed ${seed}; ` +
+      `repeat with: npm run chaos -- --turns ${turns} --seed ${seed}`,
   )
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)

@@ -53,7 +53,8 @@ const number = (name: string, text: string, low: number, high: number): number =
   const value = Number(text)
   if (!Number.isInteger(value) || value < low || value > high)
     throw new StartFault(
-      `--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, such as npm run chaos -- --${name} ${low * 2}`,
+      `--${name} is ${JSON.stringify(text)}: it must be a whole number from ${low} to ${high}, ` +
+        `such as npm run chaos -- --${name} ${low * 2}`,
     )
   return value
 }
@@ -84,7 +85,9 @@ export async function runChaosCommand(given: Given): Promise<void> {
   const { namespaces, whyNoCuts } = (await import(at('net.ts'))) as Nets
   const why = given.links === 'off' ? 'disabled by --links off' : whyNoCuts()
   say(
-    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; repeat with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}${accounts ? ' --accounts' : ''}`,
+    `${seconds} s of chaos at ${rate} starts per second, seed ${seed}; ` +
+      `repeat with: npm run chaos -- --seconds ${seconds} --rate ${rate} --seed ${seed}` +
+      (accounts ? ' --accounts' : ''),
   )
   say(
     why === undefined

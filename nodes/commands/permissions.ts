@@ -76,7 +76,9 @@ export function addPermissionsCommand(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\n`provision` is required for the first start of an installation, and for a start that changes its streams.\n\n  baton nats-permissions --roles gateway\n  baton nats-permissions --roles shards,provision --nats-prefix acme\n',
+      '\n`provision` is required for the first start of an installation, ' +
+        'and for a start that changes its streams.\n\n  baton nats-permissions --roles gateway\n' +
+        '  baton nats-permissions --roles shards,provision --nats-prefix acme\n',
     )
     .action(print)
 }

@@ -67,7 +67,8 @@ export async function runSimulations({
     for (const child of children) child.disconnect()
   }
   say(
-    `${failed === 0 ? `${seeds} seeds from ${from} passed` : `${failed} failed`} in ${Math.round((performance.now() - started) / 1000)} s`,
+    `${failed === 0 ? `${seeds} seeds from ${from} passed` : `${failed} failed`} in ` +
+      `${Math.round((performance.now() - started) / 1000)} s`,
   )
   process.exitCode = failed === 0 ? 0 : 1
 }

@@ -108,7 +108,8 @@ const diskFull =
   (error: NodeJS.ErrnoException): never => {
     if (error.code !== 'ENOSPC') throw error
     throw new StartFault(
-      `The disk of ${data} is full, so nothing can be started. Free at least 10 MiB there, or move the folder to a larger disk and set BATON_DATA to its path.`,
+      `The disk of ${data} is full, so nothing can be started. Free at least 10 MiB there, ` +
+        'or move the folder to a larger disk and set BATON_DATA to its path.',
     )
   }
 

@@ -35,7 +35,8 @@ async function accepted(url: string, keys: readonly string[]): Promise<string> {
     )
       return key
   throw new StartFault(
-    `${url} does not accept any of the keys found (BATON_KEY, ${keyFiles(process.env).join(', ')}). Pass a key with --key.`,
+    `${url} does not accept any of the keys found (BATON_KEY, ` +
+      `${keyFiles(process.env).join(', ')}). Pass a key with --key.`,
   )
 }
 const answers = async (url: string): Promise<boolean> =>

@@ -24,7 +24,10 @@ export function natsAccessOf(values: Values): Omit<Access, 'servers'> | string {
   if ((cert === undefined) !== (key === undefined))
     return 'BATON_NATS_CERT and BATON_NATS_KEY must be set together: set both or neither'
   if ([user, token, seed, creds].filter((one) => one !== undefined).length > 1)
-    return 'BATON_NATS_USER, BATON_NATS_TOKEN, BATON_NATS_NKEY and BATON_NATS_CREDS are mutually exclusive: set only one of them'
+    return (
+      'BATON_NATS_USER, BATON_NATS_TOKEN, ' +
+      'BATON_NATS_NKEY and BATON_NATS_CREDS are mutually exclusive: set only one of them'
+    )
   return {
     ...(user !== undefined &&
       password !== undefined && { credentials: { type: 'password', user, password } }),

@@ -144,5 +144,6 @@ export const natsPrefix: Parse<string> = (text) =>
   /^[A-Za-z][A-Za-z0-9-]{0,31}$/.test(text) && !SUBJECT_WORD.test(text)
     ? text
     : wrong(
-        'must be 1 to 32 letters, digits and -, beginning with a letter, and not a reserved subject token such as journal',
+        'must be 1 to 32 letters, digits and -, beginning with a letter, ' +
+          'and not a reserved subject token such as journal',
       )

@@ -84,7 +84,8 @@ export const table = {
   ),
   BATON_NATS_SERVER: optional(
     any,
-    'Path of the nats-server binary; if absent, it is found on the PATH or in the cache, or downloaded from the Debian archive',
+    'Path of the nats-server binary; ' +
+      'if absent, it is found on the PATH or in the cache, or downloaded from the Debian archive',
   ),
   BATON_NATS_PORT: setting(
     '0',
@@ -114,7 +115,9 @@ export const table = {
   ),
   BATON_NATS_PREFIX: optional(
     natsPrefix,
-    'Prefix of subjects, streams and buckets, so that several installations can share NATS servers; the same on all nodes, fixed once the store exists',
+    'Prefix of subjects, streams and buckets, ' +
+      'so that several installations can share NATS servers; ' +
+      'the same on all nodes, fixed once the store exists',
   ),
   BATON_SYNC: setting(
     'always',
@@ -123,7 +126,8 @@ export const table = {
   ),
   BATON_NATS_MAX_STORE: optional(
     bytes,
-    'Maximum size on disk of the store of the embedded NATS server, such as 20GiB; if absent, 90 % of the available disk space',
+    'Maximum size on disk of the store of the embedded NATS server, such as 20GiB; ' +
+      'if absent, 90 % of the available disk space',
   ),
   BATON_PARTITIONS: setting(
     '1',
@@ -150,7 +154,8 @@ export const table = {
       /^[A-Za-z][A-Za-z0-9]{0,31}$/,
       'must be 1 to 32 letters and digits, beginning with a letter',
     ),
-    'Brand name in headers (X-<Brand>-…) and, in lower case, in permissions; if set, it also replaces Baton in pages and documents',
+    'Brand name in headers (X-<Brand>-…) and, in lower case, in permissions; ' +
+      'if set, it also replaces Baton in pages and documents',
   ),
   BATON_KEY_PREFIX: setting(
     'bat',
@@ -188,7 +193,9 @@ export const table = {
   BATON_DRAIN: setting(
     '5',
     duration(1000, 0, 600),
-    'Seconds after SIGTERM during which a gateway reports that it is not ready but still serves; should exceed the check interval of load balancers',
+    'Seconds after SIGTERM ' +
+      'during which a gateway reports that it is not ready but still serves; ' +
+      'should exceed the check interval of load balancers',
   ),
   BATON_KEEPALIVE: setting(
     '15',
@@ -230,7 +237,9 @@ export const table = {
       /^smtps?:\/\/[^\s/?#]+([/?#]\S*)?$/,
       'must be a URL such as smtp://user:password@mail.example.org:587',
     ),
-    'SMTP server for e-mail about interactions: those whose delivery lists addresses, and all those of projects with email_notifications; smtps:// uses TLS from the start, ?requireTLS=true requires STARTTLS; if absent, no e-mail is sent',
+    'SMTP server for e-mail about interactions: those whose delivery lists addresses, ' +
+      'and all those of projects with email_notifications; smtps:// uses TLS from the start, ' +
+      '?requireTLS=true requires STARTTLS; if absent, no e-mail is sent',
   ),
   BATON_NOTIFY_FROM: optional(
     matching(
@@ -255,7 +264,8 @@ export const table = {
   BATON_OUTBOUND_ALLOW: setting(
     '',
     each(network),
-    'Networks that HTTP actions and webhook deliveries may call in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
+    'Networks that HTTP actions and webhook deliveries may call ' +
+      'in addition to public addresses, also without TLS, such as 127.0.0.1/32,10.0.0.0/8',
   ),
   BATON_EXECUTOR_CONCURRENCY: setting(
     '64',
@@ -277,7 +287,8 @@ export const table = {
   ),
   BATON_SMTP_PORT: optional(
     integer(0, 65_535),
-    'SMTP port on which a gateway receives e-mail for agents; if absent, no e-mail is received. Requires BATON_INBOX_DOMAIN',
+    'SMTP port on which a gateway receives e-mail for agents; ' +
+      'if absent, no e-mail is received. Requires BATON_INBOX_DOMAIN',
   ),
   BATON_SMTP_HOST: setting(
     '127.0.0.1',
@@ -307,17 +318,20 @@ export const table = {
   BATON_TRIGGERED_RUNS: setting(
     String(defaultTriggerLimits.per_root),
     integer(1, 1_000_000),
-    'Maximum number of runs that triggers start for one event and all events caused by these runs; a loop that would exceed it is paused',
+    'Maximum number of runs that triggers start for one event ' +
+      'and all events caused by these runs; a loop that would exceed it is paused',
   ),
   BATON_TRIGGERED_RUNS_PER_MINUTE: setting(
     String(defaultTriggerLimits.per_minute),
     integer(1, 1_000_000),
-    'Maximum number of runs of one loop per minute that triggers start for events caused by runs; a loop that would exceed it is paused',
+    'Maximum number of runs of one loop per minute ' +
+      'that triggers start for events caused by runs; a loop that would exceed it is paused',
   ),
   BATON_MAX_KEYS: setting(
     '10000',
     integer(10, 100_000),
-    'Maximum number of active keys and tokens of a project, and of active keys of the organization; the same on all nodes',
+    'Maximum number of active keys and tokens of a project, ' +
+      'and of active keys of the organization; the same on all nodes',
   ),
   BATON_MAX_PRINCIPALS: setting(
     '10000',

@@ -145,7 +145,10 @@ export function outcomeOf(
       : { status: 'completed', ...carried }
   }
   const said = body.toString('utf8').trim().slice(0, SHOWN)
-  const message = `The endpoint returned ${status}${status >= 300 && status < 400 ? '; redirects are not followed' : ''}${said === '' ? '.' : `: ${said}`}`
+  const message =
+    `The endpoint returned ${status}` +
+    (status >= 300 && status < 400 ? '; redirects are not followed' : '') +
+    (said === '' ? '.' : `: ${said}`)
   return failed(
     `http_${status}`,
     message,

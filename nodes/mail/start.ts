@@ -24,7 +24,8 @@ export async function startMail(
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new StartFault(
-      `E-mail cannot be received at ${settings.host}:${settings.port}: ${code === 'EADDRINUSE' ? 'the port is in use; choose another with BATON_SMTP_PORT' : message}`,
+      `E-mail cannot be received at ${settings.host}:${settings.port}: ` +
+        `${code === 'EADDRINUSE' ? 'the port is in use; choose another with BATON_SMTP_PORT' : message}`,
     )
   }
 }
@@ -34,7 +35,8 @@ function read(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     throw new StartFault(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); check BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); ` +
+        'check BATON_SMTP_TLS_CERT and BATON_SMTP_TLS_KEY',
     )
   }
 }

@@ -29,7 +29,8 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {
     super(
-      `message ${sequence} of ${stream} is damaged: its checksum does not match. Restore the stream from a replica or a backup.`,
+      `message ${sequence} of ${stream} is damaged: its checksum does not match. ` +
+        'Restore the stream from a replica or a backup.',
     )
   }
 }

@@ -22,7 +22,9 @@ export class Forbidden extends StartFault {
     const what = operation === 'publish' ? 'publish to' : 'subscribe to'
     const group = queue === undefined ? '' : ` in the queue group "${queue}"`
     super(
-      `The NATS account of this process may not ${what} "${subject}"${group}: grant it that permission; \`baton nats-permissions\` prints the permissions of each role.`,
+      `The NATS account of this process may not ${what} "${subject}"${group}: ` +
+        'grant it that permission; ' +
+        '`baton nats-permissions` prints the permissions of each role.',
     )
   }
 }

@@ -76,7 +76,9 @@ export function createWebhookNotifier(options: HookOptions): Channel {
     const body = JSON.stringify(message)
     const time = String(Math.floor(now() / 1000))
     const signed = secret !== undefined && {
-      [`X-${brand}-Signature`]: `sha256=${createHmac('sha256', secret).update(`v1.${notice.id}.${time}.${body}`).digest('hex')}`,
+      [`X-${brand}-Signature`]:
+        'sha256=' +
+        createHmac('sha256', secret).update(`v1.${notice.id}.${time}.${body}`).digest('hex'),
       [`X-${brand}-Signature-Version`]: 'v1',
     }
     try {

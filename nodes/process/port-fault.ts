@@ -11,7 +11,8 @@ export const portFault = (host: string, port: number): Promise<StartFault> =>
           ? `${host} is not an address of this machine: set BATON_HOST to one of its addresses, or to 0.0.0.0 for all`
           : code === 'EACCES'
             ? `This user may not listen on port ${port}: choose a port of at least 1024 with BATON_PORT`
-            : `Port ${port} of ${host} is in use, perhaps by another Baton: stop it, or choose another port with BATON_PORT or --port`,
+            : `Port ${port} of ${host} is in use, perhaps by another Baton: stop it, ` +
+              'or choose another port with BATON_PORT or --port',
       )
     const probe = createServer()
     probe.once('error', ({ code }: NodeJS.ErrnoException) => told(fault(code)))

@@ -49,7 +49,9 @@ const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'email.received': {
     about: 'E-mail arrived at the address of an agent',
     event:
-      'message_id agent_id from to:array cc:array subject text html? truncated?:boolean in_reply_to? references:array attachments:array authentication:object received_at',
+      'message_id agent_id from to:array cc:array subject text html? ' +
+      'truncated?:boolean in_reply_to? ' +
+      'references:array attachments:array authentication:object received_at',
     meta: 'agent_id',
   },
   'http_trigger.received': {
@@ -60,13 +62,17 @@ const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'interaction.created': {
     about: 'Somebody was asked',
     event:
-      'interaction_id kind status title description? target_user_ids:array consumer_kind run_id? session_id? expires_at? created_by? context?:object spec?:object',
+      'interaction_id kind status title description? ' +
+      'target_user_ids:array consumer_kind run_id? session_id? expires_at? created_by? ' +
+      'context?:object spec?:object',
     meta: 'interaction_id kind target_user_ids:array',
   },
   'interaction.resolved': {
     about: 'A question was answered, cancelled, or its time is over',
     event:
-      'interaction_id kind status consumer_kind outcome?:any comment? responder?:object responder_id? resolving_response_id? resolved_by? cancel_reason? run_id? session_id?',
+      'interaction_id kind status consumer_kind outcome?:any comment? ' +
+      'responder?:object responder_id? resolving_response_id? resolved_by? cancel_reason? ' +
+      'run_id? session_id?',
     meta: 'interaction_id kind status consumer_kind responder_id? resolving_response_id?',
   },
   'loop.auto_paused': {

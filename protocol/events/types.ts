@@ -114,7 +114,9 @@ export function checkEventType(
     return [
       {
         field,
-        message: `is an event that the service sends to itself; nobody can ${by === 'wait' ? 'wait for' : 'be triggered by'} it`,
+        message:
+          'is an event that the service sends to itself; ' +
+          `nobody can ${by === 'wait' ? 'wait for' : 'be triggered by'} it`,
         actual: event_type,
       },
     ]
@@ -136,7 +138,9 @@ export function checkEventType(
     : [
         {
           field,
-          message: `is not the type of an event, such as table.row.inserted or table.row.*, of at most ${MAX_LENGTH} characters`,
+          message:
+            'is not the type of an event, such as table.row.inserted or table.row.*, ' +
+            `of at most ${MAX_LENGTH} characters`,
           actual: event_type,
         },
       ]
@@ -152,7 +156,9 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     return [
       {
         field,
-        message: `must be segments of letters, digits, _ and - joined by dots, such as order.paid, of at most ${MAX_LENGTH} characters`,
+        message:
+          'must be segments of letters, digits, _ and - joined by dots, such as order.paid, ' +
+          `of at most ${MAX_LENGTH} characters`,
         actual: event_type,
       },
     ]

@@ -11,7 +11,8 @@ import { Spec } from '../workflows/spec.ts'
 export const loopStatuses = ['draft', 'active', 'paused'] as const
 const ConcurrencyPolicy = Type.Enum(['allow', 'queue', 'skip', 'replace'], {
   description:
-    'What a start does while a run is under way: both run, it waits its turn, it is left out, or the run under way is cancelled. allow by default',
+    'What a start does while a run is under way: both run, it waits its turn, it is left out, ' +
+    'or the run under way is cancelled. allow by default',
 })
 /** The effect of a start while another run is under way. */
 export type ConcurrencyPolicy = Static<typeof ConcurrencyPolicy>

@@ -11,7 +11,8 @@ const tag = 'mcp'
 export const mcp = {
   'mcp.send': command(`POST ${P}`, {
     summary:
-      'One message of a client of the Model Context Protocol; each tool asks for the permission of the row that does it',
+      'One message of a client of the Model Context Protocol; ' +
+      'each tool asks for the permission of the row that does it',
     mcp: true,
     tag,
     permission: 'authenticated',

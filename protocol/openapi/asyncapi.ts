@@ -42,14 +42,16 @@ const pairs = (channel: Channel) =>
 function channelOf(channel: Channel): Json {
   const row: Row = api[channel.name]
   const { path, slots } = routeOf(row)
+  const codes = Object.entries(closeCodes).map(([reason, code]) => `${code} ${reason}`)
   const notes =
     channel === socket
-      ? `A WebSocket with one JSON object per message. The credential is the header Authorization, or the sub-protocols \`${socketProtocol}\` and \`${socketBearerPrefix}<key in base64url>\`. Close codes: ${Object.entries(
-          closeCodes,
-        )
-          .map(([reason, code]) => `${code} ${reason}`)
-          .join(', ')}.`
-      : 'Server-Sent Events: the name of a message is the field `event`, its payload is the JSON of the field `data`. Clients ignore events that they do not know.'
+      ? 'A WebSocket with one JSON object per message. ' +
+        'The credential is the header Authorization, ' +
+        `or the sub-protocols \`${socketProtocol}\` and \`${socketBearerPrefix}<key in base64url>\`. ` +
+        `Close codes: ${codes.join(', ')}.`
+      : 'Server-Sent Events: the name of a message is the field `event`, ' +
+        'its payload is the JSON of the field `data`. ' +
+        'Clients ignore events that they do not know.'
   return {
     address: path.replaceAll(/:(\w+)/g, '{$1}'),
     title: channel.name,
@@ -117,7 +119,8 @@ export function asyncapi({ brand, version, public_url }: Described): Json {
       title: `${productName(brand)} streams and worker socket`,
       version,
       description:
-        'The frames of event streams and of the worker socket. The OpenAPI document at `/v1/openapi.json` describes every other operation.',
+        'The frames of event streams and of the worker socket. ' +
+        'The OpenAPI document at `/v1/openapi.json` describes every other operation.',
     },
     defaultContentType: 'application/json',
     servers: {

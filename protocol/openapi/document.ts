@@ -92,7 +92,8 @@ const events: Json = {
     schema: {
       type: 'string',
       description:
-        'Frames `id`, `event`, `data`; data is one record as JSON. The AsyncAPI document at `/v1/asyncapi.json` has the schema of each event.',
+        'Frames `id`, `event`, `data`; data is one record as JSON. ' +
+        'The AsyncAPI document at `/v1/asyncapi.json` has the schema of each event.',
     },
   },
 }
@@ -267,7 +268,9 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
       title: `${productName(brand)} API`,
       version,
       description:
-        'Coordinates the work of humans, systems and agents: workflows, runs, and the workers that execute them. Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',
+        'Coordinates the work of humans, systems and agents: workflows, runs, ' +
+        'and the workers that execute them. ' +
+        'Event streams and the worker socket are described by the [AsyncAPI document](/v1/asyncapi.json).',
     },
     servers: [
       { url: `${public_url}/v1`, description: 'Production' },
@@ -290,7 +293,9 @@ export function openapi({ brand, version, public_url = '', examples = {} }: Desc
           in: 'header',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
           description:
-            'A repeat with the same key answers what the first request answered; with another body it is refused. Where the body has an `idempotency_key`, that counts alone.',
+            'A repeat with the same key answers what the first request answered; ' +
+            'with another body it is refused. ' +
+            'Where the body has an `idempotency_key`, that counts alone.',
         },
         LastEventID: {
           name: 'Last-Event-ID',

@@ -37,7 +37,8 @@ const SeparateApprover = Type.Boolean({
 })
 const EmailNotifications = Type.Boolean({
   description:
-    'E-mail for every interaction that does not say how it is delivered. Otherwise e-mail is sent only for interactions whose delivery has a channel email',
+    'E-mail for every interaction that does not say how it is delivered. ' +
+    'Otherwise e-mail is sent only for interactions whose delivery has a channel email',
 })
 const Attachments = Type.Boolean({
   description: 'Whether files can be attached to sessions; true by default',

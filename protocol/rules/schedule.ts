@@ -61,7 +61,9 @@ export function scheduleFault(
   } catch (error) {
     return {
       field: 'cron',
-      message: `is not a cron pattern of five fields: ${(error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160)}`,
+      message:
+        'is not a cron pattern of five fields: ' +
+        (error as Error).message.replace(/^Cron\w*: /, '').slice(0, 160),
     }
   }
 }

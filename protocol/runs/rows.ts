@@ -91,7 +91,8 @@ const Retry = Closed({
       minLength: 1,
       maxLength: 128,
       description:
-        'Key of a step that the run has reached: it and all later ones are taken again, earlier ones keep their outputs',
+        'Key of a step that the run has reached: it and all later ones are taken again, ' +
+        'earlier ones keep their outputs',
     }),
   ),
 })

@@ -120,7 +120,10 @@ export const unread = (
   why: string,
 ): JsonObject => ({
   type: 'text',
-  text: `[${type === 'image' ? 'image' : 'file'} ${JSON.stringify(title ?? 'without a name')}${typeof media_type === 'string' ? `, ${media_type}` : ''}${typeof size_bytes === 'number' ? `, ${size_bytes} bytes` : ''}: ${why}]`,
+  text:
+    `[${type === 'image' ? 'image' : 'file'} ${JSON.stringify(title ?? 'without a name')}` +
+    (typeof media_type === 'string' ? `, ${media_type}` : '') +
+    `${typeof size_bytes === 'number' ? `, ${size_bytes} bytes` : ''}: ${why}]`,
 })
 
 export type AttachmentEvent =

@@ -65,7 +65,8 @@ export const toolkits = {
   'agent.tools': query(`GET ${P}/agents/:id/tools`, {
     ...read,
     summary:
-      'The tools that an agent has now: all, those of some toolkits, as if a skill were loaded, or those that names and patterns let through',
+      'The tools that an agent has now: all, those of some toolkits, ' +
+      'as if a skill were loaded, or those that names and patterns let through',
     answeredBy: 'gateway',
     query: Closed({
       toolkit_ids: Type.Optional(many(Type.String())),

@@ -41,7 +41,11 @@ export const up = {
       Type.Array(Type.String({ maxLength: 256 }), {
         maxItems: 10_000,
         description:
-          'Lease tokens of the jobs that the worker runs or has not reported yet. With a session token: jobs that are leased to the session and not listed were never received; they are given to a worker again and no attempt is counted. Absent: such jobs wait until their leases expire',
+          'Lease tokens of the jobs that the worker runs or has not reported yet. ' +
+          'With a session token: ' +
+          'jobs that are leased to the session and not listed were never received; ' +
+          'they are given to a worker again and no attempt is counted. ' +
+          'Absent: such jobs wait until their leases expire',
       }),
     ),
     concurrency_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),

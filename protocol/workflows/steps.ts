@@ -53,7 +53,9 @@ const action = {
   execution_location: Type.Optional(
     Type.Enum(['managed', 'worker', 'environment'], {
       description:
-        'managed: only the service executes it; worker: only a worker; environment: only a worker of environment_id. Without it the service executes actions that have an endpoint, and workers the others',
+        'managed: only the service executes it; worker: only a worker; ' +
+        'environment: only a worker of environment_id. ' +
+        'Without it the service executes actions that have an endpoint, and workers the others',
     }),
   ),
   environment_id: Type.Optional(Type.String()),
@@ -227,7 +229,8 @@ const joining = {
   join: Type.Optional(
     Type.Enum(['all', 'any', 'first_failure'], {
       description:
-        'all (the default): wait for every one; any: the first that completes ends the others; first_failure: the first that fails ends the others',
+        'all (the default): wait for every one; any: the first that completes ends the others; ' +
+        'first_failure: the first that fails ends the others',
     }),
   ),
   on_failure: Type.Optional(

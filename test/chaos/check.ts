@@ -139,7 +139,14 @@ function* checkStream({
     const before = recorded.slice(0, at).findLastIndex((one) => seen.has(one))
     const place = before < 0 ? 0 : followed.indexOf(recorded[before] ?? '') + 1
     const joint = joints.findIndex((one) => Math.abs(one - place) <= 1)
-    return `; it came between ${recorded.slice(Math.max(0, at - 3), at).join(' ')} and ${recorded.slice(at + 1, at + 4).join(' ')}${joint < 0 ? '' : `, where connection ${joint + 1} began`}${vain.length === 0 ? '' : `; ${vain.length} connections brought nothing, the last of them ${vain.slice(-3).join(', ')}`}`
+    return (
+      `; it came between ${recorded.slice(Math.max(0, at - 3), at).join(' ')} and ` +
+      recorded.slice(at + 1, at + 4).join(' ') +
+      (joint < 0 ? '' : `, where connection ${joint + 1} began`) +
+      (vain.length === 0
+        ? ''
+        : `; ${vain.length} connections brought nothing, the last of them ${vain.slice(-3).join(', ')}`)
+    )
   }
   const missed = recorded.filter((frame) => !seen.has(frame))
   const repeated = [...seen].filter(([, times]) => times > 1).map(([frame]) => frame)

@@ -20,7 +20,8 @@ export async function readRuns(asker: Asker, status = ''): Promise<Recorded[]> {
   for (let cursor: unknown; ; ) {
     const page = await get(
       asker,
-      `${RUNS}?limit=200${status && `&status=${status}`}${cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`}`,
+      `${RUNS}?limit=200${status && `&status=${status}`}` +
+        (cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`),
     )
     for (const item of page['items'] as readonly Json[]) {
       const result = Object.values((item['result'] ?? {}) as Json)

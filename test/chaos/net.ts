@@ -49,7 +49,8 @@ export function whyNoCuts(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux'
   const [command = '', ...args] = namespaces()
   const trial =
-    'ip link add name b type bridge && ip link add name v type veth peer name w && ip link set dev v master b && nsenter --net=/proc/self/ns/net true'
+    'ip link add name b type bridge && ip link add name v type veth peer name w && ' +
+    'ip link set dev v master b && nsenter --net=/proc/self/ns/net true'
   const tried = spawnSync(command, [...args, 'sh', '-c', trial], {
     encoding: 'utf8',
     timeout: 10_000,

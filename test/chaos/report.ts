@@ -48,7 +48,8 @@ export function report({
     row('starts per second, wanted / reached', `${rate} / ${reached.toFixed(1)}`),
     row(
       'requests / tries that had to be repeated',
-      `${requests.length} / ${[...again.values()].reduce((sum, one) => sum + one, 0)} (${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`,
+      `${requests.length} / ${[...again.values()].reduce((sum, one) => sum + one, 0)} ` +
+        `(${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`,
     ),
     row('starts repeated under their key', repeats.length),
     row(
@@ -67,17 +68,34 @@ export function report({
     ...Object.entries(kinds).map(([kind, meaning]) => row(meaning, count(kind as Kind))),
     '',
     `  time to the first answer, of requests that wait at a strike or come within ${WINDOW / 1000} s after it`,
-    `  ${'after a'.padEnd(12)}${['strikes', 'any first', 'requests', 'p50', 'p99', 'longest', 'allowed p99'].map((head) => head.padStart(12)).join('')}  the worst strike`,
+    `  ${'after a'.padEnd(12)}` +
+      ['strikes', 'any first', 'requests', 'p50', 'p99', 'longest', 'allowed p99']
+        .map((head) => head.padStart(12))
+        .join('') +
+      '  the worst strike',
     ...waits(history).map(
       ({ manner, strikes: times, first, requests: many, p50, p99, longest, worst }) =>
-        `  ${manner.padEnd(12)}${[times, ms(first), many, ms(p50), ms(p99), ms(longest), LIMITS[manner] === undefined ? '' : ms(LIMITS[manner] ?? 0)].map((cell) => String(cell).padStart(12)).join('')}  p99 ${ms(worst.p99)}: ${worst.what} at ${ms(worst.at)}`,
+        `  ${manner.padEnd(12)}` +
+        [
+          times,
+          ms(first),
+          many,
+          ms(p50),
+          ms(p99),
+          ms(longest),
+          LIMITS[manner] === undefined ? '' : ms(LIMITS[manner] ?? 0),
+        ]
+          .map((cell) => String(cell).padStart(12))
+          .join('') +
+        `  p99 ${ms(worst.p99)}: ${worst.what} at ${ms(worst.at)}`,
     ),
     '',
   ]
   if (heldBack > 0) lines.push(`  ${heldBack} starts were held back, because too many were open.`)
   if (lag > LATE)
     lines.push(
-      `  The load's own process was late by ${ms(lag)}: the machine has too much else to do, and the times above say more about it than about the service.`,
+      `  The load's own process was late by ${ms(lag)}: the machine has too much else to do, ` +
+        'and the times above say more about it than about the service.',
     )
   if (reached < rate * 0.98)
     lines.push(`  This machine, or the service under these strikes, did not reach the wanted rate.`)

@@ -126,7 +126,9 @@ async function live(
   lag.enable()
   const progress = setInterval(() => {
     say(
-      `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.starts.length} started  ${load.acknowledged} acknowledged  ${load.finished} ended  ${asker.open} requests open  ${told}`,
+      `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.starts.length} started  ` +
+        `${load.acknowledged} acknowledged  ${load.finished} ended  ` +
+        `${asker.open} requests open  ${told}`,
     )
   }, TELL)
   const until = seconds * 1000

@@ -165,7 +165,8 @@ export async function startStack(options: Options): Promise<Stack> {
     // processor time from them.
     writeFileSync(
       script,
-      `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\nexec ${[...before, binary].join(' ')} "$@"\n`,
+      `#!/bin/sh\nexport GOMAXPROCS=${Math.max(1, Math.floor(availableParallelism() / 2))}\n` +
+        `exec ${[...before, binary].join(' ')} "$@"\n`,
     )
     chmodSync(script, 0o700)
     member(name, 'nats', async (_, born) => {

@@ -223,7 +223,8 @@ t.test('a result that cannot be stored fails its job once, and the engine contin
       `an answer to a result of ${result.length} bytes`,
     )
     worker.socket.send(
-      `{"type":"job.report","message_id":"${message_id}","job_id":"${job['id']}","lease_token":"${job['lease_token']}","result":${result}}`,
+      `{"type":"job.report","message_id":"${message_id}","job_id":"${job['id']}",` +
+        `"lease_token":"${job['lease_token']}","result":${result}}`,
     )
     t.match(await acknowledged, { duplicate: false })
     t.match(

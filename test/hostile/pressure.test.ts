@@ -162,6 +162,7 @@ t.test('a request that is far too large is refused in little time', async (t) =>
   const many = (count: number, item: (n: number) => string) =>
     Array.from({ length: count }, (_, n) => item(n)).join()
   const nap = '"steps":[{"kind":"sleep","config":{"duration":"0"}}]'
+  const parentheses = `${'('.repeat(2000)}1${')'.repeat(2000)}`
   const bodies: readonly (readonly [string, string])[] = [
     ['unknown members', `{${many(80_000, (n) => `"k${n}":1`)}}`],
     ['tags', `{"name":"a","tags":{${many(60_000, (n) => `"k${n}":1`)}}}`],
@@ -181,7 +182,9 @@ t.test('a request that is far too large is refused in little time', async (t) =>
     ['a handle', `{"name":"a","handle":"${'a-'.repeat(400_000)}!"}`],
     [
       'parentheses',
-      `{"spec":{"steps":[${many(200, () => `{"kind":"sleep","config":{"duration":"0"},"if":"${'('.repeat(2000)}1${')'.repeat(2000)}"}`)}]}}`,
+      '{"spec":{"steps":[' +
+        many(200, () => `{"kind":"sleep","config":{"duration":"0"},"if":"${parentheses}"}`) +
+        ']}}',
     ],
   ]
   for (const [what, body] of bodies)

@@ -284,7 +284,8 @@ t.test(
                 !(name.startsWith('channel.') && unjoined.has(error.code)))
             )
               t.fail(
-                `${permission} opens ${name} to a ${what}, which answered ${answer.status}: ${fault ?? answer.text.slice(0, 200)}`,
+                `${permission} opens ${name} to a ${what}, which answered ${answer.status}: ` +
+                  `${fault ?? answer.text.slice(0, 200)}`,
               )
           } else if (
             answer.status !== 403 ||
@@ -292,7 +293,8 @@ t.test(
             error.details?.permission !== named(name, missing, place)
           )
             t.fail(
-              `${permission} does not open ${name}, but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`,
+              `${permission} does not open ${name}, ` +
+                `but it answered a ${what} ${answer.status} ${answer.text.slice(0, 200)}`,
             )
         }
     }

@@ -232,7 +232,8 @@ function hostile(name: RowName, row: Row, place: Place): fc.Arbitrary<Asked> {
   )
 }
 const told = ({ method, path, headers: given, body }: Asked): string =>
-  `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
+  `${method} ${path.slice(0, 300)} ${JSON.stringify(given).slice(0, 300)} ` +
+  `${body === undefined ? '' : Buffer.from(body).toString().slice(0, 1500)}`
 
 /** The fault of an answer, for any request. */
 function faultOf(name: RowName, row: Row, asked: Asked, answer: Answered): string | undefined {

@@ -259,7 +259,8 @@ t.test('a connection stays usable after every method and refusal', async (t) => 
         const second = await listen(socket, (text) => text.includes('alive'), 3000)
         if (!/^HTTP\/1\.1 [2-4]/.test(first.text) || !second.text.includes('alive'))
           t.fail(
-            `${method} ${path} with ${lines.length} headers: ${first.text.slice(0, 60)}, then ${second.text.slice(0, 60) || 'nothing'}`,
+            `${method} ${path} with ${lines.length} headers: ${first.text.slice(0, 60)}, ` +
+              `then ${second.text.slice(0, 60) || 'nothing'}`,
           )
         socket.destroy()
       }

@@ -72,7 +72,11 @@ const standing = ({
   readonly error_type?: string
   readonly error_message?: string
 }): string =>
-  `= ${status}${result ? ` ${JSON.stringify(result, (key, value: unknown) => (key === 'run_id' ? undefined : value))}` : ''}${error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`}`
+  `= ${status}` +
+  (result
+    ? ` ${JSON.stringify(result, (key, value: unknown) => (key === 'run_id' ? undefined : value))}`
+    : '') +
+  (error_type === undefined ? '' : ` ${error_type}: ${error_message ?? ''}`)
 
 /** A story without its results: its title and its lines, with continued lines joined. */
 export function read(text: string): {

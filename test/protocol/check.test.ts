@@ -102,12 +102,15 @@ t.test('a step can only read outputs of earlier steps', async (t) => {
     ),
     [
       'spec.steps[0].if: the step 1 comes later; only steps before this one have an output',
-      'spec.steps[0].config.parameters.a: the step two comes later; only steps before this one have an output (at character 5)',
+      'spec.steps[0].config.parameters.a: the step two comes later; ' +
+        'only steps before this one have an output (at character 5)',
       'spec.steps[0].config.parameters.b.c: the step one cannot read its own output (at character 5)',
       'spec.steps[1].config.parameters.a[0]: there is no step none (at character 5)',
-      'spec.steps[1].config.parameters.a[1]: the step my-step comes later; only steps before this one have an output (at character 5)',
+      'spec.steps[1].config.parameters.a[1]: the step my-step comes later; ' +
+        'only steps before this one have an output (at character 5)',
       'spec.steps[2].if: Expected RBRACKET, got EOF (at character 10)',
-      'spec.steps[2].config.parameters.a: there is no step my; an id that is no identifier is read as steps["my-step"] (at character 5)',
+      'spec.steps[2].config.parameters.a: there is no step my; ' +
+        'an id that is no identifier is read as steps["my-step"] (at character 5)',
       'spec.output.y: there is no step 7 (at character 5)',
     ],
   )
@@ -134,11 +137,14 @@ t.test('a wait names an event type or a pattern, and reads only the event', asyn
       'spec.steps[2].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[3].config.event_type: is not the exact name of a signal, such as signal.approved',
       'spec.steps[4].config.match["event..x"]: is not a dotted path such as event.order.id',
-      'spec.steps[4].config.match["event.y"]: there is no foo here; known: input, event, config, meta, run, steps (at character 5)',
+      'spec.steps[4].config.match["event.y"]: there is no foo here; ' +
+        'known: input, event, config, meta, run, steps (at character 5)',
       'spec.steps[4].config.payload_mapping["not ok"]: there is no input here; known: event, meta, run',
       'spec.steps[4].config.payload_mapping.bad: Unexpected token: EOF (at character 2)',
-      'spec.steps[6].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*, of at most 128 characters',
-      'spec.steps[7].config.event_type: is not the type of an event, such as table.row.inserted or table.row.*, of at most 128 characters',
+      'spec.steps[6].config.event_type: is not the type of an event, ' +
+        'such as table.row.inserted or table.row.*, of at most 128 characters',
+      'spec.steps[7].config.event_type: is not the type of an event, ' +
+        'such as table.row.inserted or table.row.*, of at most 128 characters',
       'spec.steps[7].config.condition: there is no input here; known: event, meta',
     ],
   )

@@ -309,7 +309,8 @@ export async function service(
         | undefined
       if (answer.status !== status || error?.code !== code)
         throw new Error(
-          `${name} should be refused with ${status} ${code}, but answered ${answer.status} ${JSON.stringify(answer.body).slice(0, 600)}`,
+          `${name} should be refused with ${status} ${code}, ` +
+            `but answered ${answer.status} ${JSON.stringify(answer.body).slice(0, 600)}`,
         )
       return { message: error.message, details: error.details ?? {} }
     },

@@ -38,7 +38,10 @@ function session(count: number) {
   const db = new Database(':memory:')
   migrate(db)
   db.prepare(
-    "INSERT INTO sessions (n, id, project, agent, session_key, scope, status, private, active_at, revision, gone, record, compaction) VALUES (1, 'ses_1', 1, 'agt', 'k', 's', 'active', 0, 0, 0, 0, '{}', '{}')",
+    `INSERT INTO sessions (
+       n, id, project, agent, session_key, scope, status,
+       private, active_at, revision, gone, record, compaction
+     ) VALUES (1, 'ses_1', 1, 'agt', 'k', 's', 'active', 0, 0, 0, 0, '{}', '{}')`,
   ).run()
   const insert = db.prepare(
     'INSERT INTO session_messages (session, id, sequence, hidden, revision, record) VALUES (1, ?, ?, 0, ?, ?)',

@@ -35,7 +35,8 @@ export const connected = (command: Command): Command =>
   command
     .option(
       '--server <urls>',
-      'address of the server, or several addresses, comma-separated; by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
+      'address of the server, or several addresses, comma-separated; ' +
+        'by default BATON_URL, or http://127.0.0.1:8080 with the port of BATON_PORT',
     )
     .option(
       '--key <key>',
@@ -123,8 +124,11 @@ export function connectionOf(flags: ConnectionFlags, env: Environment): Connecti
   if (!key)
     throw new Mistake(
       url.every((address) => isLoopback(address))
-        ? `No API key found: pass --key, set BATON_KEY, or run this command where a server stores its owner key (${keyFiles(env)[0]}). Start a server with: npm start`
-        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
+        ? 'No API key found: pass --key, set BATON_KEY, ' +
+            `or run this command where a server stores its owner key (${keyFiles(env)[0]}). ` +
+            'Start a server with: npm start'
+        : `No API key found for ${url.join(', ')}: pass --key, set BATON_KEY, ` +
+            `or store a key with: baton profile set <name> --server ${url.join(',')} --key <key>`,
     )
   return {
     url,
@@ -140,7 +144,8 @@ function ownerKey(env: Environment): string | undefined {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new Mistake(
-      `The owner key ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): pass --key, or run this command as the user who started the server.`,
+      `The owner key ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): ` +
+        'pass --key, or run this command as the user who started the server.',
     )
   }
 }

@@ -59,7 +59,8 @@ export function addLogin(program: Command, shell: Shell, world: LoginWorld = rea
     .option('--label <text>', 'label of the token; by default the user and host name')
     .addHelpText(
       'after',
-      '\nExample:\n  $ baton login --server https://baton.example.org --profile work\nThe profile becomes the current profile.\n',
+      '\nExample:\n  $ baton login --server https://baton.example.org --profile work\n' +
+        'The profile becomes the current profile.\n',
     )
   login.action(shell.guarded(async () => signIn(login.opts<LoginFlags>(), shell, world)))
   const logout = program
@@ -94,7 +95,8 @@ async function signIn(
   const page = textIn(code, 'verification_uri_complete') || textIn(code, 'verification_uri')
   const user_code = textIn(code, 'user_code')
   note(
-    `Open ${new URL(page, url).href}\nand approve the device with the code ${user_code}. Waiting; press Ctrl-C to stop.`,
+    `Open ${new URL(page, url).href}\nand approve the device with the code ${user_code}. ` +
+      'Waiting; press Ctrl-C to stop.',
   )
   let interval = numberIn(code, 'interval', 5) * 1000
   let left = numberIn(code, 'expires_in', 600) * 1000
@@ -152,7 +154,9 @@ async function signOut(
     const { credential } = await baton.me.get()
     if (credential.type !== 'cli_token')
       throw new Mistake(
-        `The profile ${name} contains a service key, not a personal token. Revoke the key with "baton key revoke", and remove the profile with: baton profile remove ${name}`,
+        `The profile ${name} contains a service key, not a personal token. ` +
+          'Revoke the key with "baton key revoke", and remove the profile with: ' +
+          `baton profile remove ${name}`,
       )
     await baton.cli_credential.revoke({ token: credential.id })
   } catch (error) {

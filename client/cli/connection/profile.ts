@@ -27,7 +27,8 @@ export function addProfiles(program: Command, shell: Shell): void {
         for (const name of names) {
           const { server, key, project } = profiles[name] ?? { server: '' }
           print(
-            `${name === current ? '*' : ' '} ${name}  ${server}  ${project ?? 'default'}  ${key === undefined ? 'no key' : `${key.slice(0, 8)}…`}`,
+            `${name === current ? '*' : ' '} ${name}  ${server}  ${project ?? 'default'}  ` +
+              (key === undefined ? 'no key' : `${key.slice(0, 8)}…`),
           )
         }
       }),

@@ -86,6 +86,9 @@ export function profileOf(env: Environment, name: string): Profile {
   if (profile) return profile
   const known = Object.keys(profiles)
   throw new Mistake(
-    `There is no profile ${name}. ${known.length > 0 ? `Available: ${known.join(', ')}.` : 'Add one with: baton profile set <name> --server <url> --key <key>'}`,
+    `There is no profile ${name}. ` +
+      (known.length > 0
+        ? `Available: ${known.join(', ')}.`
+        : 'Add one with: baton profile set <name> --server <url> --key <key>'),
   )
 }

@@ -20,7 +20,10 @@ button{font:inherit;padding:.6rem 1.4rem;margin-top:1rem}
 :focus-visible{outline:3px solid #1a6fd4;outline-offset:2px}
 .note{opacity:.75;font-size:.9rem}
 .fault{border-left:4px solid #c0262d;padding-left:.75rem;font-weight:600}`
-const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
+const styleHash = createHash('sha256').update(style).digest('base64')
+const policy =
+  `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self'; ` +
+  "base-uri 'none'; frame-ancestors 'none'"
 const headers = {
   'Content-Security-Policy': policy,
   'Cache-Control': 'no-store',
@@ -93,10 +96,13 @@ export function form(
         given ? filled(questionOf(interaction), given.getAll('value')) : questionOf(interaction),
         spec !== undefined,
       ),
-      `<label class="field" for="comment">Comment (optional)</label>\n<textarea id="comment" name="comment" rows="3" maxlength="16384">\n${escaped(given?.get('comment') ?? '')}</textarea>`,
+      '<label class="field" for="comment">Comment (optional)</label>\n' +
+        '<textarea id="comment" name="comment" rows="3" maxlength="16384">\n' +
+        `${escaped(given?.get('comment') ?? '')}</textarea>`,
       '<button type="submit">Send the answer</button>',
       '</form>',
-      `<p class="note">You answer as ${escaped(who)}. This link works once${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
+      `<p class="note">You answer as ${escaped(who)}. This link works once` +
+        `${expires_at === undefined ? '' : `, until ${escaped(minuteOf(expires_at))}`}.</p>`,
     ].join('\n'),
   )
 }
@@ -147,7 +153,9 @@ const choice = (
   description?: string,
   required = false,
 ): string =>
-  `<label class="choice"><input type="${type}" name="value" value="${escaped(value)}"${on ? ' checked' : ''}${required ? ' required' : ''}> ${escaped(label)}${description ? ` <span class="note">${escaped(description)}</span>` : ''}</label>`
+  `<label class="choice"><input type="${type}" name="value" value="${escaped(value)}"` +
+  `${on ? ' checked' : ''}${required ? ' required' : ''}> ${escaped(label)}` +
+  `${description ? ` <span class="note">${escaped(description)}</span>` : ''}</label>`
 
 function control(question: Question, asked: boolean): string {
   const {
@@ -181,7 +189,10 @@ function control(question: Question, asked: boolean): string {
         ),
       )
     case 'input': {
-      const shared = `id="value" name="value"${placeholder ? ` placeholder="${escaped(placeholder)}"` : ''}${asked ? '' : ' required'}`
+      const shared =
+        'id="value" name="value"' +
+        (placeholder ? ` placeholder="${escaped(placeholder)}"` : '') +
+        (asked ? '' : ' required')
       const field = multiline
         ? `<textarea ${shared} rows="6">\n${escaped(default_text)}</textarea>`
         : `<input type="text" ${shared} value="${escaped(default_text)}">`

@@ -95,7 +95,10 @@ export const callWorkflow =
             : refuse(
                 'conflict',
                 { ...shown(run) },
-                `The run ${run_id} ${run.status === 'failed' ? `failed: ${run.error_message ?? run.error_type ?? ''}` : 'was cancelled'}`,
+                `The run ${run_id} ` +
+                  (run.status === 'failed'
+                    ? `failed: ${run.error_message ?? run.error_type ?? ''}`
+                    : 'was cancelled'),
               )
         if (signal.aborted || world.now() >= until)
           return {

@@ -95,7 +95,13 @@ function about({ channel, alone }: Errand, me: string, others: readonly string[]
     kind === 'dm'
       ? 'a direct message of several members'
       : `the channel "${name}"${topic === undefined ? '' : ` (topic: ${topic})`}`
-  return `You are ${me}, a member of ${where}. Each message begins with the name of its author. Your answer is posted there.${others.length === 0 ? '' : ` To call another agent, write @ and its name: ${others.join(', ')}.`}`
+  return (
+    `You are ${me}, a member of ${where}. Each message begins with the name of its author. ` +
+    'Your answer is posted there.' +
+    (others.length === 0
+      ? ''
+      : ` To call another agent, write @ and its name: ${others.join(', ')}.`)
+  )
 }
 
 /** Opens the turn. A repeat finds the existing turn. */

@@ -65,7 +65,8 @@ export function runningIn(folder: string): Access | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EACCES')
       throw new StartFault(
-        `${folder} belongs to another user: run this command as the user who runs Baton, or specify the NATS servers with --nats.`,
+        `${folder} belongs to another user: run this command as the user who runs Baton, ` +
+          'or specify the NATS servers with --nats.',
       )
     return undefined
   }
@@ -89,7 +90,8 @@ export async function clearFolder(folder: string): Promise<void> {
   if (!lives(server)) return
   if (lives(owner))
     throw new StartFault(
-      `Process ${owner.pid} is already running with the data in ${folder}. Stop it, or choose another folder with BATON_DATA.`,
+      `Process ${owner.pid} is already running with the data in ${folder}. ` +
+        'Stop it, or choose another folder with BATON_DATA.',
     )
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     try {

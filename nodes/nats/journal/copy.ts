@@ -188,7 +188,8 @@ async function inStep(
       return info.state
     if (Date.now() > end)
       throw new StartFault(
-        `${stream} was restored, but not all of its ${replicas} replicas have it. Check the NATS servers, then see \`nats stream info ${stream}\`.`,
+        `${stream} was restored, but not all of its ${replicas} replicas have it. ` +
+          `Check the NATS servers, then see \`nats stream info ${stream}\`.`,
       )
   }
 }

@@ -90,7 +90,7 @@ const isRefused = (error: unknown): boolean =>
  * 6.2).
  */
 const REFUSED_CERTIFICATE =
-  /certificate required|CERTIFICATE_REQUIRED|handshake failure|alert (bad certificate|certificate|unknown ca|unsupported certificate)/i
+  /certificate[ _]required|handshake failure|alert ((bad |unsupported )?certificate|unknown ca)/i
 
 /**
  * Returns what the operator must correct when a connection failure is permanent; undefined when a
@@ -105,13 +105,21 @@ export function lastingFailure(access: Access, error: unknown): string | undefin
       ? `rejects the credentials of ${settingsOf[credentials.type]}: correct them`
       : tls?.cert !== undefined
         ? 'has no user for the certificate in BATON_NATS_CERT: use a certificate that its configuration maps to a user'
-        : 'requires credentials: set BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, or BATON_NATS_USER and BATON_NATS_PASSWORD'
+        : 'requires credentials: set BATON_NATS_CREDS, BATON_NATS_NKEY, BATON_NATS_TOKEN, ' +
+          'or BATON_NATS_USER and BATON_NATS_PASSWORD'
     return `The NATS server at ${where} ${refused}.`
   }
   if (REFUSED_CERTIFICATE.test(text))
-    return `The NATS server at ${where} ${tls?.cert === undefined ? 'requires a' : 'rejects the'} client certificate: set BATON_NATS_CERT and BATON_NATS_KEY to one that it accepts.`
+    return (
+      `The NATS server at ${where} ${tls?.cert === undefined ? 'requires a' : 'rejects the'} ` +
+      'client certificate: set BATON_NATS_CERT and BATON_NATS_KEY to one that it accepts.'
+    )
   if (/self.signed|unable to (verify|get)|UNABLE_TO|altname|CERT_/i.test(text))
-    return `The certificate of the NATS server at ${where} is not trusted (${text}): set BATON_NATS_CA to the file of its certificate authority, and use the host name of the certificate in BATON_NATS.`
+    return (
+      `The certificate of the NATS server at ${where} is not trusted (${text}): ` +
+      'set BATON_NATS_CA to the file of its certificate authority, ' +
+      'and use the host name of the certificate in BATON_NATS.'
+    )
   if (credentials && /seed|nkey|checksum|creds|unable to parse/i.test(text))
     return `${settingsOf[credentials.type]} cannot be used: ${text}.`
   if (/\bENOENT\b|\bEACCES\b|PEM|no start line/i.test(text) && tls)

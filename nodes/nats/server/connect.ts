@@ -149,17 +149,20 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   const which = `The NATS server at ${connection.getServer()}`
   if (!isAccepted(version))
     return refuseServer(
-      `${which} has version ${version}; ${MINIMUM} or newer is required, because older versions can lose acknowledged data. Upgrade it.`,
+      `${which} has version ${version}; ${MINIMUM} or newer is required, ` +
+        'because older versions can lose acknowledged data. Upgrade it.',
     )
   if (access.domain === undefined && connection.info?.jetstream !== true)
     return refuseServer(
-      `${which} runs without JetStream. Add a jetstream block to its configuration, as in nats.conf, or set BATON_NATS_DOMAIN to a domain that has JetStream.`,
+      `${which} runs without JetStream. Add a jetstream block to its configuration, ` +
+        'as in nats.conf, or set BATON_NATS_DOMAIN to a domain that has JetStream.',
     )
 
   const { info } = connection
   if (access.tls && info?.tls_required !== true && info?.tls_available !== true)
     return refuseServer(
-      `${which} does not offer TLS, which BATON_NATS_CA, BATON_NATS_CERT and BATON_NATS_KEY require. Enable TLS there, or remove these settings.`,
+      `${which} does not offer TLS, which BATON_NATS_CA, ` +
+        'BATON_NATS_CERT and BATON_NATS_KEY require. Enable TLS there, or remove these settings.',
     )
 
   const requestMux = createRequestMux(connection, space, log)
@@ -201,7 +204,9 @@ export async function connectNats(options: ConnectOptions): Promise<Nats> {
   void watch()
   if (access.domain !== undefined && !(await isDomainKnown(requestMux, space)))
     return refuseServer(
-      `JetStream does not answer in the domain "${access.domain}" through the NATS server at ${connection.getServer()}: correct BATON_NATS_DOMAIN, or connect that server to the domain.`,
+      `JetStream does not answer in the domain "${access.domain}" ` +
+        `through the NATS server at ${connection.getServer()}: correct BATON_NATS_DOMAIN, ` +
+        'or connect that server to the domain.',
     )
   const domain = access.domain === undefined ? {} : { domain: access.domain }
   return {

@@ -53,8 +53,10 @@ async function cached(folder: string): Promise<Binary | undefined> {
   return undefined
 }
 
-const help = `Install nats-server ${MINIMUM} or newer (https://nats.io/download) and put it on the PATH or set BATON_NATS_SERVER to its path, \
-or set BATON_NATS to a running server.`
+const help =
+  `Install nats-server ${MINIMUM} or newer (https://nats.io/download) ` +
+  'and put it on the PATH or set BATON_NATS_SERVER to its path, ' +
+  'or set BATON_NATS to a running server.'
 
 /**
  * Finds a nats-server; fetches it when the machine has none.
@@ -97,7 +99,8 @@ export async function findServer(
   const fetched = await cached(cache)
   if (!fetched)
     throw new StartFault(
-      `nats-server is not installed and could not be downloaded: ${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
+      'nats-server is not installed and could not be downloaded: ' +
+        `${reason ?? `the archive's version is older than ${MINIMUM}`}. ${help}`,
     )
   return fetched
 }

@@ -178,7 +178,8 @@ export async function patiently<T>(
       const now = Date.now()
       if (now - started > within) {
         const check =
-          'Check that all NATS servers of the cluster are running with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
+          'Check that all NATS servers of the cluster are running ' +
+          'with JetStream and free space, and that there are at least BATON_REPLICAS of them.'
         throw new StartFault(`${what} cannot be set up: ${sentence(error)}. ${check}`)
       }
       if (now - told > 3000) {
@@ -216,7 +217,8 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
   if (await registry.get(RESTORING))
     throw new StartFault(
-      'A restore into these NATS servers has not finished. Wait for it; if it was interrupted, repeat it with `baton restore --again`.',
+      'A restore into these NATS servers has not finished. ' +
+        'Wait for it; if it was interrupted, repeat it with `baton restore --again`.',
     )
   const found = await registry.get('layout')
   if (!found) {
@@ -229,12 +231,14 @@ async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
     const kept = stored[field]
     if (kept === wanted[field]) continue
     throw new StartFault(
-      `This installation was created with ${kept} ${field}; that cannot change. Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`,
+      `This installation was created with ${kept} ${field}; that cannot change. ` +
+        `Set BATON_${field.toUpperCase()}=${kept}, or start on an empty store.`,
     )
   }
   if (wanted.replicas < stored.replicas) {
     throw new StartFault(
-      `This installation has ${stored.replicas} replicas; their number can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
+      `This installation has ${stored.replicas} replicas; ` +
+        `their number can be raised but not lowered. Set BATON_REPLICAS=${stored.replicas}.`,
     )
   }
   if (
@@ -256,7 +260,10 @@ async function requireJournals(nats: Nats, partitions: number): Promise<void> {
     const stream = nats.space.stream(names.journal(partition))
     if (await isMissing(nats, stream, LOOKS))
       throw new StartFault(
-        `The NATS servers lack ${stream}, a journal of this installation. Their logs contain the reason, usually a damaged file. Restore the last backup into empty servers, or, in a cluster, restore the server's folder from another server.`,
+        `The NATS servers lack ${stream}, a journal of this installation. ` +
+          'Their logs contain the reason, usually a damaged file. ' +
+          'Restore the last backup into empty servers, or, in a cluster, ' +
+          "restore the server's folder from another server.",
       )
   }
 }

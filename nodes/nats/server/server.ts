@@ -121,7 +121,10 @@ function configuration(
     .map((route) => text(`nats-route://${ROUTE_USER}:${route_password}@${route}`))
     .join(', ')
   const login = `authorization { user: ${ROUTE_USER}, password: ${text(route_password)} }`
-  return `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n  port: ${cluster.port}\n  ${login}\n  routes: [${routes}]\n}\n`
+  return (
+    `${filled}\ncluster {\n  name: ${text(cluster.name)}\n  host: ${text(host)}\n` +
+    `  port: ${cluster.port}\n  ${login}\n  routes: [${routes}]\n}\n`
+  )
 }
 
 /**

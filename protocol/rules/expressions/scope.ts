@@ -58,7 +58,12 @@ export function scopeAt(
     const quoted = ids.find(
       (id) => id.startsWith(name) && /^[^A-Za-z0-9_]/.test(id.slice(name.length)),
     )
-    return `there is no step ${name}${quoted === undefined ? '' : `; an id that is no identifier is read as steps[${JSON.stringify(quoted)}]`}`
+    return (
+      `there is no step ${name}` +
+      (quoted === undefined
+        ? ''
+        : `; an id that is no identifier is read as steps[${JSON.stringify(quoted)}]`)
+    )
   }
   return { roots, rule, knows }
 }

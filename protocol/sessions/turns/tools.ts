@@ -84,7 +84,9 @@ const shown = ({ name, one, group = [] }: Entry): ShownTool =>
       }
     : {
         name,
-        description: `Commands, each with args; the command help describes the args of one (args.command).\n${group.map(line).join('\n')}`,
+        description:
+          'Commands, each with args; the command help describes the args of one (args.command).\n' +
+          group.map(line).join('\n'),
         input_schema: {
           type: 'object',
           properties: {
@@ -206,7 +208,9 @@ export function operationOf(
     ? { kind: 'action', tool, input: given }
     : {
         kind: 'fault',
-        text: `${name} has no command ${JSON.stringify(command ?? null)}. Commands: ${group.map(commandOf).join(', ')}, help`,
+        text:
+          `${name} has no command ${JSON.stringify(command ?? null)}. ` +
+          `Commands: ${group.map(commandOf).join(', ')}, help`,
       }
 }
 function help(group: readonly GrantedTool[], command: unknown): string {

@@ -96,6 +96,8 @@ t.test('the cost of 100,000 waiting jobs is reported', async (t) => {
   const claimed = performance.now()
   t.same(queue.line(), [])
   t.comment(
-    `${count} jobs: enqueue ${Math.round(full - before)} ms, list and claim ${Math.round(claimed - full)} ms, processor ${Math.round(process.cpuUsage(started).user / 1000)} ms`,
+    `${count} jobs: enqueue ${Math.round(full - before)} ms, ` +
+      `list and claim ${Math.round(claimed - full)} ms, ` +
+      `processor ${Math.round(process.cpuUsage(started).user / 1000)} ms`,
   )
 })

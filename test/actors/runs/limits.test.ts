@@ -94,7 +94,9 @@ t.test('the total size of outputs is limited, and the step that exceeds it fails
     status: 'failed',
     error_type: 'outputs_too_large',
     error_message:
-      'The output of the step g has 1000011 bytes, and the outputs of earlier steps have 6000066; a run stores at most 6291456 bytes of outputs',
+      'The output of the step g has 1000011 bytes, ' +
+      'and the outputs of earlier steps have 6000066; ' +
+      'a run stores at most 6291456 bytes of outputs',
   })
   t.match(step(over, 'g'), { status: 'failed', result: undefined })
   t.match(step(over, 'f'), { status: 'completed' })

@@ -171,7 +171,18 @@ export class Story {
     return this.log.flatMap((event) =>
       event.type === 'message.upsert' && event.status === 'final'
         ? [
-            `${event.role}: ${event.content.map((block) => ('text' in block ? block.text : 'name' in block ? block.name : 'tool_use_id' in block ? `${block.tool_use_id}=${String(block.content)}` : block.type)).join(' ')}`,
+            `${event.role}: ` +
+              event.content
+                .map((block) =>
+                  'text' in block
+                    ? block.text
+                    : 'name' in block
+                      ? block.name
+                      : 'tool_use_id' in block
+                        ? `${block.tool_use_id}=${String(block.content)}`
+                        : block.type,
+                )
+                .join(' '),
           ]
         : [],
     )

@@ -106,4 +106,11 @@ interface Row {
 }
 /** A row as its role and the text of its blocks; errors of tools are only marked. */
 export const spell = ({ role, content }: Row): string =>
-  `${role}: ${(content as readonly Readonly<Record<string, unknown>>[]).map((block) => (block['is_error'] === true ? 'error' : String(block['text'] ?? block['thinking'] ?? block['name'] ?? block['content']))).join(' ')}`
+  `${role}: ` +
+  (content as readonly Readonly<Record<string, unknown>>[])
+    .map((block) =>
+      block['is_error'] === true
+        ? 'error'
+        : String(block['text'] ?? block['thinking'] ?? block['name'] ?? block['content']),
+    )
+    .join(' ')

@@ -37,11 +37,13 @@ export function reportTurns({
     ),
     row(
       'tries that had to be repeated',
-      `${[...again.values()].reduce((sum, one) => sum + one, 0)} (${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`,
+      `${[...again.values()].reduce((sum, one) => sum + one, 0)} ` +
+        `(${[...again].map(([why, times]) => `${why}: ${times}`).join(', ') || 'none'})`,
     ),
     row(
       'sessions followed / connections / of these broken',
-      `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)} / ${followed.reduce((sum, one) => sum + one.lost, 0)}`,
+      `${followed.length} / ${followed.reduce((sum, one) => sum + one.connections, 0)} / ` +
+        `${followed.reduce((sum, one) => sum + one.lost, 0)}`,
     ),
     row(
       'strikes',

@@ -134,7 +134,8 @@ async function live(
   const telling = setInterval(
     () =>
       say(
-        `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`,
+        `${(now() / 1000).toFixed(0).padStart(4)} s  ${load.sent.length} sent  ` +
+          `${load.ended} ended  ${executions.length} tools  ${asker.open} requests open`,
       ),
     TELL,
   )

@@ -41,7 +41,8 @@ export async function strikeTurns(
     if (!one) return
     strikes.push({ at: now(), what: `${one.name} killed` })
     say(
-      `${(now() / 1000).toFixed(1).padStart(6)} s  ! ${one.name} killed, ${Math.round(progress() * 100)} % of the tools are done`,
+      `${(now() / 1000).toFixed(1).padStart(6)} s  ! ${one.name} killed, ` +
+        `${Math.round(progress() * 100)} % of the tools are done`,
     )
     await one.kill()
     await pause(dice.between(...AWAY))

@@ -11,7 +11,17 @@ import type { MarkdownElement, MarkdownNode } from '../../../client/chat/markdow
 const shown = (node: MarkdownNode): string =>
   typeof node === 'string'
     ? node
-    : `<${[node.tag, node.attributes['href'] ?? node.attributes['class'] ?? node.attributes['data-language'] ?? node.attributes['start']].filter(Boolean).join('@')} ${node.children.map(shown).join('')}>`
+    : '<' +
+      [
+        node.tag,
+        node.attributes['href'] ??
+          node.attributes['class'] ??
+          node.attributes['data-language'] ??
+          node.attributes['start'],
+      ]
+        .filter(Boolean)
+        .join('@') +
+      ` ${node.children.map(shown).join('')}>`
 const read = (text: string): string => markdownTree(text).map(shown).join('')
 const elementsOf = (nodes: readonly MarkdownNode[]): MarkdownElement[] =>
   nodes.flatMap((node) => (typeof node === 'string' ? [] : [node, ...elementsOf(node.children)]))
@@ -138,8 +148,9 @@ function corpus(size: number): readonly (readonly [name: string, text: string])[
   // biome-ignore format: a table
   const repeated = [
     '[', '[a](', '[[]', '![', '!', '*', '*a ', '**a ', 'a**b', '***a', '_', '_a ', 'a_b', '*_a ', '**a*b_c ', '~~a ',
-    '`', '`a``b', '<', '<a href="', '<!--', '<![CDATA[', '</a>', '<http://a', '&', '&#1', '\\', '\\*', '[a](<b', '[a](b "',
-    '[a](((', '[a]: b\n', '[a]:\n', '[a][b] ', 'http://a.b/(((', 'www.', 'a.b@c.', '>', '> ', '>\n', '>>> a\n', '> a\nb\n',
+    '`', '`a``b', '<', '<a href="', '<!--', '<![CDATA[', '</a>', '<http://a', '&', '&#1', '\\', '\\*',
+    '[a](<b', '[a](b "', '[a](((', '[a]: b\n', '[a]:\n', '[a][b] ', 'http://a.b/(((', 'www.', 'a.b@c.',
+    '>', '> ', '>\n', '>>> a\n', '> a\nb\n',
     '> - ', '- > ', '> - a\nb\n', '- ', '- a\n', '- a\nb\n', '1. ', '#', '|', '|a|b|\n', '|a\n|-\n', 'a\n=\n', '* * * ',
     '```\n', '~~~a\n', '<div>\n', ' ', '\t', '\n', ' \n', 'a  \n', '\u202e*a ', '&lt;',
   ]

@@ -14,7 +14,13 @@ t.test('a document: headings, paragraphs, lists, tables', async (t) => {
   const cell = (text: string) => `<w:tc>${p(text)}</w:tc>`
   t.equal(
     await said({
-      'word/document.xml': `<?xml version="1.0"?><w:document><w:body>${p('Plan', '<w:pStyle w:val="Heading1"/>')}${p('a &lt; b &amp; &#x43;')}${p('')}${p('first', '<w:numPr><w:ilvl w:val="0"/></w:numPr>')}<w:p><w:r><w:t>one</w:t><w:tab/><w:t>two</w:t><w:br/><w:t>three</w:t></w:r></w:p><w:tbl><w:tr>${cell('k|')}${cell('v')}</w:tr><w:tr>${cell('1')}</w:tr></w:tbl>${p('end')}</w:body></w:document>`,
+      'word/document.xml':
+        '<?xml version="1.0"?><w:document><w:body>' +
+        `${p('Plan', '<w:pStyle w:val="Heading1"/>')}${p('a &lt; b &amp; &#x43;')}` +
+        `${p('')}${p('first', '<w:numPr><w:ilvl w:val="0"/></w:numPr>')}` +
+        '<w:p><w:r><w:t>one</w:t><w:tab/><w:t>two</w:t><w:br/><w:t>three</w:t></w:r></w:p>' +
+        `<w:tbl><w:tr>${cell('k|')}${cell('v')}</w:tr><w:tr>${cell('1')}</w:tr></w:tbl>` +
+        `${p('end')}</w:body></w:document>`,
     }),
     '# Plan\n\na < b & C\n\n- first\n\none\ttwo\nthree\n\n| k\\| | v |\n| --- | --- |\n| 1 |  |\n\nend',
   )
@@ -23,13 +29,19 @@ t.test('a document: headings, paragraphs, lists, tables', async (t) => {
 t.test('XML in every notation: comments, sections of characters, quotes, entities', async (t) => {
   t.equal(
     await said({
-      'word/document.xml': `\ufeff<?xml version='1.0'?><!DOCTYPE d [<!ENTITY e "&e;&e;">]><d:document><!-- ${p('hidden')} --><d:p><d:pPr><d:pStyle d:val='Heading2'/></d:pPr><d:r><d:t><![CDATA[a < b]]> > c &e; &#x1F600;&#128512; &apos;&quot;</d:t></d:r></d:p></d:document>`,
+      'word/document.xml':
+        `\ufeff<?xml version='1.0'?><!DOCTYPE d [<!ENTITY e "&e;&e;">]><d:document>` +
+        `<!-- ${p('hidden')} --><d:p><d:pPr><d:pStyle d:val='Heading2'/></d:pPr>` +
+        '<d:r><d:t><![CDATA[a < b]]> > c &e; &#x1F600;&#128512; &apos;&quot;</d:t></d:r></d:p>' +
+        '</d:document>',
     }),
     '## a < b > c &e; 😀😀 \'"',
   )
   t.equal(
     await said({
-      'xl/workbook.xml': `<x:workbook><x:sheets><x:sheet r:id='1' name='a > b &amp; "c"'></x:sheet></x:sheets></x:workbook>`,
+      'xl/workbook.xml':
+        '<x:workbook><x:sheets>' +
+        `<x:sheet r:id='1' name='a > b &amp; "c"'></x:sheet></x:sheets></x:workbook>`,
       'xl/worksheets/sheet1.xml': `<x:worksheet><x:row><x:c r='B1'><x:v>1</x:v></x:c></x:row></x:worksheet>`,
     }),
     '## a > b & "c"\n\n|  | 1 |\n| --- | --- |',
@@ -53,11 +65,16 @@ t.test('a workbook: sheets with their names, cells in their columns', async (t) 
   t.equal(
     await said({
       'xl/workbook.xml':
-        '<workbook><sheets><sheet name="Costs &amp; more" sheetId="1" r:id="rId1"/><sheet name="Empty" sheetId="2"/></sheets></workbook>',
+        '<workbook><sheets><sheet name="Costs &amp; more" sheetId="1" r:id="rId1"/>' +
+        '<sheet name="Empty" sheetId="2"/></sheets></workbook>',
       'xl/sharedStrings.xml':
         '<sst><si><t>item</t></si><si><r><t>co</t></r><r><t>st</t></r></si></sst>',
       'xl/worksheets/sheet1.xml':
-        '<worksheet><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>pen</t></is></c><c r="B2" t="b"><v>1</v></c><c r="C2"><f>1+1</f><v>2</v></c></row></sheetData></worksheet>',
+        '<worksheet><sheetData>' +
+        '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>' +
+        '<row r="2"><c r="A2" t="inlineStr"><is><t>pen</t></is></c>' +
+        '<c r="B2" t="b"><v>1</v></c><c r="C2"><f>1+1</f><v>2</v></c></row>' +
+        '</sheetData></worksheet>',
       'xl/worksheets/sheet2.xml': '<worksheet/>',
     }),
     '## Costs & more\n\n| item |  | cost |\n| --- | --- | --- |\n| pen | TRUE | 2 |',

@@ -20,7 +20,9 @@ const form = (
   Buffer.concat([
     ...parts.flatMap(({ name, filename, bytes }) => [
       Buffer.from(
-        `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${filename === undefined ? '' : `; filename="${filename}"\r\nContent-Type: image/png`}\r\n\r\n`,
+        `--${boundary}\r\nContent-Disposition: form-data; name="${name}"` +
+          (filename === undefined ? '' : `; filename="${filename}"\r\nContent-Type: image/png`) +
+          '\r\n\r\n',
       ),
       bytes,
       Buffer.from('\r\n'),
@@ -103,7 +105,12 @@ const pdf = (pages: number, packed = 0, more = ''): Buffer => {
   )
   return Buffer.concat([
     Buffer.from(
-      `%PDF-1.7\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n<< /Type /Pages /Count ${pages + packed} >>\nendobj\n${Array.from({ length: pages }, (_, n) => `${n + 9} 0 obj\n<</Type/Page>>\nendobj\n`).join('')}7 0 obj\n<< /Length 20 >>\nstream\n/Type /Page is a text\nendstream\nendobj\n`,
+      '%PDF-1.7\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n2 0 obj\n' +
+        `<< /Type /Pages /Count ${pages + packed} >>\nendobj\n` +
+        Array.from({ length: pages }, (_, n) => `${n + 9} 0 obj\n<</Type/Page>>\nendobj\n`).join(
+          '',
+        ) +
+        '7 0 obj\n<< /Length 20 >>\nstream\n/Type /Page is a text\nendstream\nendobj\n',
     ),
     ...(packed > 0
       ? [

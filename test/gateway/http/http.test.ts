@@ -223,7 +223,8 @@ on('oversized bodies are refused, and the connection stays usable', async (t, at
     got += chunk
   })
   const head = (length: number) =>
-    `POST /v1/projects/default/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${at.root}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+    `POST /v1/projects/default/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${at.root}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
   const small = JSON.stringify({ spec })
   socket.write(head(big.length) + big + head(small.length) + small)
   await until(() => got.includes('202 Accepted'), 'the second answer')

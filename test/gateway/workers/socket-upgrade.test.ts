@@ -294,7 +294,9 @@ t.test('a real socket', async (t) => {
       it.directory.forget(PRJ)
       const raw = connect(port, '127.0.0.1')
       raw.write(
-        `GET /v1/projects/default/workers/socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: ${bearer(it.worker.text)}\r\n\r\n`,
+        'GET /v1/projects/default/workers/socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n' +
+          'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+          `Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nAuthorization: ${bearer(it.worker.text)}\r\n\r\n`,
       )
       await new Promise((resolve) => setTimeout(resolve, 50))
       raw.destroy()

@@ -91,7 +91,8 @@ t.test('of two nodes that start at once, one gets the id and the other an error'
         if (by[winner as 'a' | 'b'] !== `${winner} holds it`) throw new Error(told.join('; '))
         if (
           by[loser] !==
-          `another node is running with the id n (process of ${winner}): set a different BATON_NODE_ID for each node, or none`
+          `another node is running with the id n (process of ${winner}): ` +
+            'set a different BATON_NODE_ID for each node, or none'
         )
           throw new Error(told.join('; '))
       }),

@@ -187,6 +187,7 @@ t.test('the service is intact and its memory bounded', async (t) => {
   const grown = process.memoryUsage().rss - base
   t.ok(grown < MAX_GROWTH, `${Math.round(grown / 1024 ** 2)} MiB more`)
   t.comment(
-    `${places.length} places of ${rows.length} rows, ${asked} requests, ${accepted} accepted, ${Math.round(grown / 1024 ** 2)} MiB more`,
+    `${places.length} places of ${rows.length} rows, ${asked} requests, ${accepted} accepted, ` +
+      `${Math.round(grown / 1024 ** 2)} MiB more`,
   )
 })

@@ -5,7 +5,12 @@
 
 /** YAML documents: multiplying aliases, nesting, tags, merges, and invalid documents. */
 export const yamls: readonly string[] = [
-  `a: &a [${'x,'.repeat(9)}x]\n${Array.from({ length: 9 }, (_, n) => `b${n}: &b${n} [${`*${n === 0 ? 'a' : `b${n - 1}`},`.repeat(9)}*${n === 0 ? 'a' : `b${n - 1}`}]`).join('\n')}`,
+  `a: &a [${'x,'.repeat(9)}x]\n` +
+    Array.from(
+      { length: 9 },
+      (_, n) =>
+        `b${n}: &b${n} [${`*${n === 0 ? 'a' : `b${n - 1}`},`.repeat(9)}*${n === 0 ? 'a' : `b${n - 1}`}]`,
+    ).join('\n'),
   'a: &a [*a]',
   '&a a: *a',
   'name: &a [*a]',

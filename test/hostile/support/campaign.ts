@@ -25,7 +25,8 @@ export async function often<T>(
     await fc.assert(fc.asyncProperty(arbitrary, holds), parameters)
   } catch (error) {
     throw new Error(
-      `${what} (HOSTILE_SEED=${seed}): ${(error as Error).message.slice(0, 3000)}\n${String((error as { cause?: unknown }).cause ?? '').slice(0, 2000)}`,
+      `${what} (HOSTILE_SEED=${seed}): ${(error as Error).message.slice(0, 3000)}\n` +
+        String((error as { cause?: unknown }).cause ?? '').slice(0, 2000),
     )
   }
 }

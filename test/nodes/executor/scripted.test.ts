@@ -156,7 +156,9 @@ t.test(
 t.test('thinking, several calls, deltas, stop reasons and usage', async (t) => {
   const many = play(
     script(
-      'script:\n  - think: "Hm, {{turn}}."\n    say: Both.\n    chunk: 3\n    pace: 5ms\n    delay: 1s\n    call: [{a: {n: 1}}, {a: {n: 2}}, {b: null}]\n    usage: {input_tokens: 7}\n',
+      'script:\n  - think: "Hm, {{turn}}."\n    say: Both.\n    chunk: 3\n    pace: 5ms\n' +
+        '    delay: 1s\n    call: [{a: {n: 1}}, {a: {n: 2}}, {b: null}]\n' +
+        '    usage: {input_tokens: 7}\n',
     ),
     request([person('x')], 'a', 'b'),
     1,
@@ -247,7 +249,10 @@ t.test('a play depends only on the conversation and the attempt', async () => {
     content: fc.array(block, { maxLength: 4 }),
   })
   const rules = script(
-    'script:\n  - when: {text: "a*", step: 1}\n    say: "{{1}} {{result}}"\n    call: {x.y: {all: "{{results}}"}}\n  - {when: {after: "*"}, say: "{{result.a.b}}", fail: {as: 500, times: 1}}\n  - say: "{{text}}{{turn}}{{step}}"\n',
+    'script:\n  - when: {text: "a*", step: 1}\n    say: "{{1}} {{result}}"\n' +
+      '    call: {x.y: {all: "{{results}}"}}\n' +
+      '  - {when: {after: "*"}, say: "{{result.a.b}}", fail: {as: 500, times: 1}}\n' +
+      '  - say: "{{text}}{{turn}}{{step}}"\n',
   )
   void fc.assert(
     fc.property(

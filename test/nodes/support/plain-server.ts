@@ -16,7 +16,8 @@ export interface PlainServer {
 }
 /** The JetStream block of a configuration. */
 export const jetstreamBlock = (folder: string, domain?: string): string =>
-  `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}${domain === undefined ? '' : `, domain: ${domain}`} }`
+  `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}` +
+  `${domain === undefined ? '' : `, domain: ${domain}`} }`
 
 /**
  * Starts a server and waits until it reports that it is ready.

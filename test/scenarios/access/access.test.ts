@@ -343,7 +343,8 @@ t.test(
           )
         else if (denied === granted.has(permission))
           t.fail(
-            `${name} (${permission}) answered ${status} to the ${organization ? 'organization' : 'project'} role ${role}`,
+            `${name} (${permission}) answered ${status} to the ` +
+              `${organization ? 'organization' : 'project'} role ${role}`,
           )
         else if (denied)
           t.match(

@@ -90,7 +90,10 @@ const intruder = `
 const fs = require('node:fs'), net = require('node:net')
 const [port, ...paths] = process.argv.slice(1)
 const read = paths.filter((path) => {
-  try { fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path); return true } catch { return false }
+  try {
+    fs.statSync(path).isDirectory() ? fs.readdirSync(path) : fs.readFileSync(path)
+    return true
+  } catch { return false }
 })
 let heard = ''
 const socket = net.connect(Number(port), '127.0.0.1')

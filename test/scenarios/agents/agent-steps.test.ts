@@ -276,7 +276,8 @@ t.test('a step limits the tools, turns and cost of its agent', async (t) => {
   })
   const busy = await agentWith(
     'busy',
-    'script:\n  - when: {step: 1}\n    call: [{crm.drop: {}}, {crm.find: {}}]\n  - say: "{{results.0}} / {{results.1}}"\n',
+    'script:\n  - when: {step: 1}\n    call: [{crm.drop: {}}, {crm.find: {}}]\n' +
+      '  - say: "{{results.0}} / {{results.1}}"\n',
   )
   await s.ok('agent.assign_toolkits', { id: busy['id'], toolkit_ids: [toolkit['id']] })
   const worker = await s.worker({ action_names: ['crm.find', 'crm.drop'] })
@@ -358,7 +359,8 @@ t.test('a step limits the tools, turns and cost of its agent', async (t) => {
 t.test('an agent judges a check', async (t) => {
   await agentWith(
     'judge',
-    'script:\n  - when: "*kind words*\\"text\\": \\"first\\"*"\n    call: {submit: {pass: true, reason: It says first.}}\n  - call: {submit: {pass: false, reason: No.}}\n',
+    'script:\n  - when: "*kind words*\\"text\\": \\"first\\"*"\n' +
+      '    call: {submit: {pass: true, reason: It says first.}}\n  - call: {submit: {pass: false, reason: No.}}\n',
   )
   const steps = (prompt: string) => [
     asking({ agent_id: 'memo', instructions: 'Speak', session: { name: '${{ run.id }}' } }),

@@ -343,7 +343,8 @@ script:
 t.test('a model submits an output that matches the schema, after an invalid attempt', async (t) => {
   const agent = await agentWith(
     'former',
-    'script:\n  - when: {step: 1}\n    call: {submit: {n: "seven"}}\n  - when: {error: true}\n    call: {submit: {n: 7}}\n',
+    'script:\n  - when: {step: 1}\n    call: {submit: {n: "seven"}}\n  - when: {error: true}\n' +
+      '    call: {submit: {n: 7}}\n',
     [],
   )
   const ack = await invoke(s, agent, 'go', {

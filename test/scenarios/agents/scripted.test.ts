@@ -31,7 +31,8 @@ t.test(
 
     const agent = await agentWith(
       'scripted',
-      'script:\n  - when: "add * and *"\n    think: Numbers.\n    say: "{{1}} plus {{2}}, turn {{turn}}"\n  - say: What?\n',
+      'script:\n  - when: "add * and *"\n    think: Numbers.\n' +
+        '    say: "{{1}} plus {{2}}, turn {{turn}}"\n  - say: What?\n',
     )
     const first = await invoke(s, agent, 'Add 1 and 2')
     await turnIn(s, first, 'completed')

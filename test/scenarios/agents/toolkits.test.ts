@@ -152,7 +152,8 @@ t.test('skills are created, replaced, imported from Markdown, assigned and remov
   t.notOk('allowed_tools' in (await s.ok('skill.get', { id: made['id'] })))
   const read = await s.ok('skill.import', {
     content:
-      '---\nname: Refunds\ndescription: "Pay back: how"\nallowed-tools: [crm.find, pay.*]\ntags:\n  team: pay\nlicense: MIT\n---\n\n# Steps\n\n1. Look.\n',
+      '---\nname: Refunds\ndescription: "Pay back: how"\nallowed-tools: [crm.find, pay.*]\n' +
+      'tags:\n  team: pay\nlicense: MIT\n---\n\n# Steps\n\n1. Look.\n',
   })
   t.match(read, {
     name: 'Refunds',
@@ -179,7 +180,8 @@ t.test('skills are created, replaced, imported from Markdown, assigned and remov
     ['---\n- a\n---\ntext', 'content'],
     ['---\nname: 7\n---\ntext', 'name'],
     [
-      '---\na: &a [1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nname: [*c,*c,*c,*c,*c]\n---\ntext',
+      '---\na: &a [1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n' +
+        'name: [*c,*c,*c,*c,*c]\n---\ntext',
       'content',
     ],
   ] as const)

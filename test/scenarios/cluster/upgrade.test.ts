@@ -207,7 +207,8 @@ t.test(
       }
       if (run['status'] !== 'completed')
         t.fail(
-          `run ${id} is ${JSON.stringify(run)} with the jobs ${JSON.stringify(await call('GET', `/projects/default/runs/${id}/jobs`))}`,
+          `run ${id} is ${JSON.stringify(run)} with the jobs ` +
+            JSON.stringify(await call('GET', `/projects/default/runs/${id}/jobs`)),
         )
     }
     const marker = await call('POST', '/projects/default/runs', {

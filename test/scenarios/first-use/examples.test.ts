@@ -71,7 +71,14 @@ t.test(
     const shown = new Set<string>()
     for (const [path, methods] of Object.entries(paths))
       for (const [method, operation] of Object.entries(methods)) {
-        const at = `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')}/${method}`
+        const at =
+          '/paths/' +
+          path
+            .replaceAll('~', '~0')
+            .replaceAll('/', '~1')
+            .replaceAll('{', '%7B')
+            .replaceAll('}', '%7D') +
+          `/${method}`
         const { operationId, requestBody, responses } = operation as {
           operationId: string
           requestBody?: { content: Record<string, { example?: unknown }> }

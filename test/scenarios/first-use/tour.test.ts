@@ -52,11 +52,17 @@ t.test(
       )
       t.match(
         said,
-        /ok {2}a worker executed the tools, and those that change something only after approval by a person: tour\.find\.\w+ 1, tour\.lines\.\w+ 1, tour\.note\.\w+ 1/,
+        new RegExp(
+          'ok {2}a worker executed the tools, and those that change something only after approval ' +
+            'by a person: tour\\.find\\.\\w+ 1, tour\\.lines\\.\\w+ 1, tour\\.note\\.\\w+ 1',
+        ),
       )
       t.match(
         said,
-        /ok {2}a transcript of 8 messages was followed without a gap or a duplicate, and equals the stored transcript\n.*chat#session=ses_\w+\n$/,
+        new RegExp(
+          'ok {2}a transcript of 8 messages was followed without a gap or a duplicate, ' +
+            'and equals the stored transcript\\n.*chat#session=ses_\\w+\\n$',
+        ),
       )
       t.match(repository, /baton-tour-/)
       t.notOk(existsSync(repository), 'the repository is deleted')

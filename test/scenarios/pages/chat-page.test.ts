@@ -13,6 +13,9 @@ import { listOf } from '../support/given.ts'
 import { person } from '../support/people.ts'
 import { attachFiles } from './chat-files.ts'
 
+const ASKED_AGAIN =
+  'Each of them was asked again afterwards, and each of them answered within its time.'
+const HOSTILE = '<img src=x onerror=alert(1)> [a](javascript:alert(1)) [b](https://b.example/)'
 const script = `
 script:
   - when: {text: "deploy *", step: 1}
@@ -25,7 +28,7 @@ script:
     say: All {{result.hosts}} answer. The next step changes them.
     call: {hosts.deploy: {hosts: "{{result.hosts}}"}}
   - when: {after: hosts.deploy}
-    say: "Version {{result.version}} is out on all hosts. Each of them was asked again afterwards, and each of them answered within its time."
+    say: "Version {{result.version}} is out on all hosts. ${ASKED_AGAIN}"
     chunk: 4
     pace: 60ms
   - when: "*wait"
@@ -33,13 +36,12 @@ script:
   - when: break
     fail: 400
   - when: "*format"
-    say: "First **bold** words.\\n\\n- one\\n- \`two\`\\n\\n<img src=x onerror=alert(1)> [a](javascript:alert(1)) [b](https://b.example/)\\n\\nThe end."
+    say: "First **bold** words.\\n\\n- one\\n- \`two\`\\n\\n${HOSTILE}\\n\\nThe end."
     chunk: 8
     pace: 50ms
   - say: I can deploy.
 `
-const last =
-  'Version v7 is out on all hosts. Each of them was asked again afterwards, and each of them answered within its time.'
+const last = `Version v7 is out on all hosts. ${ASKED_AGAIN}`
 
 /**
  * Script that the page runs from the start: records rows that were removed or added twice, and
@@ -52,9 +54,11 @@ const rows = (nodes) => [...nodes].filter((node) => node.nodeName === 'LI' && no
 new MutationObserver((records) => {
   for (const { target, type, addedNodes, removedNodes } of records) {
     for (const { dataset } of rows(removedNodes)) watched.removed.push(dataset.id)
-    for (const { dataset } of rows(addedNodes)) known.has(dataset.id) ? watched.twice.push(dataset.id) : known.add(dataset.id)
+    for (const { dataset } of rows(addedNodes))
+      known.has(dataset.id) ? watched.twice.push(dataset.id) : known.add(dataset.id)
     const row = (target.nodeType === 1 ? target : target.parentElement)?.closest('li.message')
-    if (row && settled.has(row.dataset.id) && (type === 'characterData' || removedNodes.length > 0)) watched.touched.push(row.dataset.id)
+    if (row && settled.has(row.dataset.id) && (type === 'characterData' || removedNodes.length > 0))
+      watched.touched.push(row.dataset.id)
   }
   for (const { dataset } of document.querySelectorAll('li.message[aria-busy=false]')) settled.add(dataset.id)
 }).observe(document, { childList: true, subtree: true, characterData: true })
@@ -133,7 +137,8 @@ async function tryOut(browser: Browser): Promise<void> {
       await page.keyboard.press('Enter')
       const writing = page.locator('.message.assistant[aria-busy=true] .text')
       await page.waitForFunction(
-        `(document.querySelector('.message.assistant[aria-busy=true] .blocks > .text')?.textContent ?? '').length.toString().match(/^([5-9]|[1-3]\\d)$/)`,
+        "(document.querySelector('.message.assistant[aria-busy=true] .blocks > .text')" +
+          "?.textContent ?? '').length.toString().match(/^([5-9]|[1-3]\\d)$/)",
       )
       t.match(await page.locator('.bar .badge').textContent(), 'running')
       t.match(
@@ -179,7 +184,9 @@ async function tryOut(browser: Browser): Promise<void> {
       await tabTo(page, /^submit true/, 20)
       await page.keyboard.press('Enter')
       await page.waitForFunction(
-        `/^Version .{14,}/.test([...document.querySelectorAll('.message.assistant[aria-busy=true] .text')].at(-1)?.textContent ?? '')`,
+        '/^Version .{14,}/.test(' +
+          "[...document.querySelectorAll('.message.assistant[aria-busy=true] .text')]" +
+          ".at(-1)?.textContent ?? '')",
       )
       t.equal(await focused(page), 'textarea', 'the message field has the focus')
       t.match(await page.locator('.outcome').textContent(), /Answered: yes/)

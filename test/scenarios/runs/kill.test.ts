@@ -206,7 +206,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
         'has a timeline out of order',
       followed.has(id) &&
         JSON.stringify(followed.get(id)) !== JSON.stringify(events.map((event) => event.id)) &&
-        `was followed otherwise than told: ${followed.get(id)?.join(' ')} / ${events.map((event) => event.id).join(' ')}`,
+        'was followed otherwise than told: ' +
+          `${followed.get(id)?.join(' ')} / ${events.map((event) => event.id).join(' ')}`,
     ].filter(Boolean)
     if (faults.length > 0) t.fail(`${key}: ${id} ${faults.join('; ')}`)
   }

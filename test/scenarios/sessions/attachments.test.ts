@@ -292,7 +292,9 @@ t.test('disconnected uploads release their buffers', async (t) => {
         new Promise<void>((done) => {
           const socket = connect(Number(port), hostname, () => {
             socket.write(
-              `POST ${pathFor(session_id)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${s.key}\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 7000000\r\n\r\n--x\r\n`,
+              `POST ${pathFor(session_id)} HTTP/1.1\r\nHost: x\r\n` +
+                `Authorization: Bearer ${s.key}\r\n` +
+                'Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 7000000\r\n\r\n--x\r\n',
             )
             socket.write(randomBytes(100_000), () => setTimeout(() => socket.destroy(), 50))
           })

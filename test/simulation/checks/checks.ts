@@ -150,7 +150,10 @@ function checkReads(sim: Simulation): void {
     if (index < 0) {
       const old = states.indexOf(wanted)
       sim.violated(
-        `a read of ${read.to.id} from ${read.from.toFixed(1)} to ${read.at.toFixed(1)} shows ${old < 0 ? `what is not in the journal: ${wanted}` : `state ${old}, but state ${least} was known`}`,
+        `a read of ${read.to.id} from ${read.from.toFixed(1)} to ${read.at.toFixed(1)} shows ` +
+          (old < 0
+            ? `what is not in the journal: ${wanted}`
+            : `state ${old}, but state ${least} was known`),
       )
     } else seen.set(key, [...known, { at: read.at, index }])
   }
@@ -198,7 +201,9 @@ function checkFeeds(sim: Simulation): void {
   for (const { cursor, entry } of sim.records.live)
     if (text(stored.get(cursor)) !== text(entry.events))
       sim.violated(
-        `published at ${cursor}: ${entry.kind} ${entry.id} ${text(entry.events.map(({ type }) => type))}, but the journal has something else there`,
+        `published at ${cursor}: ${entry.kind} ${entry.id} ` +
+          `${text(entry.events.map(({ type }) => type))}, ` +
+          'but the journal has something else there',
       )
   for (const follower of sim.followers) {
     follower.catchUp()

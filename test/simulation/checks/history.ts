@@ -96,7 +96,8 @@ export class History {
     const before = this.commands.get(id)
     if (before)
       this.#sim.violated(
-        `${key}: command ${entry.command.id} (${entry.command.name}) took effect at ${before.place.cursor} and again at ${place.cursor}`,
+        `${key}: command ${entry.command.id} (${entry.command.name}) took effect at ` +
+          `${before.place.cursor} and again at ${place.cursor}`,
       )
     this.commands.set(id, { place, at })
     if (entry.kind === 'queue') this.#jobs.check(place, at)

@@ -148,7 +148,10 @@ export class SessionRules {
     const { turns, compacting, nudges, revision, sequence } = state as SessionState
     const course = this.#courses.get(id)
     if (revision !== course?.revision || sequence !== course.sequence)
-      return `session ${id} counts ${revision} frames and ${sequence} rows, but there are ${course?.revision} and ${course?.sequence}`
+      return (
+        `session ${id} counts ${revision} frames and ${sequence} rows, ` +
+        `but there are ${course?.revision} and ${course?.sequence}`
+      )
     if (compacting) return `session ${id} is being summed up`
     for (const { record, work } of Object.values(turns)) {
       if (record.status !== 'waiting') return `turn ${record.id} is ${record.status}`

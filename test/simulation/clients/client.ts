@@ -226,7 +226,8 @@ export class Clients {
         outcome !== undefined && !(isRefusal(outcome) && errors[outcome.refused].status === 503)
       this.#sim.note(
         () =>
-          `client: ${command.name} ${command.id} ${command.command_id} at ${Math.round(from)}: ${outcome === undefined ? 'no answer' : isRefusal(outcome) ? outcome.refused : 'done'}`,
+          `client: ${command.name} ${command.id} ${command.command_id} at ${Math.round(from)}: ` +
+          `${outcome === undefined ? 'no answer' : isRefusal(outcome) ? outcome.refused : 'done'}`,
       )
       if (answered) sent.answers.push({ from, at: this.#sim.timeline.now, outcome })
       if (answered && !(command.fingerprint !== undefined && dice.chance(0.15))) break

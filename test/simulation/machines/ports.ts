@@ -54,7 +54,10 @@ function stored({ name, sim: { journal } }: Machine, sequence: number): string {
     ({ kind, id, command, events }) =>
       `\n             ${kind} ${id} ${command.name} ${command.id}: ${events.map(({ type }) => type).join(' ')}`,
   )
-  return `${name} writes ${sequence} of shard ${message.shard}, epoch ${epoch}${entries.length === 0 ? ': fence' : ''}${lines.join('')}`
+  return (
+    `${name} writes ${sequence} of shard ${message.shard}, ` +
+    `epoch ${epoch}${entries.length === 0 ? ': fence' : ''}${lines.join('')}`
+  )
 }
 
 export function journalPort(machine: Machine): Journal {

@@ -110,7 +110,9 @@ t.test('a page of a search reveals nothing about hits that the caller cannot rea
       db.prepare('UPDATE channels SET private = ?, mixed = 1 WHERE n = ?').run(isPrivate, n)
     else
       db.prepare(
-        "INSERT INTO channels (n, id, project, kind, private, created_at, members, message_seq, last, record) VALUES (?, ?, 1, 'channel', ?, 0, 0, 0, 0, '{}')",
+        `INSERT INTO channels (
+           n, id, project, kind, private, created_at, members, message_seq, last, record
+         ) VALUES (?, ?, 1, 'channel', ?, 0, 0, 0, 0, '{}')`,
       ).run(n, `chan_${n}`, isPrivate)
     closed.set(n, isPrivate)
   }
@@ -119,7 +121,8 @@ t.test('a page of a search reveals nothing about hits that the caller cannot rea
     for (let i = 0; i < count; i++) {
       cursor++
       db.prepare(
-        'INSERT INTO messages (cursor, id, channel, sender, root, pinned, replies, record) VALUES (?, ?, ?, ?, NULL, 0, 0, ?)',
+        `INSERT INTO messages (cursor, id, channel, sender, root, pinned, replies, record)
+         VALUES (?, ?, ?, ?, NULL, 0, 0, ?)`,
       ).run(cursor, `m${cursor}`, n, 's', JSON.stringify({ id: `m${cursor}` }))
       db.prepare('INSERT INTO message_words (rowid, content, place) VALUES (?, ?, ?)').run(
         cursor,
@@ -160,7 +163,9 @@ t.test('a page of a search reveals nothing about hits that the caller cannot rea
   add(5)
   channel(5, 1)
   db.prepare(
-    "INSERT INTO channel_members (channel, member, project, channel_id, born, joined_at, last_read, record) VALUES (5, 'me', 1, 'chan_5', 0, 0, 0, '{}')",
+    `INSERT INTO channel_members (
+       channel, member, project, channel_id, born, joined_at, last_read, record
+     ) VALUES (5, 'me', 1, 'chan_5', 0, 0, 0, '{}')`,
   ).run()
   t.strictSame(pages()[0], ['m5010', 'm5009'], 'a new member can read earlier messages')
   db.close()

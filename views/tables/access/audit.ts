@@ -41,7 +41,10 @@ const keptNames = (store: Store): Kept<string> =>
       new Kept(
         (resource) =>
           store.one<{ name: string | null }>(
-            "SELECT json_extract(record, '$.resource_name') AS name FROM audit WHERE resource_id = ? ORDER BY created_at DESC, id DESC LIMIT 1",
+            `SELECT json_extract(record, '$.resource_name') AS name
+             FROM audit
+             WHERE resource_id = ?
+             ORDER BY created_at DESC, id DESC LIMIT 1`,
             resource,
           )?.name ?? undefined,
         () => {},
@@ -180,13 +183,18 @@ export function auditList(
     // The session of a deleted interaction is no longer known, so only administrators see its
     // entries.
     conditions.push(
-      `(resource_type <> 'interaction' OR EXISTS (SELECT 1 FROM interactions i WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
+      `(resource_type <> 'interaction' OR EXISTS (
+          SELECT 1 FROM interactions i
+          WHERE i.id = audit.resource_id AND ${interactionVisibleTo('i', [viewer.id])}))`,
     )
     values.push(...viewerValues(viewer), viewer.id)
   }
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM audit
+     WHERE ${['TRUE', ...conditions].join(' AND ')}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     ...values,
     ...after.values,
     limitOf(input) + 1,

@@ -4,8 +4,16 @@ import { applyAudit, auditList } from './audit.ts'
 
 const tables = `
 CREATE TABLE audit (
-  id TEXT PRIMARY KEY, project TEXT, resource_type TEXT NOT NULL, resource_id TEXT NOT NULL, action TEXT NOT NULL,
-  actor_type TEXT NOT NULL, actor_id TEXT NOT NULL, user_id TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL
+  id TEXT PRIMARY KEY,
+  project TEXT,
+  resource_type TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  action TEXT NOT NULL,
+  actor_type TEXT NOT NULL,
+  actor_id TEXT NOT NULL,
+  user_id TEXT,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX audit_new ON audit (created_at, id);
 CREATE INDEX audit_project ON audit (project, created_at, id);

@@ -63,7 +63,10 @@ export function actionLog(
   // The calls of the first row may all be at or before the position; every other row has a wanted
   // one.
   const rows = store.upToPage<TimelineRow>(
-    `SELECT cursor, at, events FROM timeline WHERE run = ? AND actions AND project = ?${after.sql} ORDER BY cursor LIMIT ?`,
+    `SELECT cursor, at, events
+     FROM timeline
+     WHERE run = ? AND actions AND project = ?${after.sql}
+     ORDER BY cursor LIMIT ?`,
     run.n,
     project,
     ...after.values,

@@ -111,7 +111,10 @@ export function actionList<T extends Definition>(
 ): Page<T> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM actions WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM actions
+     WHERE project = ?${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...after.values,
     limitOf(input) + 1,
@@ -165,7 +168,10 @@ export function callable(
     name !== undefined && handle === undefined
       ? []
       : store.all<{ id: string; record: string }>(
-          `SELECT id, record FROM workflows WHERE project = ? AND json_extract(record, '$.published_as_tool')${handle === undefined ? '' : ' AND handle = ?'}`,
+          `SELECT id, record
+           FROM workflows
+           WHERE project = ? AND json_extract(record, '$.published_as_tool')
+             ${handle === undefined ? '' : 'AND handle = ?'}`,
           project,
           ...(handle === undefined ? [] : [handle]),
         )

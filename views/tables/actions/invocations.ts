@@ -211,8 +211,12 @@ function inputOf(
   { session_id = '', agent_turn_id = '', tool_call_id = '' }: Invocation,
 ): JsonObject | undefined {
   const row = store.one<{ input: string | null }>(
-    `SELECT json_extract(block.value, '$.resolved_action.input') AS input FROM sessions JOIN session_messages AS message ON message.session = sessions.n AND message.turn = ?, json_each(message.record, '$.content') AS block
-     WHERE sessions.project = ? AND sessions.id = ? AND json_extract(block.value, '$.id') = ? LIMIT 1`,
+    `SELECT json_extract(block.value, '$.resolved_action.input') AS input
+     FROM sessions
+     JOIN session_messages AS message ON message.session = sessions.n AND message.turn = ?,
+       json_each(message.record, '$.content') AS block
+     WHERE sessions.project = ? AND sessions.id = ? AND json_extract(block.value, '$.id') = ?
+     LIMIT 1`,
     agent_turn_id,
     project,
     session_id,

@@ -8,12 +8,29 @@ import { actionGet, actionList, actionsOf, applyActions, callable } from './defi
 import { invocationList } from './invocations.ts'
 
 const tables = `
-CREATE TABLE actions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE actions (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX actions_new ON actions (project, created_at, id);
 CREATE INDEX actions_name ON actions (project, name);
 CREATE TABLE invocations (
-  cursor INTEGER PRIMARY KEY, project INTEGER NOT NULL, run TEXT, job TEXT NOT NULL, environment TEXT, action_name TEXT NOT NULL, action TEXT, scope TEXT,
-  secret_version INTEGER, delivery TEXT, correlation TEXT, status TEXT NOT NULL, record TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY,
+  project INTEGER NOT NULL,
+  run TEXT,
+  job TEXT NOT NULL,
+  environment TEXT,
+  action_name TEXT NOT NULL,
+  action TEXT,
+  scope TEXT,
+  secret_version INTEGER,
+  delivery TEXT,
+  correlation TEXT,
+  status TEXT NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX invocations_new ON invocations (project, cursor);
 CREATE INDEX invocations_run ON invocations (run, cursor) WHERE run IS NOT NULL;

@@ -84,7 +84,10 @@ export function agentList(store: Store, project: number, input: AgentFilters): P
   }
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM agents WHERE project = ?${conditions.join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM agents
+     WHERE project = ?${conditions.join('')}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...values,
     ...after.values,

@@ -126,7 +126,12 @@ export const skillUsage = (
   { id }: { readonly id: string },
 ): { items: { project_id: string; agent_count: number }[] } => ({
   items: store.all<{ project_id: string; agent_count: number }>(
-    'SELECT projects.id AS project_id, count(*) AS agent_count FROM skilled JOIN projects ON projects.n = skilled.project WHERE skill = ? GROUP BY projects.id ORDER BY projects.id',
+    `SELECT projects.id AS project_id, count(*) AS agent_count
+     FROM skilled
+     JOIN projects ON projects.n = skilled.project
+     WHERE skill = ?
+     GROUP BY projects.id
+     ORDER BY projects.id`,
     id,
   ),
 })

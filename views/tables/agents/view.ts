@@ -4,11 +4,29 @@ import { agentGet, agentHome, agentList, applyAgents } from './agents.ts'
 import { applyDefinitions, definitionGet, definitionList, skillUsage } from './toolkits.ts'
 
 const tables = `
-CREATE TABLE agents (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE agents (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  status TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX agents_new ON agents (project, created_at, id);
-CREATE TABLE definitions (id TEXT PRIMARY KEY, project INTEGER NOT NULL, type TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE definitions (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX definitions_new ON definitions (project, type, created_at, id);
-CREATE TABLE skilled (skill TEXT NOT NULL, project INTEGER NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (skill, project, agent)) WITHOUT ROWID;
+CREATE TABLE skilled (
+  skill TEXT NOT NULL,
+  project INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  PRIMARY KEY (skill, project, agent)
+) WITHOUT ROWID;
 CREATE INDEX skilled_agent ON skilled (agent);
 CREATE INDEX agents_name ON agents (project, name);
 `

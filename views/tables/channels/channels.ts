@@ -133,12 +133,19 @@ export function planChannels(project: number, input: Filters): { sql: string; va
     : ['channels_open', 'c.private = 0']
   return [
     {
-      sql: `SELECT ${COLUMNS} FROM channels c INDEXED BY ${index} WHERE c.project = ? AND ${scope}${wanted}${after.sql} ORDER BY c.created_at DESC, c.id DESC LIMIT ?`,
+      sql: `SELECT ${COLUMNS}
+            FROM channels c INDEXED BY ${index}
+            WHERE c.project = ? AND ${scope}${wanted}${after.sql}
+            ORDER BY c.created_at DESC, c.id DESC LIMIT ?`,
       values: [project, ...values, ...after.values, limit],
     },
     {
-      sql: `SELECT ${COLUMNS} FROM channel_members m INDEXED BY members_mine CROSS JOIN channels c ON c.n = m.channel
-        WHERE m.project = ? AND m.member = ? AND ${viewer.admin ? "c.kind = 'dm'" : 'c.private = 1'}${wanted}${mine.sql} ORDER BY m.born DESC, m.channel_id DESC LIMIT ?`,
+      sql: `SELECT ${COLUMNS}
+            FROM channel_members m INDEXED BY members_mine
+            CROSS JOIN channels c ON c.n = m.channel
+            WHERE m.project = ? AND m.member = ?
+              AND ${viewer.admin ? "c.kind = 'dm'" : 'c.private = 1'}${wanted}${mine.sql}
+            ORDER BY m.born DESC, m.channel_id DESC LIMIT ?`,
       values: [project, viewer.id, ...values, ...mine.values, limit],
     },
   ]
@@ -180,7 +187,10 @@ export function memberList(
   if (!channel) return missingChannel
   const after = beyond(['joined_at', 'member'], 'ASC', input.after)
   const rows = store.all<MemberRow>(
-    `SELECT member, joined_at, last_read, record FROM channel_members WHERE channel = ?${after.sql} ORDER BY joined_at, member LIMIT ?`,
+    `SELECT member, joined_at, last_read, record
+     FROM channel_members
+     WHERE channel = ?${after.sql}
+     ORDER BY joined_at, member LIMIT ?`,
     channel.n,
     ...after.values,
     limitOf(input) + 1,

@@ -60,7 +60,9 @@ function begin(
   { channel, members }: Extract<ChannelEvent, { type: 'channel.created' }>,
 ): void {
   store.run(
-    'INSERT INTO channels (id, project, kind, private, created_at, members, message_seq, last, record) VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?)',
+    `INSERT INTO channels (
+       id, project, kind, private, created_at, members, message_seq, last, record
+     ) VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?)`,
     channel.id,
     project,
     channel.kind,
@@ -77,7 +79,9 @@ function join(
   member: ChannelMember,
 ): void {
   store.run(
-    'INSERT INTO channel_members (channel, member, project, channel_id, born, joined_at, last_read, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    `INSERT INTO channel_members (
+       channel, member, project, channel_id, born, joined_at, last_read, record
+     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     n,
     member.member_id,
     project,
@@ -211,7 +215,10 @@ function after(
     limit,
   )
   const others = store.all<EventRow>(
-    'SELECT cursor, at, type, message, payload FROM channel_events WHERE channel = ? AND cursor > ? ORDER BY cursor LIMIT ?',
+    `SELECT cursor, at, type, message, payload
+     FROM channel_events
+     WHERE channel = ? AND cursor > ?
+     ORDER BY cursor LIMIT ?`,
     n,
     cursor,
     limit,

@@ -32,10 +32,15 @@ export interface Places {
  */
 function placesFor(store: Store, project: number, viewer: string): Places {
   const rows = store.all<{ n: number; seen: number }>(
-    `SELECT c.n, 1 AS seen FROM channel_members m INDEXED BY members_mine CROSS JOIN channels c ON c.n = m.channel
-       WHERE m.project = ? AND m.member = ? AND (c.private = 1 OR c.mixed = 1)
-     UNION SELECT c.n, c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) AS seen
-       FROM channels c INDEXED BY channels_mixed WHERE c.project = ? AND c.mixed = 1`,
+    `SELECT c.n, 1 AS seen
+     FROM channel_members m INDEXED BY members_mine
+     CROSS JOIN channels c ON c.n = m.channel
+     WHERE m.project = ? AND m.member = ? AND (c.private = 1 OR c.mixed = 1)
+     UNION
+     SELECT c.n, c.private = 0 OR EXISTS (
+       SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) AS seen
+     FROM channels c INDEXED BY channels_mixed
+     WHERE c.project = ? AND c.mixed = 1`,
     project,
     viewer,
     viewer,
@@ -49,10 +54,10 @@ function placesFor(store: Store, project: number, viewer: string): Places {
  * phrases, within the scope; undefined when the text has no word.
  */
 export function matchOf(q: string, { within, without }: Places): string | undefined {
-  const phrases = wordsOf(q)
+  const phrases = wordsOf(q).map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`)
   return phrases.length === 0
     ? undefined
-    : `place : (${within.join(' OR ')}) AND content : (${phrases.map((part) => `"${part.replaceAll('"', '""').replaceAll('\0', ' ')}"`).join(' AND ')})` +
+    : `place : (${within.join(' OR ')}) AND content : (${phrases.join(' AND ')})` +
         (without.length === 0 ? '' : ` NOT place : (${without.join(' OR ')})`)
 }
 
@@ -98,8 +103,17 @@ export function search(
   for (let looked = 0; looked < MAX_HITS; looked += AT_ONCE) {
     const hits = store.all<Hit>(
       `SELECT m.cursor, m.replies, m.record,
-         (SELECT c.private = 0 OR EXISTS (SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?) FROM channels c WHERE c.n = m.channel) AS seen
-       FROM (SELECT rowid AS hit FROM message_words WHERE message_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) CROSS JOIN messages m ON m.cursor = hit ORDER BY hit DESC`,
+         (SELECT c.private = 0 OR EXISTS (
+            SELECT 1 FROM channel_members WHERE channel = c.n AND member = ?)
+          FROM channels c
+          WHERE c.n = m.channel) AS seen
+       FROM (
+         SELECT rowid AS hit
+         FROM message_words
+         WHERE message_words MATCH ? AND rowid < ?
+         ORDER BY rowid DESC LIMIT ?)
+       CROSS JOIN messages m ON m.cursor = hit
+       ORDER BY hit DESC`,
       viewer.id,
       match,
       from,

@@ -202,10 +202,18 @@ export function planMessages(
           ? 'messages_sender'
           : 'messages_channel'
   const [last] = paging.after ?? []
+  const conditions = [
+    'channel = ?',
+    ...(reply_to === undefined ? [] : ['root = ?']),
+    ...(sender_id === undefined ? [] : ['sender = ?']),
+    ...(pinned === undefined ? [] : [pinned ? 'pinned = 1' : 'pinned = 0']),
+    ...(last === undefined ? [] : ['cursor < ?']),
+  ]
   return {
-    sql:
-      `SELECT cursor, replies, record FROM messages INDEXED BY ${by} WHERE channel = ?${reply_to === undefined ? '' : ' AND root = ?'}${sender_id === undefined ? '' : ' AND sender = ?'}` +
-      `${pinned === undefined ? '' : pinned ? ' AND pinned = 1' : ' AND pinned = 0'}${last === undefined ? '' : ' AND cursor < ?'} ORDER BY cursor DESC LIMIT ?`,
+    sql: `SELECT cursor, replies, record
+          FROM messages INDEXED BY ${by}
+          WHERE ${conditions.join(' AND ')}
+          ORDER BY cursor DESC LIMIT ?`,
     values: [
       channel,
       ...(reply_to === undefined ? [] : [reply_to]),

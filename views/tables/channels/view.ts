@@ -17,29 +17,62 @@ import { messageFacts, messageGet, messageList } from './messages.ts'
 
 const tables = `
 CREATE TABLE channels (
-  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, kind TEXT NOT NULL, private INTEGER NOT NULL, created_at INTEGER NOT NULL,
-  members INTEGER NOT NULL, message_seq INTEGER NOT NULL, last_message_at TEXT, last INTEGER NOT NULL, mixed INTEGER NOT NULL DEFAULT 0, record TEXT NOT NULL
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  project INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  private INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  members INTEGER NOT NULL,
+  message_seq INTEGER NOT NULL,
+  last_message_at TEXT,
+  last INTEGER NOT NULL,
+  mixed INTEGER NOT NULL DEFAULT 0,
+  record TEXT NOT NULL
 );
 CREATE INDEX channels_mixed ON channels (project) WHERE mixed = 1;
 CREATE INDEX channels_open ON channels (project, created_at, id) WHERE private = 0;
 CREATE INDEX channels_kind ON channels (project, kind, created_at, id);
 CREATE TABLE channel_members (
-  channel INTEGER NOT NULL, member TEXT NOT NULL, project INTEGER NOT NULL, channel_id TEXT NOT NULL, born INTEGER NOT NULL, joined_at INTEGER NOT NULL,
-  last_read INTEGER NOT NULL, record TEXT NOT NULL,
+  channel INTEGER NOT NULL,
+  member TEXT NOT NULL,
+  project INTEGER NOT NULL,
+  channel_id TEXT NOT NULL,
+  born INTEGER NOT NULL,
+  joined_at INTEGER NOT NULL,
+  last_read INTEGER NOT NULL,
+  record TEXT NOT NULL,
   PRIMARY KEY (channel, member)
 );
 CREATE INDEX members_joined ON channel_members (channel, joined_at, member);
 CREATE INDEX members_mine ON channel_members (project, member, born, channel_id);
 CREATE TABLE channel_events (
-  channel INTEGER NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, type TEXT NOT NULL, message INTEGER, payload TEXT,
+  channel INTEGER NOT NULL,
+  cursor INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  message INTEGER,
+  payload TEXT,
   PRIMARY KEY (channel, cursor)
 ) WITHOUT ROWID;
 CREATE TABLE channel_exchanges (
-  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel INTEGER NOT NULL, agent TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  channel INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  status TEXT NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX channel_exchanges_new ON channel_exchanges (channel, cursor);
 CREATE TABLE messages (
-  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, channel INTEGER NOT NULL, sender TEXT NOT NULL, root TEXT, pinned INTEGER NOT NULL, replies INTEGER NOT NULL, record TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  channel INTEGER NOT NULL,
+  sender TEXT NOT NULL,
+  root TEXT,
+  pinned INTEGER NOT NULL,
+  replies INTEGER NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX messages_channel ON messages (channel, cursor);
 CREATE INDEX messages_sender ON messages (channel, sender, cursor);
@@ -47,7 +80,12 @@ CREATE INDEX messages_thread ON messages (channel, root, cursor) WHERE root IS N
 CREATE INDEX messages_pinned ON messages (channel, cursor) WHERE pinned = 1;
 CREATE VIRTUAL TABLE message_words USING fts5 (content, place, content = '', contentless_delete = 1);
 CREATE TABLE dropped (channel INTEGER PRIMARY KEY);
-CREATE TABLE thread_agents (channel INTEGER NOT NULL, root TEXT NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (channel, root, agent)) WITHOUT ROWID;
+CREATE TABLE thread_agents (
+  channel INTEGER NOT NULL,
+  root TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  PRIMARY KEY (channel, root, agent)
+) WITHOUT ROWID;
 `
 
 export const channels = defineView({

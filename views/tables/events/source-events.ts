@@ -104,7 +104,10 @@ export function eventList(
     ...(input.viewer ? [openTo('source_events')] : []),
   ]
   const rows = store.upToPage<Row>(
-    `SELECT cursor, record FROM source_events INDEXED BY ${index} WHERE ${conditions.join(' AND ')}${after.sql} ORDER BY cursor DESC LIMIT ?`,
+    `SELECT cursor, record
+     FROM source_events INDEXED BY ${index}
+     WHERE ${conditions.join(' AND ')}${after.sql}
+     ORDER BY cursor DESC LIMIT ?`,
     ...values,
   )
   return page(rows, input, read, (row) => [row.cursor])
@@ -120,7 +123,10 @@ export function publishedKeys(
 ): ViewQueries['published_keys']['reply'] {
   const last = (key: string) =>
     store.one<{ id: string; record: string }>(
-      'SELECT id, record FROM source_events INDEXED BY source_events_dedup WHERE project = ? AND dedup = ? ORDER BY cursor DESC LIMIT 1',
+      `SELECT id, record
+       FROM source_events INDEXED BY source_events_dedup
+       WHERE project = ? AND dedup = ?
+       ORDER BY cursor DESC LIMIT 1`,
       project,
       key,
     )
@@ -141,7 +147,9 @@ export function eventGet(
   { id, viewer }: { readonly id: string; readonly viewer?: Viewer },
 ): SourceEventRecord | Refusal {
   const row = store.one<Row>(
-    `SELECT cursor, record FROM source_events WHERE id = ? AND project = ?${viewer ? ` AND ${openTo('source_events')}` : ''}`,
+    `SELECT cursor, record
+     FROM source_events
+     WHERE id = ? AND project = ?${viewer ? ` AND ${openTo('source_events')}` : ''}`,
     id,
     project,
     ...(viewer ? viewerValues(viewer) : []),

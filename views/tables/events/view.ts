@@ -4,8 +4,15 @@ import { applySourceEvents, eventGet, eventList, publishedKeys } from './source-
 
 const tables = `
 CREATE TABLE source_events (
-  cursor INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, event_type TEXT NOT NULL, source_kind TEXT NOT NULL, source_id TEXT NOT NULL,
-  dedup TEXT, session TEXT, record TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  project INTEGER NOT NULL,
+  event_type TEXT NOT NULL,
+  source_kind TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  dedup TEXT,
+  session TEXT,
+  record TEXT NOT NULL
 );
 CREATE INDEX source_events_dedup ON source_events (project, dedup, cursor) WHERE dedup IS NOT NULL;
 CREATE INDEX source_events_new ON source_events (project, cursor);

@@ -159,22 +159,30 @@ function planOf(project: number, input: InteractionFilters): { sql: string; valu
         : [[input.target_user_id, ['target']]]
   if (input.inbox && input.target_user_id !== undefined)
     where(
-      "EXISTS (SELECT 1 FROM interaction_people t WHERE t.project = i.project AND t.person = ? AND t.part = 'target' AND t.created_at = i.created_at AND t.id = i.id)",
+      `EXISTS (
+         SELECT 1 FROM interaction_people t
+         WHERE t.project = i.project AND t.person = ? AND t.part = 'target'
+           AND t.created_at = i.created_at AND t.id = i.id)`,
       input.target_user_id,
     )
   if (people) {
     if (statuses) where(`+i.status IN (${marks(statuses)})`, ...statuses)
     return people.flatMap(([person, parts]) =>
       parts.map((part) => ({
-        sql:
-          `SELECT i.id, i.created_at, i.record FROM interaction_people p CROSS JOIN interactions i ON i.id = p.id WHERE p.project = ? AND p.person = ? AND p.part = ?${rest()}` +
-          `${after.sql.replaceAll('i.', 'p.')} ORDER BY p.created_at DESC, p.id DESC LIMIT ?`,
+        sql: `SELECT i.id, i.created_at, i.record
+              FROM interaction_people p
+              CROSS JOIN interactions i ON i.id = p.id
+              WHERE p.project = ? AND p.person = ? AND p.part = ?
+                ${rest()}${after.sql.replaceAll('i.', 'p.')}
+              ORDER BY p.created_at DESC, p.id DESC LIMIT ?`,
         values: [project, person, part, ...values, ...end],
       })),
     )
   }
   const statement = (index: string, status: readonly string[] | undefined) => ({
-    sql: `SELECT i.id, i.created_at, i.record FROM interactions i INDEXED BY ${index} WHERE i.project = ?${rest()}${status ? ` AND i.status IN (${marks(status)})` : ''}${tail}`,
+    sql: `SELECT i.id, i.created_at, i.record
+          FROM interactions i INDEXED BY ${index}
+          WHERE i.project = ?${rest()}${status ? ` AND i.status IN (${marks(status)})` : ''}${tail}`,
     values: [project, ...values, ...(status ?? []), ...end],
   })
   if (input.run_id !== undefined) return [statement('interactions_run', statuses)]

@@ -5,14 +5,26 @@ import { applyInteraction, interactionGet, interactionList } from './interaction
 
 const tables = `
 CREATE TABLE interactions (
-  id TEXT PRIMARY KEY, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, kind TEXT NOT NULL, run TEXT, session TEXT, record TEXT NOT NULL
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  run TEXT,
+  session TEXT,
+  record TEXT NOT NULL
 );
 CREATE INDEX interactions_new ON interactions (project, created_at, id);
 CREATE INDEX interactions_status ON interactions (project, status, created_at, id);
 CREATE INDEX interactions_run ON interactions (project, run, created_at, id) WHERE run IS NOT NULL;
-CREATE INDEX interactions_session ON interactions (project, session, created_at, id) WHERE session IS NOT NULL;
+CREATE INDEX interactions_session ON interactions (project, session, created_at, id)
+  WHERE session IS NOT NULL;
 CREATE TABLE interaction_people (
-  project INTEGER NOT NULL, person TEXT NOT NULL, part TEXT NOT NULL, created_at INTEGER NOT NULL, id TEXT NOT NULL,
+  project INTEGER NOT NULL,
+  person TEXT NOT NULL,
+  part TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  id TEXT NOT NULL,
   PRIMARY KEY (project, person, part, created_at, id)
 ) WITHOUT ROWID;
 `

@@ -40,7 +40,8 @@ function save(store: Store, row: JobRow, id: string): void {
     )
   else
     store.run(
-      'INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      `INSERT OR REPLACE INTO jobs (id, project, run, created_at, status, queue, session, record)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       project,
       record.run_id ?? null,
@@ -152,7 +153,10 @@ export function runJobs(
   const { viewer } = input
   const after = beyond(['created_at', 'id'], 'ASC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM jobs WHERE run = ? AND project = ?${viewer ? ` AND ${recordOpenTo('jobs')}` : ''}${after.sql} ORDER BY created_at, id LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM jobs
+     WHERE run = ? AND project = ?${viewer ? ` AND ${recordOpenTo('jobs')}` : ''}${after.sql}
+     ORDER BY created_at, id LIMIT ?`,
     input.id,
     project,
     ...(viewer ? viewerValues(viewer) : []),

@@ -5,8 +5,14 @@ import { applyQueue, leases, runJobs } from './jobs.ts'
 
 const tables = `
 CREATE TABLE jobs (
-  id TEXT PRIMARY KEY, project INTEGER NOT NULL, run TEXT, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
-  session TEXT, record TEXT NOT NULL
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  run TEXT,
+  created_at INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  session TEXT,
+  record TEXT NOT NULL
 );
 CREATE INDEX jobs_run ON jobs (run, created_at, id) WHERE run IS NOT NULL;
 CREATE INDEX jobs_session ON jobs (session) WHERE session IS NOT NULL;

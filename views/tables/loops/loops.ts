@@ -111,7 +111,10 @@ export function loopList(store: Store, project: number, input: LoopFilters): Pag
   ].filter((pair): pair is [string, string] => pair[1] !== undefined)
   const values: Value[] = wanted.map(([, value]) => value)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM loops INDEXED BY loops_new WHERE project = ?${wanted.map(([column]) => ` AND ${column} = ?`).join('')}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM loops INDEXED BY loops_new
+     WHERE project = ?${wanted.map(([column]) => ` AND ${column} = ?`).join('')}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...values,
     ...after.values,

@@ -4,7 +4,15 @@ import { applyAudit } from '../access/audit.ts'
 import { applyLoop, loopGet, loopList, loopNamed } from './loops.ts'
 
 const tables = `
-CREATE TABLE loops (id TEXT PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL, agent TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE loops (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  status TEXT NOT NULL,
+  agent TEXT,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX loops_new ON loops (project, created_at, id);
 CREATE INDEX loops_name ON loops (project, name);
 `

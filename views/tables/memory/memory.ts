@@ -55,7 +55,9 @@ export function applyMemory(store: Store, { cursor, entry }: Placed): void {
   }
   // The newest expired change stays: it marks that older cursors have expired.
   store.run(
-    'DELETE FROM memory_changes WHERE project = ? AND agent = ? AND cursor < (SELECT max(cursor) FROM memory_changes WHERE project = ? AND agent = ? AND at < ?)',
+    `DELETE FROM memory_changes
+     WHERE project = ? AND agent = ? AND cursor < (
+       SELECT max(cursor) FROM memory_changes WHERE project = ? AND agent = ? AND at < ?)`,
     project,
     agent,
     project,
@@ -66,7 +68,9 @@ export function applyMemory(store: Store, { cursor, entry }: Placed): void {
 function put(store: Store, project: number, agent: string, entry: MemoryEntry): void {
   const words = [entry.key, entry.summary ?? '', entry.content ?? ''].join('\n').toLowerCase()
   store.run(
-    'INSERT OR REPLACE INTO memory (project, agent, key, kind, pinned, importance, updated_at, words, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    `INSERT OR REPLACE INTO memory (
+       project, agent, key, kind, pinned, importance, updated_at, words, record
+     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     project,
     agent,
     entry.key,
@@ -87,7 +91,11 @@ export function memoryGet(
 ): AgentMemory | Refusal {
   if (!hasAgent(store, project, id)) return missing
   const rows = store.all<{ kind: string; n: number; newest: number }>(
-    'SELECT kind, count(*) AS n, max(updated_at) AS newest FROM memory WHERE project = ? AND agent = ? GROUP BY kind ORDER BY kind',
+    `SELECT kind, count(*) AS n, max(updated_at) AS newest
+     FROM memory
+     WHERE project = ? AND agent = ?
+     GROUP BY kind
+     ORDER BY kind`,
     project,
     id,
   )
@@ -137,7 +145,10 @@ export function memoryEntries(
     updated_at: number
     record: string
   }>(
-    `SELECT key, pinned, importance, updated_at, record FROM memory WHERE project = ? AND agent = ?${conditions.join('')}${after.sql} ORDER BY pinned DESC, importance DESC, updated_at DESC, key DESC LIMIT ?`,
+    `SELECT key, pinned, importance, updated_at, record
+     FROM memory
+     WHERE project = ? AND agent = ?${conditions.join('')}${after.sql}
+     ORDER BY pinned DESC, importance DESC, updated_at DESC, key DESC LIMIT ?`,
     project,
     input.id,
     ...values,

@@ -5,11 +5,26 @@ import { applyMemory, memoryChanges, memoryEntries, memoryGet } from './memory.t
 
 const tables = `
 CREATE TABLE memory (
-  project INTEGER NOT NULL, agent TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, pinned INTEGER NOT NULL, importance INTEGER NOT NULL, updated_at INTEGER NOT NULL, words TEXT NOT NULL, record TEXT NOT NULL,
+  project INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  pinned INTEGER NOT NULL,
+  importance INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  words TEXT NOT NULL,
+  record TEXT NOT NULL,
   PRIMARY KEY (project, agent, key)
 );
 CREATE INDEX memory_first ON memory (project, agent, pinned, importance, updated_at, key);
-CREATE TABLE memory_changes (project INTEGER NOT NULL, agent TEXT NOT NULL, cursor INTEGER NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (project, agent, cursor)) WITHOUT ROWID;
+CREATE TABLE memory_changes (
+  project INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  cursor INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  record TEXT NOT NULL,
+  PRIMARY KEY (project, agent, cursor)
+) WITHOUT ROWID;
 `
 
 export const memory = defineView({

@@ -69,13 +69,16 @@ function indexed(record: RunRecord): Value[] {
   ]
 }
 
-const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
+const INSERT = `INSERT INTO runs (n, id, project, created_at, spec, last, record, ${COLUMNS.join(', ')})
+                VALUES (?, ?, ?, ?, ?, ?, ?${', ?'.repeat(COLUMNS.length)})`
 
 const TOUCH = 'UPDATE runs SET last = ?, record = ? WHERE n = ?'
 
 const MOVE = 'UPDATE runs SET last = ?, record = ?, status = ? WHERE n = ?'
 
-const REPLACE = `UPDATE runs SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')} WHERE n = ?`
+const REPLACE = `UPDATE runs
+                 SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
+                 WHERE n = ?`
 
 // An index is rewritten for every column that an UPDATE names, so each kind of change names only
 // the columns that it must.

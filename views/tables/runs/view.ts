@@ -33,27 +33,55 @@ function runSteps(
 // and merged, so that every combination of a status with a queue or a type is a range of one index.
 const tables = `
 CREATE TABLE runs (
-  n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, project INTEGER NOT NULL, created_at INTEGER NOT NULL, status TEXT NOT NULL, queue TEXT NOT NULL,
-  workflow_type TEXT, parent TEXT, initiated_by TEXT, external_id TEXT, definition_id TEXT, loop TEXT, source_event TEXT,
-  spec TEXT, last INTEGER NOT NULL, record TEXT NOT NULL
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  project INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  workflow_type TEXT,
+  parent TEXT,
+  initiated_by TEXT,
+  external_id TEXT,
+  definition_id TEXT,
+  loop TEXT,
+  source_event TEXT,
+  spec TEXT,
+  last INTEGER NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX runs_new ON runs (project, created_at, id);
 CREATE INDEX runs_status ON runs (project, status, created_at, id);
 CREATE INDEX runs_queue ON runs (project, queue, status, created_at, id);
-CREATE INDEX runs_type ON runs (project, workflow_type, status, created_at, id) WHERE workflow_type IS NOT NULL;
+CREATE INDEX runs_type ON runs (project, workflow_type, status, created_at, id)
+  WHERE workflow_type IS NOT NULL;
 CREATE INDEX runs_parent ON runs (project, parent, created_at, id) WHERE parent IS NOT NULL;
-CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id) WHERE initiated_by IS NOT NULL;
-CREATE INDEX runs_external ON runs (project, external_id, created_at, id) WHERE external_id IS NOT NULL;
-CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id) WHERE definition_id IS NOT NULL;
+CREATE INDEX runs_initiator ON runs (project, initiated_by, created_at, id)
+  WHERE initiated_by IS NOT NULL;
+CREATE INDEX runs_external ON runs (project, external_id, created_at, id)
+  WHERE external_id IS NOT NULL;
+CREATE INDEX runs_definition ON runs (project, definition_id, created_at, id)
+  WHERE definition_id IS NOT NULL;
 CREATE INDEX runs_loop ON runs (project, loop, created_at, id) WHERE loop IS NOT NULL;
-CREATE INDEX runs_source ON runs (project, source_event, created_at, id) WHERE source_event IS NOT NULL;
-CREATE TABLE specs (project INTEGER NOT NULL, hash TEXT NOT NULL, spec TEXT NOT NULL, PRIMARY KEY (project, hash)) WITHOUT ROWID;
+CREATE INDEX runs_source ON runs (project, source_event, created_at, id)
+  WHERE source_event IS NOT NULL;
+CREATE TABLE specs (
+  project INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  spec TEXT NOT NULL,
+  PRIMARY KEY (project, hash)
+) WITHOUT ROWID;
 CREATE TABLE steps (
   run INTEGER NOT NULL, step TEXT NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL,
   PRIMARY KEY (run, step)
 ) WITHOUT ROWID;
 CREATE TABLE timeline (
-  cursor INTEGER PRIMARY KEY, run INTEGER NOT NULL, project INTEGER NOT NULL, actions INTEGER NOT NULL, at INTEGER NOT NULL, events TEXT NOT NULL
+  cursor INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  project INTEGER NOT NULL,
+  actions INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  events TEXT NOT NULL
 );
 CREATE INDEX timeline_run ON timeline (run, cursor);
 CREATE TABLE feed (

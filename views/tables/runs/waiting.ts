@@ -89,9 +89,10 @@ function held(job: Job, now: number): WaitingOn {
       reason: `cancellation was requested; ${worker} has not stopped yet`,
       ...about,
     }
+  const lease = until === undefined ? 'is being renewed' : `lasts until ${until} unless renewed`
   return {
     kind: 'lease',
-    reason: `${worker} works on it; its lease ${until === undefined ? 'is being renewed' : `lasts until ${until} unless renewed`}`,
+    reason: `${worker} works on it; its lease ${lease}`,
     ...about,
   }
 }

@@ -73,7 +73,9 @@ function interactionAccess(
   viewer: Viewer,
 ): { known: boolean; closed: boolean; restricted: boolean } {
   const known = store.one<{ session: string | null; visible: number }>(
-    `SELECT i.session, ${interactionVisibleTo('i', names)} AS visible FROM interactions i WHERE i.id = ? AND i.project = ?`,
+    `SELECT i.session, ${interactionVisibleTo('i', names)} AS visible
+     FROM interactions i
+     WHERE i.id = ? AND i.project = ?`,
     ...viewerValues(viewer),
     ...names,
     interaction_id,
@@ -161,7 +163,9 @@ export function sessionList(store: Store, project: number, input: SessionFilters
     conditions.push(visibleTo('sessions'))
     values.push(...viewerValues(viewer))
   }
-  const select = `SELECT n, id, revision, gone, last, active_at, record, compaction FROM sessions WHERE project = ? AND ${conditions.join(' AND ')}`
+  const select = `SELECT n, id, revision, gone, last, active_at, record, compaction
+                  FROM sessions
+                  WHERE project = ? AND ${conditions.join(' AND ')}`
   if (agent_id !== undefined && session_key !== undefined && scope === 'agent') {
     const named = store.one<SessionRow>(
       `${select} ORDER BY status = 'deleted', n DESC LIMIT 1`,
@@ -206,12 +210,16 @@ function messages(
 ): Messages {
   const direction = order === 'desc' ? 'DESC' : 'ASC'
   const limit = limitOf(paging)
+  const hidden = list(include).includes('context') ? '' : ' AND hidden = 0'
   const bounds = [
     ...(after_sequence === undefined ? [] : [['sequence > ?', after_sequence] as const]),
     ...(before_sequence === undefined ? [] : [['sequence < ?', before_sequence] as const]),
   ]
   const rows = store.upToPage<MessageRow>(
-    `SELECT sequence, record FROM session_messages WHERE ${where} AND sequence IS NOT NULL${list(include).includes('context') ? '' : ' AND hidden = 0'}${bounds.map(([sql]) => ` AND ${sql}`).join('')} ORDER BY sequence ${direction} LIMIT ?`,
+    `SELECT sequence, record
+     FROM session_messages
+     WHERE ${where} AND sequence IS NOT NULL${hidden}${bounds.map(([sql]) => ` AND ${sql}`).join('')}
+     ORDER BY sequence ${direction} LIMIT ?`,
     ...values,
     ...bounds.map(([, value]) => value),
     limit + 1,
@@ -324,8 +332,10 @@ function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
     ? nudge
     : { ...nudge, turn: { ...nudge.turn, status: status as SessionNudge['turn']['status'] } }
 }
-const nudges =
-  'SELECT g.id, g.created_at, g.record, t.status FROM session_nudges g LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn WHERE g.session = ?'
+const nudges = `SELECT g.id, g.created_at, g.record, t.status
+                FROM session_nudges g
+                LEFT JOIN session_turns t ON t.session = g.session AND t.id = g.turn
+                WHERE g.session = ?`
 /** Nudges of a session by creation. */
 export function nudgeList(
   store: Store,
@@ -337,8 +347,9 @@ export function nudgeList(
   const statuses = list(input.status)
   const direction = input.order === 'desc' ? 'DESC' : 'ASC'
   const after = beyond(['g.created_at', 'g.id'], direction, input.after)
+  const wanted = statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''
   const rows = store.upToPage<NudgeRow>(
-    `${nudges}${statuses.length > 0 ? ` AND g.status IN (${marks(statuses)})` : ''}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
+    `${nudges}${wanted}${after.sql} ORDER BY g.created_at ${direction}, g.id ${direction} LIMIT ?`,
     row.n,
     ...statuses,
     ...after.values,

@@ -94,7 +94,9 @@ export function applySession(store: Store, place: Placed): void {
   }
   const { record } = on
   store.run(
-    'UPDATE sessions SET status = ?, active_at = ?, revision = ?, gone = ?, last = ?, record = ?, compaction = ? WHERE n = ?',
+    `UPDATE sessions
+     SET status = ?, active_at = ?, revision = ?, gone = ?, last = ?, record = ?, compaction = ?
+     WHERE n = ?`,
     record.status,
     parseTimestamp(record.last_message_at ?? record.created_at) ?? 0,
     on.revision,
@@ -142,7 +144,10 @@ function create(store: Store, project: number, record: Session): void {
   const text = (name: string): string | null =>
     typeof metadata?.[name] === 'string' ? metadata[name] : null
   store.run(
-    'INSERT OR IGNORE INTO sessions (id, project, agent, session_key, scope, status, provider, integration, private, active_at, revision, gone, record, compaction) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)',
+    `INSERT OR IGNORE INTO sessions (
+       id, project, agent, session_key, scope, status, provider, integration,
+       private, active_at, revision, gone, record, compaction
+     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)`,
     id,
     project,
     agent_id,
@@ -197,7 +202,10 @@ function putRow(
   hidden = 0,
 ): void {
   store.run(
-    'INSERT INTO session_messages (id, session, turn, sequence, hidden, revision, record) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET sequence = excluded.sequence, revision = excluded.revision, record = excluded.record',
+    `INSERT INTO session_messages (id, session, turn, sequence, hidden, revision, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (session, id) DO UPDATE SET sequence = excluded.sequence,
+       revision = excluded.revision, record = excluded.record`,
     row.id,
     n,
     row.turn_id ?? null,
@@ -237,7 +245,10 @@ function putTurn(
   revision: number,
 ): void {
   store.run(
-    'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET seq = excluded.seq, status = excluded.status, revision = excluded.revision, record = excluded.record',
+    `INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (session, id) DO UPDATE SET seq = excluded.seq, status = excluded.status,
+       revision = excluded.revision, record = excluded.record`,
     turn.id,
     n,
     project,
@@ -280,7 +291,8 @@ function addExtra(store: Store, n: number, project: number, id: string, extra: T
     store.run('UPDATE session_turns SET extra = ? WHERE session = ? AND id = ?', next, n, id)
   else
     store.run(
-      'INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record) VALUES (?, ?, ?, 0, ?, 0, ?, ?)',
+      `INSERT INTO session_turns (id, session, project, seq, status, revision, extra, record)
+       VALUES (?, ?, ?, 0, ?, 0, ?, ?)`,
       id,
       n,
       project,
@@ -349,7 +361,10 @@ function keep(on: Applying, event: Exclude<SessionEvent, SessionFrame>): void {
 const stopped = ({ running: _, ...rest }: CompactionNote): CompactionNote => rest
 const putNudge = (store: Store, n: number, nudge: SessionNudge): void =>
   store.run(
-    'INSERT INTO session_nudges (id, session, created_at, status, turn, record) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn, record = excluded.record',
+    `INSERT INTO session_nudges (id, session, created_at, status, turn, record)
+     VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (session, id) DO UPDATE SET status = excluded.status, turn = excluded.turn,
+       record = excluded.record`,
     nudge.id,
     n,
     parseTimestamp(nudge.created_at) ?? 0,

@@ -46,12 +46,18 @@ const of = <T>(found: readonly Found[], kind: Kind): Changed<T>[] =>
 const SETTLED = [...settledTurns].map((status) => `'${status}'`).join(', ')
 const OVER = [...settledStatuses].map((status) => `'${status}'`).join(', ')
 const changed: Readonly<Record<Kind, string>> = {
-  messages:
-    'SELECT revision, record, summing FROM session_messages WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY revision LIMIT ?',
-  turns:
-    'SELECT revision, record FROM session_turns WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
-  interactions:
-    'SELECT revision, record FROM session_interactions WHERE session = ? AND revision > ? AND revision <= ? ORDER BY revision LIMIT ?',
+  messages: `SELECT revision, record, summing
+             FROM session_messages
+             WHERE session = ? AND revision > ? AND revision <= ? AND sequence IS NOT NULL AND hidden = 0
+             ORDER BY revision LIMIT ?`,
+  turns: `SELECT revision, record
+          FROM session_turns
+          WHERE session = ? AND revision > ? AND revision <= ?
+          ORDER BY revision LIMIT ?`,
+  interactions: `SELECT revision, record
+                 FROM session_interactions
+                 WHERE session = ? AND revision > ? AND revision <= ?
+                 ORDER BY revision LIMIT ?`,
 }
 const streaming = (store: Store, { n }: SessionRow): Changed<TranscriptMessage>[] =>
   store
@@ -78,7 +84,10 @@ const pendingQuestions = (store: Store, { n }: SessionRow): Interaction[] =>
 /** The revision of a reader that has every message up to a sequence number. */
 function revisionAt(store: Store, { n }: SessionRow, sequence: number): number {
   const row = store.one<{ revision: number }>(
-    'SELECT revision FROM session_messages WHERE session = ? AND sequence <= ? AND hidden = 0 ORDER BY sequence DESC LIMIT 1',
+    `SELECT revision
+     FROM session_messages
+     WHERE session = ? AND sequence <= ? AND hidden = 0
+     ORDER BY sequence DESC LIMIT 1`,
     n,
     sequence,
   )
@@ -154,7 +163,10 @@ function newest(
   const rows: Row[] = []
   let size = 0
   for (const row of store.each<Row>(
-    'SELECT revision, record FROM session_messages WHERE session = ? AND sequence IS NOT NULL AND hidden = 0 ORDER BY sequence DESC LIMIT ?',
+    `SELECT revision, record
+     FROM session_messages
+     WHERE session = ? AND sequence IS NOT NULL AND hidden = 0
+     ORDER BY sequence DESC LIMIT ?`,
     n,
     limit,
   )) {

@@ -12,7 +12,8 @@ import type { Value } from '../../store.ts'
 export const visibleTo = (
   alias: string,
 ): string => `(CASE WHEN ${alias}.session_key GLOB 'channel:chan_*' THEN EXISTS (
-  SELECT 1 FROM channels c WHERE c.project = ${alias}.project AND c.id = substr(${alias}.session_key, 9, instr(substr(${alias}.session_key, 9) || ':', ':') - 1)
+  SELECT 1 FROM channels c WHERE c.project = ${alias}.project
+    AND c.id = substr(${alias}.session_key, 9, instr(substr(${alias}.session_key, 9) || ':', ':') - 1)
     AND (c.private = 0 OR EXISTS (SELECT 1 FROM channel_members m WHERE m.channel = c.n AND m.member = ?)))
   ELSE ${alias}.private = 0 OR ${alias}.agent = ? OR ? = 1
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
@@ -26,7 +27,8 @@ export const interactionVisibleTo = (
   names: readonly string[],
 ): string => `(${alias}.session IS NULL OR NOT EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND NOT ${visibleTo('s')})
-  OR EXISTS (SELECT 1 FROM interaction_people a WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
+  OR EXISTS (SELECT 1 FROM interaction_people a
+    WHERE a.project = ${alias}.project AND a.person IN (${names.map(() => '?').join(', ')})
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
  * True for rows that belong to no private session, or to one that a viewer may read.

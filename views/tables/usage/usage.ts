@@ -154,13 +154,18 @@ export function usageList(
   }
   const matching = conditions.join(' AND ')
   const totals = store.one<UsageTotals>(
-    `SELECT COALESCE(SUM(quantity), 0) AS quantity, COALESCE(SUM(milli), 0) AS milli FROM usage_events WHERE ${matching}`,
+    `SELECT COALESCE(SUM(quantity), 0) AS quantity, COALESCE(SUM(milli), 0) AS milli
+     FROM usage_events
+     WHERE ${matching}`,
     ...values,
   ) ?? { quantity: 0, milli: 0 }
   const order = recorded_after === undefined ? 'DESC' : 'ASC'
   const after = beyond(['recorded_at', 'id'], order, input.after)
   const rows = store.upToPage<{ id: string; recorded_at: number; record: string }>(
-    `SELECT id, recorded_at, record FROM usage_events WHERE ${matching}${after.sql} ORDER BY recorded_at ${order}, id ${order} LIMIT ?`,
+    `SELECT id, recorded_at, record
+     FROM usage_events
+     WHERE ${matching}${after.sql}
+     ORDER BY recorded_at ${order}, id ${order} LIMIT ?`,
     ...values,
     ...after.values,
     limitOf(input) + 1,

@@ -4,8 +4,19 @@ import { applyRunUsage, applySessionUsage, usageList } from './usage.ts'
 
 const tables = `
 CREATE TABLE usage_events (
-  id TEXT NOT NULL, project TEXT NOT NULL, recorded_at INTEGER NOT NULL, period_start TEXT NOT NULL, counter TEXT NOT NULL, source_type TEXT NOT NULL,
-  source_id TEXT NOT NULL, run_id TEXT NOT NULL, job_id TEXT NOT NULL, api_key_id TEXT NOT NULL, quantity INTEGER NOT NULL, milli INTEGER NOT NULL, record TEXT NOT NULL
+  id TEXT NOT NULL,
+  project TEXT NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  period_start TEXT NOT NULL,
+  counter TEXT NOT NULL,
+  source_type TEXT NOT NULL,
+  source_id TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  job_id TEXT NOT NULL,
+  api_key_id TEXT NOT NULL,
+  quantity INTEGER NOT NULL,
+  milli INTEGER NOT NULL,
+  record TEXT NOT NULL
 );
 CREATE INDEX usage_new ON usage_events (recorded_at, id);
 CREATE INDEX usage_project ON usage_events (project, recorded_at, id);

@@ -3,9 +3,22 @@ import { defineView } from '../../define-view.ts'
 import { applyDelivery, applyWebhooks, deliveryList, webhookGet, webhookList } from './webhooks.ts'
 
 const tables = `
-CREATE TABLE webhooks (id TEXT PRIMARY KEY, project INTEGER NOT NULL, enabled INTEGER NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  enabled INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX webhooks_new ON webhooks (project, created_at, id);
-CREATE TABLE deliveries (id TEXT PRIMARY KEY, project INTEGER NOT NULL, webhook TEXT NOT NULL, session TEXT, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  webhook TEXT NOT NULL,
+  session TEXT,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX deliveries_new ON deliveries (webhook, created_at, id);
 `
 

@@ -72,7 +72,10 @@ export function webhookList(
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const wanted = input.enabled === undefined ? [] : [Number(input.enabled)]
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM webhooks WHERE project = ?${wanted.length > 0 ? ' AND enabled = ?' : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM webhooks
+     WHERE project = ?${wanted.length > 0 ? ' AND enabled = ?' : ''}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...wanted,
     ...after.values,
@@ -118,7 +121,8 @@ const kept = (store: Store): Kept<DeliveryRow> =>
             store.run('UPDATE deliveries SET record = ? WHERE id = ?', JSON.stringify(record), id)
           else
             store.run(
-              'INSERT OR REPLACE INTO deliveries (id, project, webhook, session, created_at, record) VALUES (?, ?, ?, ?, ?, ?)',
+              `INSERT OR REPLACE INTO deliveries (id, project, webhook, session, created_at, record)
+               VALUES (?, ?, ?, ?, ?, ?)`,
               id,
               project,
               record.webhook_id,
@@ -168,7 +172,11 @@ export function deliveryList(
   const { viewer } = input
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM deliveries WHERE webhook = ? AND project = ? AND created_at > ?${viewer ? ` AND ${openTo('deliveries')}` : ''}${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM deliveries
+     WHERE webhook = ? AND project = ? AND created_at > ?
+       ${viewer ? `AND ${openTo('deliveries')}` : ''}${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     input.webhook_id,
     project,
     now - LISTED,

@@ -4,8 +4,14 @@ import { applyWorker, watch, workerList, workerModels } from './workers.ts'
 
 const tables = `
 CREATE TABLE workers (
-  id TEXT NOT NULL, project INTEGER NOT NULL, session TEXT NOT NULL, connected INTEGER NOT NULL, draining INTEGER NOT NULL,
-  gone_at INTEGER, last_seen INTEGER NOT NULL, registration TEXT NOT NULL,
+  id TEXT NOT NULL,
+  project INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  connected INTEGER NOT NULL,
+  draining INTEGER NOT NULL,
+  gone_at INTEGER,
+  last_seen INTEGER NOT NULL,
+  registration TEXT NOT NULL,
   PRIMARY KEY (project, id)
 );
 `

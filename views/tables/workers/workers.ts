@@ -30,7 +30,9 @@ export function applyWorker(store: Store, { entry }: Placed): void {
       case 'worker.registered': {
         const { session, connected_at } = event.registration
         store.run(
-          `INSERT INTO workers (id, project, session, connected, draining, gone_at, last_seen, registration) VALUES (?, ?, ?, 1, 0, NULL, ?, ?)
+          `INSERT INTO workers (
+             id, project, session, connected, draining, gone_at, last_seen, registration
+           ) VALUES (?, ?, ?, 1, 0, NULL, ?, ?)
            ON CONFLICT (project, id) DO UPDATE SET session = excluded.session, connected = 1, gone_at = NULL,
              last_seen = max(last_seen, excluded.last_seen), registration = excluded.registration`,
           id,

@@ -3,11 +3,21 @@ import { defineView } from '../../define-view.ts'
 import { applyWorkflows, workflowGet, workflowList, workflowVersions } from './workflows.ts'
 
 const tables = `
-CREATE TABLE workflows (id TEXT PRIMARY KEY, project INTEGER NOT NULL, handle TEXT NOT NULL, created_at INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE TABLE workflows (
+  id TEXT PRIMARY KEY,
+  project INTEGER NOT NULL,
+  handle TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  record TEXT NOT NULL
+);
 CREATE INDEX workflows_new ON workflows (project, created_at, id);
 CREATE INDEX workflows_handle ON workflows (project, handle);
 CREATE TABLE versions (
-  definition TEXT NOT NULL, version INTEGER NOT NULL, project INTEGER NOT NULL, record TEXT NOT NULL, spec TEXT NOT NULL,
+  definition TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  project INTEGER NOT NULL,
+  record TEXT NOT NULL,
+  spec TEXT NOT NULL,
   PRIMARY KEY (definition, version)
 );
 `

@@ -105,7 +105,10 @@ export function findWorkflow(store: Store, project: number, name: string): Workf
 export function workflowList(store: Store, project: number, input: Paging): Page<Workflow> {
   const after = beyond(['created_at', 'id'], 'DESC', input.after)
   const rows = store.upToPage<{ id: string; created_at: number; record: string }>(
-    `SELECT id, created_at, record FROM workflows WHERE project = ?${after.sql} ORDER BY created_at DESC, id DESC LIMIT ?`,
+    `SELECT id, created_at, record
+     FROM workflows
+     WHERE project = ?${after.sql}
+     ORDER BY created_at DESC, id DESC LIMIT ?`,
     project,
     ...after.values,
     limitOf(input) + 1,
@@ -145,7 +148,10 @@ export function workflowVersions(
   if (!workflow) return missingWorkflow
   const after = beyond(['version'], 'DESC', input.after)
   const rows = store.upToPage<{ version: number; record: string; spec: string }>(
-    `SELECT version, record, ${input.include_spec === true ? 'spec' : "'' AS spec"} FROM versions WHERE definition = ? AND project = ?${after.sql} ORDER BY version DESC LIMIT ?`,
+    `SELECT version, record, ${input.include_spec === true ? 'spec' : "'' AS spec"}
+     FROM versions
+     WHERE definition = ? AND project = ?${after.sql}
+     ORDER BY version DESC LIMIT ?`,
     workflow.id,
     project,
     ...after.values,
