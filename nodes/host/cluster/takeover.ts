@@ -34,7 +34,7 @@ const FENCES = 2
  * Milliseconds after which a replay yields to other tasks: a node that cannot renew its membership
  * during the replay is considered dead.
  */
-const TURN = 20
+const MAX_REPLAY_TURN_MS = 20
 
 /**
  * Milliseconds before each retry of a missing snapshot. A server that leads while it is still
@@ -42,7 +42,7 @@ const TURN = 20
  * instead takes long (measured: 38 to 50 s for four shards with 60,000 entries each, on a busy
  * machine).
  */
-const AGAIN = [500, 1500, 3000]
+const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
 
 /**
  * Fences and replays a shard. Returns the effects to perform again, oldest first. Throws when
@@ -148,7 +148,7 @@ async function replayed(
       return await replayFrom(shard, checkpoint, first, fence)
     } catch (error) {
       if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
-      const pause = error instanceof ForeignSnapshot ? undefined : AGAIN[attempt]
+      const pause = error instanceof ForeignSnapshot ? undefined : SNAPSHOT_RETRY_DELAYS_MS[attempt]
       if (pause === undefined) {
         log.warn(
           { event: 'shard_full_replay_started', err: error, shard: shard.name },
@@ -185,7 +185,7 @@ async function replayFrom(
   const started = clock.elapsed()
   let turn = started
   const pause = async (): Promise<void> => {
-    if (clock.elapsed() - turn < TURN) return
+    if (clock.elapsed() - turn < MAX_REPLAY_TURN_MS) return
     await new Promise<void>((later) => clock.later(0, later))
     turn = clock.elapsed()
   }

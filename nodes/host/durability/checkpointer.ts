@@ -21,32 +21,32 @@ import type { Shard } from '../shard.ts'
 import { Checkpoint, type Covered, LostState } from './checkpoint-store.ts'
 
 /** Milliseconds between checkpoints. */
-const EVERY = 1000
+const CHECKPOINT_INTERVAL_MS = 1000
 /**
  * A changed actor is stored once its new events amount to half of its snapshot, or after this many
  * milliseconds. A new owner replays everything since the oldest change that is not stored. With 30
  * s, this took 4 to 6 s at 200 runs/s on a busy machine.
  */
-const LATEST = 3000
+const MAX_SNAPSHOT_AGE_MS = 3000
 /**
  * Milliseconds that a new actor has to end before its first snapshot is stored. Most runs end
  * sooner and are stored once instead of twice. A takeover replays correspondingly more.
  */
-const YOUNG = 2000
+const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds until a snapshot that could not be taken is tried again. */
-const RARELY = 60_000
+const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /**
  * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
  * snapshots in one pause of the shard's loop.
  */
 const AT_ONCE = 512
-const SLICE = 5
+const SNAPSHOT_SLICE_MS = 5
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
- * `SOON`.
+ * `SOON_DUE_MS`.
  */
-const IDLE = 60_000
-const SOON = 60_000
+const IDLE_EVICTION_MS = 60_000
+const SOON_DUE_MS = 60_000
 /**
  * Maximum number of parts of the index, and the number of entries that justifies another part; only
  * changed parts are stored. An entry is the key of an actor with its deadline, or the key of a
@@ -146,7 +146,10 @@ export class Checkpointer {
   #again(): void {
     this.#cancel?.()
     if (!this.#stopped)
-      this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
+      this.#cancel = this.#shard.deps.clock.later(
+        CHECKPOINT_INTERVAL_MS,
+        () => void this.#tick(false),
+      )
   }
   #tick(all: boolean): Promise<void> {
     const shard = this.#shard
@@ -192,8 +195,11 @@ export class Checkpointer {
   #due(cell: ActorInstance, now: number): boolean {
     if ((this.#lastSaved.get(cell) ?? 0) > now) return false
     if (cell.actor.ended?.(cell.state as never)) return true
-    if (cell.stored === 0 && cell.actor.ended && now - cell.born < YOUNG) return false
-    return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
+    if (cell.stored === 0 && cell.actor.ended && now - cell.born < FIRST_SNAPSHOT_DELAY_MS)
+      return false
+    return (
+      cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= MAX_SNAPSHOT_AGE_MS
+    )
   }
 
   /**
@@ -223,9 +229,9 @@ export class Checkpointer {
     if (failures.length > 0) throw failures[0]
   }
   /**
-   * Takes snapshots of the first actors of a list, at least one, for about `SLICE` ms. The element
-   * of an actor whose snapshot cannot be taken is undefined. The result is empty when the shard was
-   * given up.
+   * Takes snapshots of the first actors of a list, at least one, for about `SNAPSHOT_SLICE_MS`. The
+   * element of an actor whose snapshot cannot be taken is undefined. The result is empty when the
+   * shard was given up.
    */
   #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#shard.deps
@@ -233,7 +239,7 @@ export class Checkpointer {
       this.#shard.task(
         () => {
           const taken: (Saved | undefined)[] = []
-          const until = clock.elapsed() + SLICE
+          const until = clock.elapsed() + SNAPSHOT_SLICE_MS
           for (const cell of cells) {
             taken.push(this.#snapshot(cell))
             if (clock.elapsed() >= until) break
@@ -266,7 +272,7 @@ export class Checkpointer {
       this.#onTheWay.add(saved)
       return saved
     } catch (error) {
-      this.#lastSaved.set(cell, clock.elapsed() + RARELY)
+      this.#lastSaved.set(cell, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
       log.error(
         { event: 'actor_snapshot_failed', err: error, kind: cell.kind, id: cell.id },
         'actor snapshot failed; the next takeover replays from the previous snapshot',
@@ -366,8 +372,11 @@ export class Checkpointer {
           continue
         const at = this.#shard.deadlines.get(cell.key)
         const soon =
-          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
-        if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE))
+          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON_DUE_MS)
+        if (
+          !soon &&
+          (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE_EVICTION_MS)
+        )
           this.#shard.cells.evict(cell)
       }
     })

@@ -54,7 +54,7 @@ const UNKNOWN = 64 * 1024
  */
 const TELLINGS = 9
 /** Milliseconds for which a shard that is being given up waits for its effects. */
-const SETTLE = 1000
+const SETTLE_TIMEOUT_MS = 1000
 
 export class Effects {
   readonly #shard: Shard
@@ -79,13 +79,13 @@ export class Effects {
     this.#settled?.()
   }
   /**
-   * Resolves when all effects are finished, or after `SETTLE` ms. The next owner performs the
-   * unfinished ones again, because it replays everything from there on.
+   * Resolves when all effects are finished, or after `SETTLE_TIMEOUT_MS`. The next owner performs
+   * the unfinished ones again, because it replays everything from there on.
    */
   async settle(): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((done) => {
-      const cancel = this.#shard.deps.clock.later(SETTLE, done)
+      const cancel = this.#shard.deps.clock.later(SETTLE_TIMEOUT_MS, done)
       this.#settled = () => {
         cancel()
         done()

@@ -28,7 +28,7 @@ import type { Shard } from '../shard.ts'
 const JOBS = 64
 const GATEWAYS = 16
 /** Milliseconds between two offers of work that was not accepted. */
-const TICK = 2000
+const OFFER_INTERVAL_MS = 2000
 
 interface Matching {
   readonly address: Address
@@ -72,9 +72,9 @@ export class Offers {
     for (const matching of this.#queues.values()) this.#kick(matching)
     const tick = () => {
       for (const matching of this.#queues.values()) this.#kick(matching)
-      this.#stop = this.#shard.deps.clock.later(TICK, tick)
+      this.#stop = this.#shard.deps.clock.later(OFFER_INTERVAL_MS, tick)
     }
-    this.#stop = this.#shard.deps.clock.later(TICK, tick)
+    this.#stop = this.#shard.deps.clock.later(OFFER_INTERVAL_MS, tick)
   }
   stop(): void {
     this.#stopped = true

@@ -24,7 +24,7 @@ const MAX_BYTES = 512 * 1024
  * Milliseconds to wait for an answer. A message or its answer may be lost, and the checkpoint waits
  * for it.
  */
-const ANSWER = 3000
+const ANSWER_TIMEOUT_MS = 3000
 
 interface Waiting {
   readonly command: Command
@@ -106,7 +106,7 @@ export class Outbox {
         some.length === 1
           ? { type: 'command', command: some[0] }
           : { type: 'commands', commands: some },
-        ANSWER,
+        ANSWER_TIMEOUT_MS,
       )
       const answers =
         typeof answer === 'object'
