@@ -64,7 +64,7 @@ export class Host {
     for (let shard = 0; shard < this.#deps.shards; shard++) {
       const mine = this.#shards.get(`${partition}.${shard}`)
       if (!mine?.open) return undefined
-      last = Math.max(last, mine.sequence)
+      last = Math.max(last, mine.position.sequence)
     }
     return last
   }
@@ -231,7 +231,7 @@ export class Host {
     this.#shards.delete(name)
     const current =
       revision ?? (await this.#registry.get(`shard.${name}`).catch(() => undefined))?.revision ?? 0
-    await this.#record(name, shard.epoch, current, '').catch(() => false)
+    await this.#record(name, shard.position.epoch, current, '').catch(() => false)
     this.#deps.log.info({ event: 'shard_released', shard: name }, 'shard released')
   }
 }

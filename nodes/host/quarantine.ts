@@ -6,8 +6,8 @@
  */
 
 /** Milliseconds for which an actor is not woken after its first error, and the maximum. */
-const FIRST_MS = 1000
-const MAX_MS = 300_000
+const FIRST_PAUSE_MS = 1000
+const MAX_PAUSE_MS = 300_000
 
 export class Quarantine {
   readonly #actors = new Map<string, { readonly pause: number; readonly until: number }>()
@@ -17,7 +17,7 @@ export class Quarantine {
    * @returns milliseconds for which it is not woken.
    */
   add(key: string, now: number): number {
-    const pause = Math.min(MAX_MS, (this.#actors.get(key)?.pause ?? FIRST_MS / 2) * 2)
+    const pause = Math.min(MAX_PAUSE_MS, (this.#actors.get(key)?.pause ?? FIRST_PAUSE_MS / 2) * 2)
     this.#actors.set(key, { pause, until: now + pause })
     return pause
   }

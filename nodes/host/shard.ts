@@ -14,6 +14,7 @@
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
 import { subjects } from '../../protocol/subjects.ts'
+import { answerQuery } from './actor-query.ts'
 import { isForShard, namedBy } from './admission.ts'
 import { takeOver } from './cluster/takeover.ts'
 import { type HostDeps, notOwner, type ShardAnswer } from './deps.ts'
@@ -31,22 +32,20 @@ import { type MailboxMessage, reject } from './mailbox-message.ts'
 import { ActorCache } from './memory/actor-cache.ts'
 import type { ActorInstance } from './memory/actor-instance.ts'
 import { encode } from './memory/codec.ts'
+import type { ActorRequests, OwnerContext, ScheduleTask, ShardPosition } from './shard-context.ts'
 
-export class Shard {
+export class Shard implements ActorRequests {
   readonly partition: number
   readonly shard: number
+  readonly name: string
   readonly deps: HostDeps
-  readonly deadlines = new Deadlines()
   readonly cells: ActorCache
-  readonly effects: Effects
-  readonly offers: Offers
   readonly keeper: Checkpointer
-  readonly gate: WriteGate
-  /** Whether the ownership record still names this node. */
-  readonly held: () => Promise<boolean>
-  /** Sequence of the last envelope of the shard's subject, and the epoch that this owner writes. */
-  sequence = 0
-  epoch = 0
+  readonly #context: OwnerContext
+  readonly #effects: Effects
+  readonly #offers: Offers
+  readonly #gate: WriteGate
+  readonly #alarm: Alarm
   readonly #mailbox: Mailbox
   /** Tasks that run before the messages of the mailbox. */
   readonly #ahead: MailboxMessage[] = []
@@ -58,9 +57,9 @@ export class Shard {
   #open = false
   #lastAt = 0
   #counter = 0
-  readonly #alarm = new Alarm(this)
   #unsubscribe: (() => void) | undefined
-  #lost: (reason: string) => void
+  readonly #lost: (reason: string) => void
+  readonly #held: () => Promise<boolean>
 
   /**
    * @param lost called when another owner was found or the shard's memory can no longer be trusted.
@@ -73,26 +72,63 @@ export class Shard {
     lost: (reason: string) => void,
     held: () => Promise<boolean> = async () => true,
   ) {
-    this.held = held
+    this.#lost = lost
+    this.#held = held
     this.deps = deps
     this.partition = partition
     this.shard = shard
-    this.#lost = lost
+    this.name = `${partition}.${shard}`
+    const isOpen = () => this.#open
     this.cells = new ActorCache(
       deps,
       partition,
       () => this.keeper.confirm(),
-      () => this.#open,
+      isOpen,
       () => this.#news(),
     )
     this.#mailbox = new Mailbox(this.cells)
-    this.effects = new Effects(this)
-    this.offers = new Offers(this)
-    this.keeper = new Checkpointer(this)
-    this.gate = new WriteGate(this)
+
+    const { name, cells } = this
+    const context: OwnerContext = {
+      deps,
+      partition,
+      shard,
+      name,
+      position: { epoch: 0, sequence: 0 },
+      cells,
+    }
+    const requests: ActorRequests = {
+      submit: (command) => this.submit(command),
+      ask: (to, query, input) => this.ask(to, query, input),
+      peek: (to, query, input) => this.peek(to, query, input),
+    }
+    const task: ScheduleTask = (run, fail, ahead) => this.task(run, fail, ahead)
+    const lose = (reason: string) => this.lose(reason)
+    const note = (cell: ActorInstance) => this.#alarm.note(cell)
+    const owns = async () => (await held()) && this.#open
+    const deadlines = new Deadlines()
+    const gate = new WriteGate(context, { isOpen, lose, note })
+    const offers = new Offers(context, requests, gate)
+    const effects = new Effects(context, requests, offers)
+    this.#alarm = new Alarm(context, { deadlines, gate, isOpen, task, submit: requests.submit })
+    this.keeper = new Checkpointer(context, {
+      cache: cells,
+      deadlines,
+      effects,
+      gate,
+      offers,
+      task,
+      lose,
+      owns,
+    })
+    this.#context = context
+    this.#gate = gate
+    this.#offers = offers
+    this.#effects = effects
   }
-  get name(): string {
-    return `${this.partition}.${this.shard}`
+  /** What this owner has written. */
+  get position(): Readonly<ShardPosition> {
+    return this.#context.position
   }
   get open(): boolean {
     return this.#open
@@ -106,27 +142,31 @@ export class Shard {
    * @param epoch higher than any epoch under which this shard was owned.
    */
   async start(epoch: number): Promise<void> {
-    const pending = await takeOver(this, epoch)
+    const pending = await takeOver(
+      this.#context,
+      { checkpointer: this.keeper, gate: this.#gate, held: this.#held },
+      epoch,
+    )
     this.#open = true
     const { bus } = this.deps
     const own = bus.subscribe(subjects.shard(this.partition, this.shard), (message) =>
       this.receive(message),
     )
     const demand = bus.subscribe(subjects.demandAll, (message) =>
-      this.offers.kickProject((message as { project: string }).project),
+      this.#offers.kickProject((message as { project: string }).project),
     )
     this.#unsubscribe = () => {
       own()
       demand()
     }
-    if (this.gate.latched) {
-      this.gate.watch()
+    if (this.#gate.latched) {
+      this.#gate.watch()
       return
     }
     for (const cell of this.cells.all()) this.#alarm.note(cell)
-    this.effects.begin(pending)
+    this.#effects.begin(pending)
     this.keeper.start()
-    this.offers.start()
+    this.#offers.start()
     this.#alarm.arm()
   }
 
@@ -137,29 +177,29 @@ export class Shard {
   async stop(): Promise<void> {
     // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
     // writes.
-    if (this.gate.closed()) return this.drop()
+    if (this.#gate.closed()) return this.drop()
     if (this.#open) await this.keeper.flush()
     if (!this.#open) return
     this.#unsubscribe?.()
-    this.offers.stop()
+    this.#offers.stop()
     await new Promise<void>((done) => this.task(done, done))
-    await this.effects.settle()
-    this.effects.stop()
+    await this.#effects.settle()
+    this.#effects.stop()
     await this.keeper.stop(true)
     this.#close()
   }
   /** Gives up the shard at once: drops its memory and answers all waiting callers `not_owner`. */
   drop(): void {
     this.#unsubscribe?.()
-    this.offers.stop()
-    this.effects.stop()
+    this.#offers.stop()
+    this.#effects.stop()
     void this.keeper.stop(false)
     this.#close()
   }
   #close(): void {
     this.#open = false
     this.#alarm.stop()
-    this.gate.stop()
+    this.#gate.stop()
     for (const letter of this.#ahead.splice(0)) reject(letter)
     this.#mailbox.close()
     this.#news()
@@ -208,23 +248,12 @@ export class Shard {
   ask(to: Address, name: string, input: unknown): Promise<ShardAnswer> {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }
-  /**
-   * Reads an actor's state in memory, which may be ahead of the journal. Only for hints, and for
-   * reads whose use is ordered after the commit anyway. Undefined when the actor is not in memory.
-   */
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
     const cell = this.cells.loaded(to)
     const arm = cell?.actor.ask?.[name]
     return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
   }
-  /** Updates the deadline at which an actor is woken. */
-  note(cell: ActorInstance): void {
-    this.#alarm.note(cell)
-  }
-  /**
-   * Calls `run` while no append is in flight: memory then equals the journal.
-   * @param ahead whether to run it before all waiting messages, which may be many.
-   */
+  /** Calls `run` while no append is in flight (`ScheduleTask`). */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
     this.#post({ type: 'task', run, fail }, ahead)
   }
@@ -233,7 +262,7 @@ export class Shard {
       reject(letter)
       return
     }
-    const stop = this.gate.unreadable ? this.gate.closed() : undefined
+    const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
     if (stop && letter.type === 'ask') {
       letter.answer(refusalOf(stop))
       return
@@ -298,9 +327,10 @@ export class Shard {
         letter.run()
       } else {
         waiting.push(letter)
-        if (letter.type === 'ask') answers.push(await this.#read(letter))
+        if (letter.type === 'ask')
+          answers.push(await answerQuery(this.deps, this.cells, letter, this.#lastAt))
         else {
-          const stopped = this.gate.refusal(letter.command)
+          const stopped = this.#gate.refusal(letter.command)
           const decided = stopped ?? (await batch.decide(letter.command))
           answers.push(() => letter.answer(decided))
           if (!('not_owner' in decided))
@@ -309,7 +339,7 @@ export class Shard {
       }
     }
     this.#mailbox.take(ready, taken)
-    await this.offers.ahead(batch)
+    await this.#offers.ahead(batch)
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     if (failed) {
       for (const letter of waiting) if (letter.type !== 'task') letter.answer(failed)
@@ -325,40 +355,16 @@ export class Shard {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  async #read({
-    to,
-    name,
-    input,
-    answer,
-  }: Extract<MailboxMessage, { type: 'ask' }>): Promise<() => void> {
-    if (!this.deps.fresh()) return () => answer(notOwner)
-    const found = this.cells.get(to)
-    const cell = found instanceof Promise ? await found : found
-    const arm = cell.actor.ask?.[name]
-    if (!arm)
-      return () => answer(refuse('internal', undefined, `${cell.kind} has no query ${name}`))
-    try {
-      const result = arm(cell.state as never, input as never, this.#lastAt)
-      const text = result === undefined ? undefined : JSON.stringify(result)
-      return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
-    } catch (error) {
-      this.deps.log.error(
-        { event: 'actor_query_failed', err: error, kind: to.kind, id: to.id, ask: name },
-        'actor query failed',
-      )
-      return () => answer(refuse('internal'))
-    }
-  }
-
   /** Appends a batch. Returns the answer to all of its messages if that failed. */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
+    const { position } = this.#context
     const started = this.deps.clock.elapsed()
-    const id = `${this.deps.node}-${this.name}-${this.epoch}-${this.#counter++}`
-    const head = { epoch: this.epoch, prev: this.sequence }
+    const id = `${this.deps.node}-${this.name}-${position.epoch}-${this.#counter++}`
+    const head = { epoch: position.epoch, prev: position.sequence }
     const data = await encode(head, batch.entries, batch.parts, id, this.deps.blobs)
     this.deps.recent?.keep(id, { v: 1, ...head, entries: batch.entries }, batch.bytes)
-    const sequence = await settle(this, data, id)
+    const sequence = await settle(this.#context, this.#gate, data, id)
     if (sequence === 'conflict') {
       this.lose('another node owns the shard')
       return notOwner
@@ -369,7 +375,7 @@ export class Shard {
       // from the stored state.
       return notOwner
     }
-    this.sequence = sequence
+    position.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
     for (const cell of batch.touched)
       if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
@@ -381,7 +387,7 @@ export class Shard {
       if (cell.dirty === 0) cell.dirty = sequence
       cell.grown += bytes
       cell.used = this.deps.clock.elapsed()
-      this.effects.perform(one, bytes)
+      this.#effects.perform(one, bytes)
     })
     return undefined
   }

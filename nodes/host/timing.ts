@@ -1,8 +1,10 @@
-/** How long a node may be silent, in milliseconds. `membership.ts` explains each limit. */
+/** Times by which nodes judge each other, in milliseconds. `membership.ts` explains each of them. */
 
 /** Interval between renewals of a node's record. */
-export const RENEW = 400
+export const RENEWAL_INTERVAL_MS = 400
 /** Silence after which a node is dead if the NATS servers report no subscriber for it. */
-export const GONE = 1250
+export const DEAD_WITHOUT_SUBSCRIBER_MS = 1250
 /** Silence after which a node is dead in any case. */
-export const LEASE = 2000
+export const LEASE_DURATION_MS = 2000
+/** Time to wait for the answer to a presence probe. */
+export const PROBE_TIMEOUT_MS = 300

@@ -9,7 +9,7 @@ import type { HostDeps } from './deps.ts'
  * Milliseconds between two log lines about the same topic, and the maximum number of topics
  * remembered.
  */
-const QUIET = 60_000
+const WARNING_INTERVAL_MS = 60_000
 const MAX_WARNINGS = 1000
 
 export class Warnings {
@@ -26,7 +26,7 @@ export class Warnings {
   say({ about, event, message, fields }: Warning): void {
     const now = this.#deps.clock.elapsed()
     const known = this.#said.get(about)
-    if (known && now - known.at < QUIET) {
+    if (known && now - known.at < WARNING_INTERVAL_MS) {
       known.unsaid++
       return
     }

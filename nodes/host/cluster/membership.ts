@@ -1,13 +1,14 @@
 /**
  * Cluster membership: which nodes are alive, and which node should own which shard. Each node
  * renews one registry record. Other nodes judge it by their own clock: a node is dead when its
- * record has not changed for `LEASE` ms, or for `GONE` ms if the NATS servers report no subscriber
- * for its name (its process was killed). Time stamps of different machines are never compared.
+ * record has not changed for `LEASE_DURATION_MS`, or for `DEAD_WITHOUT_SUBSCRIBER_MS` if the NATS
+ * servers report no subscriber for its name (its process was killed). Time stamps of different
+ * machines are never compared.
  *
  * Invariants:
- * M1. A node whose own renewal is nearly `GONE` ms old is not `fresh` and answers nothing from
- *     memory alone. A node that is judged dead too early, because it only lost its connection, is
- *     therefore slow for a moment but never wrong.
+ * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
+ *     answers nothing from memory alone. A node that is judged dead too early, because it only lost
+ *     its connection, is therefore slow for a moment but never wrong.
  * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. A
  *     record is judged as of the last time it was read, so a node that was suspended has not
  *     observed any silence.
@@ -21,9 +22,8 @@
  *     waits until every other node has answered its greeting, or can no longer believe that it is
  *     alone.
  */
-
 import type { Clock, Registry } from '../ports.ts'
-import { GONE, LEASE, RENEW } from '../timing.ts'
+import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, RENEWAL_INTERVAL_MS } from '../timing.ts'
 import type { Member, RoleName } from './assignment.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Claimed } from './node-id.ts'
@@ -33,7 +33,7 @@ import { type Instance, idInUse, rivalIn } from './node-id.ts'
  * Milliseconds after a renewal for which a node is fresh, and for which it may believe it is alone.
  * Both are shorter than the limits that other nodes apply, because clocks differ in speed.
  */
-const [FRESH, TRUST] = [1100, 1800]
+const [FRESH_MS, ALONE_MS] = [1100, 1800]
 
 /**
  * `listens`: the node answers presence probes; older releases do not, and are not probed. `shards`:
@@ -70,10 +70,7 @@ export class Membership {
   #renewed = Number.NEGATIVE_INFINITY
   #looked = Number.NEGATIVE_INFINITY
   #unsure = Number.NEGATIVE_INFINITY
-  /**
-   * How often this node was away, and how often it had been away at the last check of its shards
-   * (M3).
-   */
+  /** How often this node was away: so far, and at the last check of its shards (M3). */
   #absences = 0
   #known = 0
   readonly #timers = new Set<() => void>()
@@ -102,10 +99,10 @@ export class Membership {
     await this.#look()
     this.#renewed = joined
     this.#repeat(
-      () => RENEW,
+      () => RENEWAL_INTERVAL_MS,
       async () => {
         const started = await this.#inTurn()
-        if (!this.#lately(FRESH)) this.#absences++
+        if (!this.#lately(FRESH_MS)) this.#absences++
         this.#renewed = started
       },
     )
@@ -143,9 +140,9 @@ export class Membership {
   }
   /** Whether another live node reports that it serves a shard. */
   served(shard: string): boolean {
+    const { id } = this.#self
     return [...this.#observed.values()].some(
-      (seen) =>
-        seen.member.id !== this.#self.id && seen.shards.includes(shard) && this.#alive(seen),
+      (seen) => seen.member.id !== id && seen.shards.includes(shard) && this.#alive(seen),
     )
   }
   /**
@@ -186,13 +183,13 @@ export class Membership {
   }
   /**
    * Makes this node known to the others. Resolves at once when all of them answer, otherwise after
-   * `LEASE` ms: by then, no silent node can still believe that it is alone.
+   * `LEASE_DURATION_MS`: by then, no silent node can still believe that it is alone.
    */
   #introduce(): Promise<void> {
     const others = this.#others()
     if (others.length === 0) return Promise.resolve()
     return new Promise<void>((done) => {
-      const cancel = this.#clock.later(LEASE, done)
+      const cancel = this.#clock.later(LEASE_DURATION_MS, done)
       void Promise.all(
         others.map(({ listens, member }) =>
           listens ? (this.#neighbours?.greet(member.id) ?? false) : false,
@@ -224,7 +221,7 @@ export class Membership {
    * node has checked what became of its shards in its last absence.
    */
   fresh(): boolean {
-    return this.#known === this.#absences && this.#lately(FRESH)
+    return this.#known === this.#absences && this.#lately(FRESH_MS)
   }
   #lately(ms: number): boolean {
     return this.#clock.elapsed() - this.#renewed < ms
@@ -243,15 +240,15 @@ export class Membership {
   alone(): boolean {
     const now = this.#clock.elapsed()
     return (
-      this.#lately(TRUST) &&
-      now - this.#looked < TRUST &&
-      now - this.#unsure >= LEASE &&
+      this.#lately(ALONE_MS) &&
+      now - this.#looked < ALONE_MS &&
+      now - this.#unsure >= LEASE_DURATION_MS &&
       this.#others().length === 0
     )
   }
   /**
    * Records that a node has joined, or may have joined while this one could not receive messages.
-   * `alone` is then false for `LEASE` ms, in which this node sees the new record.
+   * `alone` is then false for `LEASE_DURATION_MS`, in which this node sees the new record.
    */
   unsure(): void {
     this.#unsure = this.#clock.elapsed()
@@ -271,7 +268,7 @@ export class Membership {
     return others
   }
   #leased({ member, changed }: Observed): boolean {
-    return member.roles.length > 0 && this.#looked - changed < LEASE
+    return member.roles.length > 0 && this.#looked - changed < LEASE_DURATION_MS
   }
   /** Reads the records now, for a decision that must not miss a node that has just joined. */
   refresh(): Promise<void> {
@@ -286,15 +283,16 @@ export class Membership {
   async buried(id: string): Promise<void> {
     await this.#look()
     if (this.#alive(this.#observed.get(`node.${id}`)))
-      await new Promise<void>((over) => this.#clock.later(GONE, over))
+      await new Promise<void>((over) => this.#clock.later(DEAD_WITHOUT_SUBSCRIBER_MS, over))
   }
   /** Milliseconds until the next round: less when the silence of a node reaches a limit sooner. */
   #rest(): number {
     const since = this.#clock.elapsed()
+    const limits = [DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS]
     const ends = [...this.#observed.values()]
       .filter((seen) => this.#alive(seen))
-      .flatMap(({ changed }) => [changed + GONE - since, changed + LEASE - since])
-    return Math.min(RENEW, ...ends.filter((ms) => ms > 0))
+      .flatMap(({ changed }) => limits.map((limit) => changed + limit - since))
+    return Math.min(RENEWAL_INTERVAL_MS, ...ends.filter((ms) => ms > 0))
   }
   #alive(seen: Observed | undefined): boolean {
     return seen !== undefined && !seen.gone && this.#leased(seen)
@@ -370,7 +368,7 @@ export class Membership {
       )
     }
     for (const [key, seen] of this.#observed)
-      if (!next.has(key) && asked - seen.changed < LEASE) next.set(key, seen)
+      if (!next.has(key) && asked - seen.changed < LEASE_DURATION_MS) next.set(key, seen)
     this.#observed = next
     await Promise.all([...next.values()].map((seen) => this.#suspect(seen)))
     const live = new Set(this.members('gateway').map(({ id }) => id))
@@ -389,7 +387,7 @@ export class Membership {
     if (
       !this.#neighbours ||
       !seen.listens ||
-      silent < GONE ||
+      silent < DEAD_WITHOUT_SUBSCRIBER_MS ||
       !this.#alive(seen) ||
       seen.member.id === this.#self.id
     )

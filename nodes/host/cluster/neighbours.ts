@@ -1,10 +1,8 @@
 /** Presence probes and greetings between nodes, over the bus. */
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Bus } from '../ports.ts'
-import { LEASE } from '../timing.ts'
+import { LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from '../timing.ts'
 
-/** Milliseconds to wait for the answer to a presence probe. */
-const THERE = 300
 /**
  * A probe, or a greeting (`joined`), and the answers to them. Releases without greetings answer a
  * greeting with something other than `MET`.
@@ -23,10 +21,10 @@ export const createNeighbours = (
     bus.request(subjects.node(id), question, within)
   return {
     /** Whether a node with this id answers. */
-    there: async (id) => typeof (await ask(id, {}, THERE)) === 'object',
-    nobody: async (id) => (await ask(id, {}, THERE)) === 'no_responders',
+    there: async (id) => typeof (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'object',
+    nobody: async (id) => (await ask(id, {}, PROBE_TIMEOUT_MS)) === 'no_responders',
     greet: async (id) => {
-      const answer = await ask(id, { joined: true }, LEASE)
+      const answer = await ask(id, { joined: true }, LEASE_DURATION_MS)
       // A node without a subscriber is dead, or has lost its connection and will be `unsure` once
       // it reconnects.
       return answer === 'no_responders' || (typeof answer === 'object' && answer.answer === MET)

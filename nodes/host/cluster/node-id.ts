@@ -16,7 +16,7 @@ import { hostname } from 'node:os'
 import { subjects } from '../../../protocol/subjects.ts'
 import { StartFault } from '../../process/fault.ts'
 import type { Bus, Clock, Registry } from '../ports.ts'
-import { GONE, LEASE } from '../timing.ts'
+import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, PROBE_TIMEOUT_MS } from '../timing.ts'
 
 /** A process that runs, or ran, as a node. */
 export interface Instance {
@@ -47,8 +47,6 @@ interface Claim {
   presence(instance: string): Promise<Presence>
 }
 
-/** Milliseconds to wait for an instance to answer a presence probe. */
-const PRESENT = 300
 /**
  * Number of attempts to claim the id. An attempt fails when another instance has claimed it in the
  * meantime.
@@ -65,7 +63,7 @@ const subjectOf = (instance: string): string => subjects.node(`instance/${instan
 
 /** Probes an instance. */
 async function presenceOf(bus: Bus, instance: string): Promise<Presence> {
-  const answer = await bus.request(subjectOf(instance), {}, PRESENT)
+  const answer = await bus.request(subjectOf(instance), {}, PROBE_TIMEOUT_MS)
   if (typeof answer === 'object') return 'there'
   return answer === 'no_responders' ? 'nobody' : 'silent'
 }
@@ -88,8 +86,8 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
 
 /**
  * Claims a node id for an instance that already answers under its own name. A recorded instance
- * that does not answer is dead when its record has not changed for `GONE` ms, or for `LEASE` ms
- * when the NATS servers cannot tell that it is gone.
+ * that does not answer is dead when its record has not changed for `DEAD_WITHOUT_SUBSCRIBER_MS`, or
+ * for `LEASE_DURATION_MS` when the NATS servers cannot tell that it is gone.
  * @returns the revision of the record, from which the node renews it.
  * @throws StartFault naming the other instance when it is alive; any error of the registry.
  */
@@ -104,7 +102,8 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     if (rival) {
       const present = await presence(rival.instance)
       if (present === 'there') throw idInUse(id, rival)
-      await new Promise<void>((over) => clock.later(present === 'nobody' ? GONE : LEASE, over))
+      const limit = present === 'nobody' ? DEAD_WITHOUT_SUBSCRIBER_MS : LEASE_DURATION_MS
+      await new Promise<void>((over) => clock.later(limit, over))
       const later = await registry.get(key)
       const holder = later && rivalIn(later.value, self)
       if (holder?.instance === rival.instance && later?.revision !== found?.revision)

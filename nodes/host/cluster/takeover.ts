@@ -16,12 +16,13 @@
 import { type Address, type Placed, placed, sequenceOf } from '../../../protocol/entry.ts'
 import type { WriteStop } from '../deps.ts'
 import type { Covered } from '../durability/checkpoint-store.ts'
-import { fence } from '../durability/write-gate.ts'
+import type { Checkpointer } from '../durability/checkpointer.ts'
+import { fence, type WriteGate } from '../durability/write-gate.ts'
 import { type Planned, plan } from '../effects/effects.ts'
 import { cellKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
 import { decode } from '../memory/codec.ts'
 import type { JournalPosition, Stored } from '../ports.ts'
-import type { Shard } from '../shard.ts'
+import type { OwnerContext, ShardContext } from '../shard-context.ts'
 
 /**
  * Maximum number and bytes of envelopes that are replayed together. The snapshots that they need
@@ -34,7 +35,7 @@ const FENCES = 2
  * Milliseconds after which a replay yields to other tasks: a node that cannot renew its membership
  * during the replay is considered dead.
  */
-const TURN = 20
+const MAX_REPLAY_TURN_MS = 20
 
 /**
  * Milliseconds before each retry of a missing snapshot. A server that leads while it is still
@@ -42,45 +43,59 @@ const TURN = 20
  * instead takes long (measured: 38 to 50 s for four shards with 60,000 entries each, on a busy
  * machine).
  */
-const AGAIN = [500, 1500, 3000]
+const SNAPSHOT_RETRY_DELAYS_MS = [500, 1500, 3000]
+
+/** What a takeover uses besides the context. */
+interface TakeoverParts {
+  readonly checkpointer: Pick<Checkpointer, 'load' | 'complete' | 'confirm' | 'reset'>
+  readonly gate: Pick<WriteGate, 'latch'>
+  /** Whether the ownership record still names this node. */
+  held(): Promise<boolean>
+}
 
 /**
- * Fences and replays a shard. Returns the effects to perform again, oldest first. Throws when
- * another node is faster.
+ * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
+ * perform again, oldest first. Throws when another node is faster.
+ * @param epoch the epoch to write, unless the journal contains the same or a higher one.
  */
-export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> {
-  const { journal, blobs, random } = shard.deps
-  const { partition, shard: number } = shard
-  const last = await journal.last(partition, number)
+export async function takeOver(
+  context: OwnerContext,
+  { checkpointer, gate, held }: TakeoverParts,
+  epoch: number,
+): Promise<Planned[]> {
+  const { deps, partition, shard, name, cells, position } = context
+  const { journal, blobs, random } = deps
+  const last = await journal.last(partition, shard)
   const before = last ? (await decode(last.data, blobs)).epoch : 0
-  if (last) shard.cells.inherit()
-  shard.epoch = Math.max(epoch, before + 1)
-  shard.sequence = last?.sequence ?? 0
-  const stopped = shard.deps.stopped?.(partition)
-  if (stopped) shard.gate.latch(stopped)
-  const checkpoint = await shard.keeper.load()
-  const id = `${shard.deps.node}-${shard.name}-${shard.epoch}-takeover-${[...random.bytes(6)].join('')}`
-  const position = await journal.position(partition)
-  const stop = damage(shard, checkpoint, position) ?? stopped
-  const fenced = stop ?? (await appendFence(shard, id))
-  if ('code' in fenced) shard.gate.latch(fenced)
+  if (last) cells.inherit()
+  position.epoch = Math.max(epoch, before + 1)
+  position.sequence = last?.sequence ?? 0
+  const stopped = deps.stopped?.(partition)
+  if (stopped) gate.latch(stopped)
+  const checkpoint = await checkpointer.load()
+  const id = `${deps.node}-${name}-${position.epoch}-takeover-${[...random.bytes(6)].join('')}`
+  const retained = await journal.position(partition)
+  const stop = damage(context, checkpoint, retained) ?? stopped
+  const fenced = stop ?? (await appendFence(context, id))
+  if ('code' in fenced) gate.latch(fenced)
 
   let pending: Planned[] = []
   try {
     pending = await replayed(
-      shard,
+      context,
+      checkpointer,
       checkpoint,
-      position.first,
+      retained.first,
       'code' in fenced ? undefined : fenced.sequence,
     )
-    await shard.keeper.confirm(true)
+    await checkpointer.confirm(true)
   } catch (error) {
     if (!(error instanceof JournalHole)) throw error
-    shard.gate.latch({ code: 'journal_damaged', reason: error.message }, true)
+    gate.latch({ code: 'journal_damaged', reason: error.message }, true)
   }
   // A node that was away between writing the record and the fence has fenced a newer owner. It must
   // not serve, because the newer owner's reads would become stale.
-  if (!(await shard.held())) throw new Error(`shard ${shard.name} was taken over by another node`)
+  if (!(await held())) throw new Error(`shard ${name} was taken over by another node`)
   return pending
 }
 
@@ -90,22 +105,23 @@ export async function takeOver(shard: Shard, epoch: number): Promise<Planned[]> 
  * @throws Error when another owner was faster, or the outcome is unknown.
  */
 async function appendFence(
-  shard: Shard,
+  context: ShardContext,
   id: string,
 ): Promise<{ readonly sequence: number } | WriteStop> {
-  const { journal } = shard.deps
-  const { partition, shard: number, sequence, epoch } = shard
+  const { deps, partition, shard, name } = context
+  const { journal } = deps
+  const { sequence, epoch } = context.position
   for (let attempt = 1; ; attempt++) {
-    const outcome = await journal.append(partition, number, fence(epoch, sequence), sequence, id)
+    const outcome = await journal.append(partition, shard, fence(epoch, sequence), sequence, id)
     if (typeof outcome === 'object') return outcome
     if (outcome !== 'conflict') {
-      const last = await journal.last(partition, number)
+      const last = await journal.last(partition, shard)
       if (last?.message_id === id) return { sequence: last.sequence }
       if ((last?.sequence ?? 0) === sequence && (outcome === 'refused' || attempt >= FENCES))
         return { code: 'storage_full', reason: 'the NATS servers reject writes' }
       if ((last?.sequence ?? 0) === sequence) continue
     }
-    throw new Error(`the fence of shard ${shard.name} was not stored (${outcome})`)
+    throw new Error(`the fence of shard ${name} was not stored (${outcome})`)
   }
 }
 
@@ -115,18 +131,18 @@ async function appendFence(
  * covers. Deleting the beginning of the journal on purpose causes neither.
  */
 function damage(
-  shard: Shard,
+  { partition, name, position }: ShardContext,
   { state }: Covered,
   { missing = 0, first, last }: JournalPosition,
 ): WriteStop | undefined {
   const stop = (reason: string): WriteStop => ({ code: 'journal_damaged', reason })
   if (missing > 0)
     return stop(
-      `${missing} entries of journal ${shard.partition} are missing between ${first} and ${last}`,
+      `${missing} entries of journal ${partition} are missing between ${first} and ${last}`,
     )
-  if (shard.sequence < state && state >= first)
+  if (position.sequence < state && state >= first)
     return stop(
-      `shard ${shard.name} ends at ${shard.sequence}, but its checkpoint covers entries up to ${state}`,
+      `shard ${name} ends at ${position.sequence}, but its checkpoint covers entries up to ${state}`,
     )
   return undefined
 }
@@ -136,34 +152,36 @@ class JournalHole extends Error {}
 
 /** Replays what the checkpoint does not cover, or everything when a snapshot stays missing. */
 async function replayed(
-  shard: Shard,
+  context: OwnerContext,
+  checkpointer: TakeoverParts['checkpointer'],
   checkpoint: Covered,
   first: number,
   fence: number | undefined,
 ): Promise<Planned[]> {
-  const { clock, log } = shard.deps
+  const { deps, name, cells } = context
+  const { clock, log } = deps
   for (let attempt = 0; ; attempt++) {
     try {
-      await shard.keeper.complete()
-      return await replayFrom(shard, checkpoint, first, fence)
+      await checkpointer.complete()
+      return await replayFrom(context, checkpoint, first, fence)
     } catch (error) {
       if (checkpoint.state === 0 || !(error instanceof LostSnapshot)) throw error
-      const pause = error instanceof ForeignSnapshot ? undefined : AGAIN[attempt]
+      const pause = error instanceof ForeignSnapshot ? undefined : SNAPSHOT_RETRY_DELAYS_MS[attempt]
       if (pause === undefined) {
         log.warn(
-          { event: 'shard_full_replay_started', err: error, shard: shard.name },
+          { event: 'shard_full_replay_started', err: error, shard: name },
           'snapshot missing; replaying the full journal',
         )
-        shard.cells.clear()
-        await shard.keeper.reset()
-        return replayFrom(shard, { sequence: 0, state: 0 }, first, fence)
+        cells.clear()
+        await checkpointer.reset()
+        return replayFrom(context, { sequence: 0, state: 0 }, first, fence)
       }
       log.warn(
-        { event: 'shard_snapshot_missing', err: error, shard: shard.name },
+        { event: 'shard_snapshot_missing', err: error, shard: name },
         'snapshot missing; retrying',
       )
       await new Promise<void>((again) => clock.later(pause, again))
-      shard.cells.clear()
+      cells.clear()
     }
   }
 }
@@ -172,24 +190,24 @@ async function replayed(
  * @param first the first sequence that the journal still contains.
  */
 async function replayFrom(
-  shard: Shard,
+  context: OwnerContext,
   { sequence: checkpoint, state }: Covered,
   first: number,
   fence: number | undefined,
 ): Promise<Planned[]> {
-  const { journal, blobs, log, clock } = shard.deps
-  const { partition, shard: number } = shard
+  const { deps, partition, shard, name, cells, position } = context
+  const { journal, blobs, log, clock } = deps
   const pending: Planned[] = []
   let prev: number | undefined
   let count = 0
   const started = clock.elapsed()
   let turn = started
   const pause = async (): Promise<void> => {
-    if (clock.elapsed() - turn < TURN) return
+    if (clock.elapsed() - turn < MAX_REPLAY_TURN_MS) return
     await new Promise<void>((later) => clock.later(0, later))
     turn = clock.elapsed()
   }
-  const entries = journal.read(partition, number, checkpoint + 1)
+  const entries = journal.read(partition, shard, checkpoint + 1)
   for await (const some of together(entries, fence ?? Number.POSITIVE_INFINITY)) {
     const places: Placed[] = []
     for (const stored of some) {
@@ -203,47 +221,46 @@ async function replayFrom(
           : envelope.prev === prev
       if (!follows)
         throw new JournalHole(
-          `entry ${envelope.prev} of shard ${shard.name} is missing before ${stored.sequence}`,
+          `entry ${envelope.prev} of shard ${name} is missing before ${stored.sequence}`,
         )
       prev = stored.sequence
       places.push(...placed(stored.sequence, envelope))
       await pause()
     }
     const unstored = places.filter(({ cursor }) => sequenceOf(cursor) > state)
-    await shard.cells.load(begunBefore(unstored))
+    await cells.load(begunBefore(unstored))
     for (const place of unstored) {
       const { entry } = place
       const cell =
-        shard.cells.loaded(entry) ??
-        (entry.prev === 0 ? shard.cells.fresh(entry) : await shard.cells.get(entry))
+        cells.loaded(entry) ?? (entry.prev === 0 ? cells.fresh(entry) : await cells.get(entry))
       if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
       count++
       await pause()
     }
     for (const place of places) {
-      pending.push(...plan(shard, place))
+      pending.push(...plan(context, place))
       await pause()
     }
   }
   // A server that does not know yet that it is no longer the leader may have reported the end of
   // the journal.
-  if (prev === undefined ? shard.sequence > checkpoint : prev !== shard.sequence) {
+  if (prev === undefined ? position.sequence > checkpoint : prev !== position.sequence) {
     throw new Error(
-      `journal: shard ${shard.name} ends at ${prev ?? checkpoint}, but its last envelope is ${shard.sequence}`,
+      `journal: shard ${name} ends at ${prev ?? checkpoint}, but its last envelope is ${position.sequence}`,
     )
   }
   // The actor decides whether a message is obsolete, so it must be in memory.
   for (const { effect, from } of pending)
-    if ('push' in effect && !shard.cells.loaded(from)) await shard.cells.get(from)
+    if ('push' in effect && !cells.loaded(from)) await cells.get(from)
   const now = clock.now()
-  for (const cell of shard.cells.all())
+  for (const cell of cells.all())
     if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
-  if (fence !== undefined) shard.sequence = fence
+  if (fence !== undefined) position.sequence = fence
   log.info(
     {
       event: 'shard_taken_over',
-      shard: shard.name,
-      epoch: shard.epoch,
+      shard: name,
+      epoch: position.epoch,
       checkpoint,
       state,
       replayed: count,

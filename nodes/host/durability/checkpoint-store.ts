@@ -17,7 +17,8 @@
  *     the next owner checks that each of them exists.
  */
 import { LostSnapshot } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import type { ShardContext } from '../shard-context.ts'
+import type { WriteGate } from './write-gate.ts'
 
 /** How far the stored data of a shard reaches in its journal. */
 export interface Covered {
@@ -53,7 +54,8 @@ const bytes = (value: unknown): Uint8Array => encode(JSON.stringify(value))
 const parse = <T>(data: Uint8Array): T => JSON.parse(new TextDecoder().decode(data)) as T
 
 export class Checkpoint implements Covered {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #gate: Pick<WriteGate, 'latched'>
   #mark: Mark = { v: 1, sequence: 0, epoch: 0, parts: [] }
   #revision = 0
   /** Parts stored by this owner, as JSON; undefined if a part is not stored or this is unknown. */
@@ -68,8 +70,10 @@ export class Checkpoint implements Covered {
   readonly #replacing = new Set<string>()
   #inherited: readonly string[] = []
 
-  constructor(shard: Shard) {
-    this.#shard = shard
+  /** @param gate while it is latched, an empty checkpoint is not stored. */
+  constructor(context: ShardContext, gate: Pick<WriteGate, 'latched'>) {
+    this.#context = context
+    this.#gate = gate
   }
   get sequence(): number {
     return this.#mark.sequence
@@ -78,7 +82,7 @@ export class Checkpoint implements Covered {
     return stateOf(this.#mark)
   }
   #key(what: string): string {
-    return `_/${this.#shard.shard}/${what}`
+    return `_/${this.#context.shard}/${what}`
   }
   #part(epoch: number, part: number): string {
     return this.#key(`deadlines/${epoch}/${part}`)
@@ -89,8 +93,8 @@ export class Checkpoint implements Covered {
    * missing.
    */
   async load<T>(): Promise<readonly T[] | undefined> {
-    const { snapshots } = this.#shard.deps
-    const { partition } = this.#shard
+    const { snapshots } = this.#context.deps
+    const { partition } = this.#context
     const found = await this.#read()
     if (found?.v !== 1) {
       // A record must exist, or a loss before the first checkpoint would go unnoticed. A record in
@@ -117,8 +121,8 @@ export class Checkpoint implements Covered {
    */
   async reset(): Promise<void> {
     this.#inherited = []
-    this.#mark = { v: 1, sequence: 0, epoch: this.#shard.epoch, parts: [] }
-    if (!this.#shard.gate.latched) await this.#again()
+    this.#mark = { v: 1, sequence: 0, epoch: this.#context.position.epoch, parts: [] }
+    if (!this.#gate.latched) await this.#again()
   }
   /**
    * Checks that everything stored up to the checkpoint still exists. Throws `LostState` when it
@@ -139,7 +143,7 @@ export class Checkpoint implements Covered {
    * Throws `LostSnapshot` when one is missing.
    */
   async complete(): Promise<void> {
-    const { deps, partition } = this.#shard
+    const { deps, partition } = this.#context
     await Promise.all(
       this.#inherited.map(async (key) => {
         if (!(await deps.snapshots.get(partition, key)))
@@ -159,8 +163,8 @@ export class Checkpoint implements Covered {
     replaced: readonly string[],
     held: () => Promise<boolean>,
   ): Promise<void> {
-    const shard = this.#shard
-    const { snapshots } = shard.deps
+    const { deps, partition, position } = this.#context
+    const { snapshots } = deps
     await Promise.all(
       index.map(async (json, part) => {
         if (json === this.#parts[part] || (json === '[]' && this.#parts[part] === undefined)) return
@@ -179,27 +183,22 @@ export class Checkpoint implements Covered {
       v: 1,
       sequence: Math.max(sequence, before.sequence),
       state: Math.max(state, this.state),
-      epoch: shard.epoch,
+      epoch: position.epoch,
       parts,
     }
-    const revision = await snapshots.put(
-      shard.partition,
-      this.#key('checkpoint'),
-      this.#bytes(next),
-      own,
-    )
+    const revision = await snapshots.put(partition, this.#key('checkpoint'), this.#bytes(next), own)
     if (revision === undefined) throw new Error('the checkpoint was overwritten concurrently')
     this.#revision = revision
     this.#mark = next
     if (before.epoch !== next.epoch)
       for (const part of before.parts)
-        void snapshots.delete(shard.partition, this.#part(before.epoch, part)).catch(() => {})
+        void snapshots.delete(partition, this.#part(before.epoch, part)).catch(() => {})
   }
 
   /** Stores a part of the index. Throws unless the part is known to be stored. */
   async #storePart(part: number, json: string): Promise<void> {
-    const { deps, epoch, partition } = this.#shard
-    const key = this.#part(epoch, part)
+    const { deps, partition, position } = this.#context
+    const key = this.#part(position.epoch, part)
     this.#parts[part] = undefined
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const known = this.#revisions.has(part) ? this.#revisions.get(part) : 0
@@ -220,12 +219,9 @@ export class Checkpoint implements Covered {
   }
   /** Stores the checkpoint with its current content. Returns the revision of the stored record. */
   async #again(): Promise<number> {
-    const {
-      deps: { snapshots },
-      partition,
-    } = this.#shard
+    const { deps, partition } = this.#context
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const revision = await snapshots.put(
+      const revision = await deps.snapshots.put(
         partition,
         this.#key('checkpoint'),
         this.#bytes(this.#mark),
@@ -247,12 +243,10 @@ export class Checkpoint implements Covered {
     // Captured before the read, because a record that is stored during the read may be newer than
     // the answer.
     const [known, revision] = [this.#mark, this.#revision]
-    const found = await this.#shard.deps.snapshots.get(
-      this.#shard.partition,
-      this.#key('checkpoint'),
-    )
+    const { deps, partition } = this.#context
+    const found = await deps.snapshots.get(partition, this.#key('checkpoint'))
     const mark = found && parse<Mark>(found.data)
-    if (mark && mark.epoch > this.#shard.epoch)
+    if (mark && mark.epoch > this.#context.position.epoch)
       throw new LostState('another owner has stored a checkpoint')
     const behind =
       (mark?.sequence ?? 0) < known.sequence || (mark ? stateOf(mark) : 0) < stateOf(known)

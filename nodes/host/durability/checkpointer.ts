@@ -16,37 +16,42 @@
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import { hashOf } from '../../../protocol/subjects.ts'
+import type { Deadlines } from '../effects/deadlines.ts'
+import type { Effects } from '../effects/effects.ts'
+import type { Offers } from '../effects/offers.ts'
+import type { ActorCache } from '../memory/actor-cache.ts'
 import { type ActorInstance, addressOf, placeOf, snapshot } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 import { Checkpoint, type Covered, LostState } from './checkpoint-store.ts'
+import type { WriteGate } from './write-gate.ts'
 
 /** Milliseconds between checkpoints. */
-const EVERY = 1000
+const CHECKPOINT_INTERVAL_MS = 1000
 /**
  * A changed actor is stored once its new events amount to half of its snapshot, or after this many
  * milliseconds. A new owner replays everything since the oldest change that is not stored. With 30
  * s, this took 4 to 6 s at 200 runs/s on a busy machine.
  */
-const LATEST = 3000
+const MAX_SNAPSHOT_AGE_MS = 3000
 /**
  * Milliseconds that a new actor has to end before its first snapshot is stored. Most runs end
  * sooner and are stored once instead of twice. A takeover replays correspondingly more.
  */
-const YOUNG = 2000
+const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds until a snapshot that could not be taken is tried again. */
-const RARELY = 60_000
+const FAILED_SNAPSHOT_RETRY_MS = 60_000
 /**
  * Maximum number of snapshots being written at the same time, and milliseconds spent on taking
  * snapshots in one pause of the shard's loop.
  */
 const AT_ONCE = 512
-const SLICE = 5
+const SNAPSHOT_SLICE_MS = 5
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
- * `SOON`.
+ * `SOON_DUE_MS`.
  */
-const IDLE = 60_000
-const SOON = 60_000
+const IDLE_EVICTION_MS = 60_000
+const SOON_DUE_MS = 60_000
 /**
  * Maximum number of parts of the index, and the number of entries that justifies another part; only
  * changed parts are stored. An entry is the key of an actor with its deadline, or the key of a
@@ -64,8 +69,24 @@ interface Saved {
   readonly grown: number
 }
 
+/** What a checkpointer uses besides the context. */
+interface CheckpointerParts {
+  /** Removes the actors whose snapshots are stored. */
+  readonly cache: Pick<ActorCache, 'evict'>
+  readonly deadlines: Pick<Deadlines, 'entries' | 'get' | 'set'>
+  readonly effects: Pick<Effects, 'low'>
+  readonly gate: Pick<WriteGate, 'latched'>
+  readonly offers: Pick<Offers, 'recall' | 'waiting'>
+  readonly task: ScheduleTask
+  /** Gives up the shard because its stored state was lost. */
+  lose(reason: string): void
+  /** Whether this node serves the shard and is its recorded owner. */
+  owns(): Promise<boolean>
+}
+
 export class Checkpointer {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #parts: CheckpointerParts
   /** Snapshots that are being written. */
   readonly #onTheWay = new Set<Saved>()
   readonly #lastSaved = new WeakMap<ActorInstance, number>()
@@ -77,16 +98,17 @@ export class Checkpointer {
   /** The last requested round of storing. */
   #busy: Promise<unknown> = Promise.resolve()
 
-  constructor(shard: Shard) {
-    this.#shard = shard
-    this.#checkpoint = new Checkpoint(shard)
+  constructor(context: ShardContext, parts: CheckpointerParts) {
+    this.#context = context
+    this.#parts = parts
+    this.#checkpoint = new Checkpoint(context, parts.gate)
   }
 
   /** Reads the checkpoint and the index. Returns how far the shard is stored; 0 when unknown. */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
-      if (at === undefined) this.#shard.offers.recall({ ...addressOf(key), kind: 'queue' })
-      else this.#shard.deadlines.set(key, at)
+      if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })
+      else this.#parts.deadlines.set(key, at)
     }
     const { sequence, state } = this.#checkpoint
     return { sequence, state }
@@ -115,12 +137,12 @@ export class Checkpointer {
 
   /** Milliseconds since the last complete round of storing. */
   get age(): number {
-    return this.#shard.deps.clock.elapsed() - this.#checked
+    return this.#context.deps.clock.elapsed() - this.#checked
   }
 
   start(): void {
     this.#started = true
-    this.#checked = this.#shard.deps.clock.elapsed()
+    this.#checked = this.#context.deps.clock.elapsed()
     this.#again()
   }
   /**
@@ -137,8 +159,8 @@ export class Checkpointer {
     this.#cancel?.()
     if (!flush) return
     await this.#next(true).catch((error) =>
-      this.#shard.deps.log.warn(
-        { event: 'final_checkpoint_failed', err: error, shard: this.#shard.name },
+      this.#context.deps.log.warn(
+        { event: 'final_checkpoint_failed', err: error, shard: this.#context.name },
         'final checkpoint failed; the next takeover replays more entries',
       ),
     )
@@ -146,16 +168,19 @@ export class Checkpointer {
   #again(): void {
     this.#cancel?.()
     if (!this.#stopped)
-      this.#cancel = this.#shard.deps.clock.later(EVERY, () => void this.#tick(false))
+      this.#cancel = this.#context.deps.clock.later(
+        CHECKPOINT_INTERVAL_MS,
+        () => void this.#tick(false),
+      )
   }
   #tick(all: boolean): Promise<void> {
-    const shard = this.#shard
+    const { deps, name } = this.#context
     return this.#next(all)
       .catch((error) => {
-        if (error instanceof LostState) shard.lose(error.message)
+        if (error instanceof LostState) this.#parts.lose(error.message)
         else
-          shard.deps.log.warn(
-            { event: 'checkpoint_failed', err: error, shard: shard.name },
+          deps.log.warn(
+            { event: 'checkpoint_failed', err: error, shard: name },
             'checkpoint failed; retrying at the next interval',
           )
       })
@@ -169,9 +194,9 @@ export class Checkpointer {
   }
 
   async #round(all: boolean): Promise<void> {
-    const { clock } = this.#shard.deps
+    const { clock } = this.#context.deps
     const now = clock.elapsed()
-    const due = [...this.#shard.cells.all()].filter(
+    const due = [...this.#context.cells.all()].filter(
       (cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)),
     )
     const stored: Saved[] = []
@@ -192,8 +217,11 @@ export class Checkpointer {
   #due(cell: ActorInstance, now: number): boolean {
     if ((this.#lastSaved.get(cell) ?? 0) > now) return false
     if (cell.actor.ended?.(cell.state as never)) return true
-    if (cell.stored === 0 && cell.actor.ended && now - cell.born < YOUNG) return false
-    return cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= LATEST
+    if (cell.stored === 0 && cell.actor.ended && now - cell.born < FIRST_SNAPSHOT_DELAY_MS)
+      return false
+    return (
+      cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= MAX_SNAPSHOT_AGE_MS
+    )
   }
 
   /**
@@ -223,17 +251,17 @@ export class Checkpointer {
     if (failures.length > 0) throw failures[0]
   }
   /**
-   * Takes snapshots of the first actors of a list, at least one, for about `SLICE` ms. The element
-   * of an actor whose snapshot cannot be taken is undefined. The result is empty when the shard was
-   * given up.
+   * Takes snapshots of the first actors of a list, at least one, for about `SNAPSHOT_SLICE_MS`. The
+   * element of an actor whose snapshot cannot be taken is undefined. The result is empty when the
+   * shard was given up.
    */
   #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
-    const { clock } = this.#shard.deps
+    const { clock } = this.#context.deps
     return new Promise((done) =>
-      this.#shard.task(
+      this.#parts.task(
         () => {
           const taken: (Saved | undefined)[] = []
-          const until = clock.elapsed() + SLICE
+          const until = clock.elapsed() + SNAPSHOT_SLICE_MS
           for (const cell of cells) {
             taken.push(this.#snapshot(cell))
             if (clock.elapsed() >= until) break
@@ -251,7 +279,7 @@ export class Checkpointer {
    * goes on.
    */
   #snapshot(cell: ActorInstance): Saved | undefined {
-    const { clock, log } = this.#shard.deps
+    const { clock, log } = this.#context.deps
     try {
       const saved: Saved = {
         cell,
@@ -266,7 +294,7 @@ export class Checkpointer {
       this.#onTheWay.add(saved)
       return saved
     } catch (error) {
-      this.#lastSaved.set(cell, clock.elapsed() + RARELY)
+      this.#lastSaved.set(cell, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
       log.error(
         { event: 'actor_snapshot_failed', err: error, kind: cell.kind, id: cell.id },
         'actor snapshot failed; the next takeover replays from the previous snapshot',
@@ -278,7 +306,7 @@ export class Checkpointer {
     try {
       await this.#put(saved)
       saved.cell.stored = saved.data.byteLength
-      this.#lastSaved.set(saved.cell, this.#shard.deps.clock.elapsed())
+      this.#lastSaved.set(saved.cell, this.#context.deps.clock.elapsed())
     } catch (error) {
       this.#taint(saved)
       throw error
@@ -293,10 +321,8 @@ export class Checkpointer {
   }
   /** Stores a snapshot unless one that is as new is already stored. */
   async #put({ cell, data, prev }: Saved): Promise<void> {
-    const {
-      deps: { snapshots },
-      partition,
-    } = this.#shard
+    const { deps, partition } = this.#context
+    const { snapshots } = deps
     for (;;) {
       const revision = await snapshots.put(partition, cell.key, data, cell.revision)
       if (revision !== undefined) {
@@ -315,9 +341,8 @@ export class Checkpointer {
    */
   async #mark(stored: readonly Saved[]): Promise<void> {
     const anew = stored.length > 0
-    const shard = this.#shard
     const plan = await new Promise<(Covered & { parts: string[] }) | undefined>((done) =>
-      shard.task(
+      this.#parts.task(
         () => {
           const { sequence, state } = this.#covered()
           const known = this.#checkpoint
@@ -332,24 +357,19 @@ export class Checkpointer {
     )
     if (!plan) return
     const keys = stored.map(({ cell }) => cell.key)
-    await this.#checkpoint.store(
-      plan,
-      plan.parts,
-      keys,
-      async () => (await shard.held()) && shard.open,
-    )
+    await this.#checkpoint.store(plan, plan.parts, keys, this.#parts.owns)
   }
   #covered(): Covered {
-    let low = this.#shard.sequence + 1
-    for (const cell of this.#shard.cells.all())
+    let low = this.#context.position.sequence + 1
+    for (const cell of this.#context.cells.all())
       if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
     for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
-    return { sequence: Math.min(low, this.#shard.effects.low() ?? low) - 1, state: low - 1 }
+    return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
   }
   #index(): string[] {
     const entries: Indexed[] = [
-      ...this.#shard.deadlines.entries(),
-      ...[...this.#shard.offers.waiting()].map((key): Indexed => [key]),
+      ...this.#parts.deadlines.entries(),
+      ...[...this.#parts.offers.waiting()].map((key): Indexed => [key]),
     ]
     const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, entries.length / ENTRIES))))
     const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
@@ -359,16 +379,19 @@ export class Checkpointer {
 
   /** Evicts actors that have ended or are idle, and whose snapshot is stored. */
   #relieve(now: number): void {
-    const { clock } = this.#shard.deps
-    this.#shard.task(() => {
-      for (const cell of [...this.#shard.cells.all()]) {
+    const { clock } = this.#context.deps
+    this.#parts.task(() => {
+      for (const cell of [...this.#context.cells.all()]) {
         if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state)
           continue
-        const at = this.#shard.deadlines.get(cell.key)
+        const at = this.#parts.deadlines.get(cell.key)
         const soon =
-          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON)
-        if (!soon && (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE))
-          this.#shard.cells.evict(cell)
+          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON_DUE_MS)
+        if (
+          !soon &&
+          (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE_EVICTION_MS)
+        )
+          this.#parts.cache.evict(cell)
       }
     })
   }

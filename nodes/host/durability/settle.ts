@@ -3,7 +3,8 @@
  * message of the subject, read from the stream's leader, decides it. Appending the same bytes again
  * under the same message id and the same expected sequence cannot store them twice.
  */
-import type { Shard } from '../shard.ts'
+import type { ShardContext } from '../shard-context.ts'
+import type { WriteGate } from './write-gate.ts'
 
 /**
  * Number of appends without an outcome, although the leader answers, after which the storage counts
@@ -17,30 +18,33 @@ const UNANSWERED = 3
  * journal cannot be reached.
  */
 export async function settle(
-  shard: Shard,
+  context: ShardContext,
+  gate: Pick<WriteGate, 'closed'>,
   data: Uint8Array,
   id: string,
 ): Promise<number | 'conflict' | 'refused'> {
-  const { journal, clock, log } = shard.deps
+  const { deps, partition, shard, name } = context
+  const { journal, clock, log } = deps
+  const expected = context.position.sequence
   let unanswered = 0
   for (let attempt = 0; ; attempt++) {
-    const outcome = await journal.append(shard.partition, shard.shard, data, shard.sequence, id)
+    const outcome = await journal.append(partition, shard, data, expected, id)
     if (typeof outcome === 'object') return outcome.sequence
     try {
-      const last = await journal.last(shard.partition, shard.shard)
+      const last = await journal.last(partition, shard)
       if (last?.message_id === id) return last.sequence
-      if ((last?.sequence ?? 0) !== shard.sequence) return 'conflict'
+      if ((last?.sequence ?? 0) !== expected) return 'conflict'
       if (outcome === 'unknown') unanswered++
-      if (outcome === 'refused' || unanswered >= UNANSWERED || shard.gate.closed()) return 'refused'
+      if (outcome === 'refused' || unanswered >= UNANSWERED || gate.closed()) return 'refused'
     } catch (error) {
       log.debug(
-        { event: 'journal_query_failed', err: error, shard: shard.name },
+        { event: 'journal_query_failed', err: error, shard: name },
         'journal query failed; retrying',
       )
     }
     if (attempt === 0)
       log.warn(
-        { event: 'append_unconfirmed', shard: shard.name, outcome },
+        { event: 'append_unconfirmed', shard: name, outcome },
         'append not confirmed; querying the journal',
       )
     await new Promise<void>((again) =>

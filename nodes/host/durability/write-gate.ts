@@ -14,8 +14,8 @@
 import type { Command } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { notOwner, type ShardAnswer, type WriteStop } from '../deps.ts'
-import { isEffectId } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import { type ActorInstance, isEffectId } from '../memory/actor-instance.ts'
+import type { ShardContext } from '../shard-context.ts'
 
 /** Milliseconds between two checks of a closed gate. */
 export const GATE_CHECK_MS = 1000
@@ -24,20 +24,32 @@ const DAMAGE_CHECK_MS = 30_000
 /** Seconds after which a client may repeat a refused command. */
 const RETRY_AFTER_S = 5
 
+/** Callbacks of the shard that a gate belongs to. */
+interface GateCallbacks {
+  /** Whether the shard is served: otherwise the gate is not checked again. */
+  isOpen(): boolean
+  /** Gives up the shard, so that it is taken over again. */
+  lose(reason: string): void
+  /** Called for every actor whose deadline may have changed because its leases were extended. */
+  note(cell: ActorInstance): void
+}
+
 export class WriteGate {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #callbacks: GateCallbacks
   #latched: WriteStop | undefined
   /** Whether the state could not be read: then reads are not answered either. */
   #unreadable = false
   #wasClosed = false
   #cancel: (() => void) | undefined
 
-  constructor(shard: Shard) {
-    this.#shard = shard
+  constructor(context: ShardContext, callbacks: GateCallbacks) {
+    this.#context = context
+    this.#callbacks = callbacks
   }
   /** Why appends are refused now; undefined when they are allowed. */
   closed(): WriteStop | undefined {
-    const { deps, partition } = this.#shard
+    const { deps, partition } = this.#context
     const stop = this.#latched ?? deps.stopped?.(partition)
     if (stop) this.#wasClosed = true
     return stop
@@ -54,7 +66,7 @@ export class WriteGate {
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {
-    const { deps, partition, name } = this.#shard
+    const { deps, partition, name } = this.#context
     this.#latched = stop
     this.#unreadable = unreadable
     if (stop.code === 'journal_damaged') deps.damaged?.(partition, stop.reason)
@@ -80,19 +92,19 @@ export class WriteGate {
     const latched = this.#latched
     if (!latched) return
     const damaged = latched.code === 'journal_damaged'
-    const { deps } = this.#shard
+    const { deps, name } = this.#context
     this.#cancel = deps.clock.later(damaged ? DAMAGE_CHECK_MS : GATE_CHECK_MS, () => {
-      if (damaged) this.#shard.lose('the damaged journal is checked again')
+      if (damaged) this.#callbacks.lose('the damaged journal is checked again')
       else
         void this.#probe()
           .catch((error: unknown) =>
             deps.log.debug(
-              { event: 'journal_query_failed', err: error, shard: this.#shard.name },
+              { event: 'journal_query_failed', err: error, shard: name },
               'journal query failed; retrying',
             ),
           )
           .then(() => {
-            if (this.#shard.open) this.watch()
+            if (this.#callbacks.isOpen()) this.watch()
           })
     })
   }
@@ -104,7 +116,8 @@ export class WriteGate {
    * over again.
    */
   async #probe(): Promise<void> {
-    const { deps, partition, shard, name, epoch, sequence } = this.#shard
+    const { deps, partition, shard, name } = this.#context
+    const { epoch, sequence } = this.#context.position
     if (deps.stopped?.(partition)) return
     const id = `${deps.node}-${name}-${epoch}-probe-${[...deps.random.bytes(6)].join('')}`
     const outcome = await deps.journal.append(
@@ -115,15 +128,15 @@ export class WriteGate {
       id,
     )
     if (outcome === 'conflict' || typeof outcome === 'object')
-      this.#shard.lose('the journal accepts entries again')
+      this.#callbacks.lose('the journal accepts entries again')
   }
   #resume(): void {
     this.#wasClosed = false
-    const { cells, deps } = this.#shard
+    const { cells, deps } = this.#context
     const now = deps.clock.now()
     for (const cell of cells.all()) {
       if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
-      this.#shard.note(cell)
+      this.#callbacks.note(cell)
     }
   }
 }

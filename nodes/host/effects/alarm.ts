@@ -1,30 +1,41 @@
 /** Wakes the actors of a shard at their deadlines by sending them the command `wake`. */
 import type { Command, Kind } from '../../../protocol/entry.ts'
-import { GATE_CHECK_MS } from '../durability/write-gate.ts'
+import { GATE_CHECK_MS, type WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, addressOf } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import type { ActorRequests, ScheduleTask, ShardContext } from '../shard-context.ts'
+import type { Deadlines } from './deadlines.ts'
+
+/** What an alarm uses besides the context. */
+interface AlarmParts {
+  readonly deadlines: Deadlines
+  /** While the gate is closed, no actor is woken. */
+  readonly gate: Pick<WriteGate, 'closed'>
+  /** Whether the shard is served: otherwise no timer is set. */
+  isOpen(): boolean
+  readonly submit: ActorRequests['submit']
+  readonly task: ScheduleTask
+}
 
 export class Alarm {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #parts: AlarmParts
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
   #counter = 0
 
-  constructor(shard: Shard) {
-    this.#shard = shard
+  constructor(context: ShardContext, parts: AlarmParts) {
+    this.#context = context
+    this.#parts = parts
   }
   /** Updates the deadline of an actor. The caller calls `arm` afterwards. */
   note(cell: ActorInstance): void {
-    this.#shard.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
+    this.#parts.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
   }
   /** Sets the timer to the earliest deadline. */
   arm(): void {
-    const {
-      deadlines,
-      deps: { clock },
-      open,
-    } = this.#shard
-    const next = deadlines.next()
-    if (next === undefined || !open || (this.#timer && this.#timer.at <= next)) return
+    const { clock } = this.#context.deps
+    const next = this.#parts.deadlines.next()
+    if (next === undefined || !this.#parts.isOpen() || (this.#timer && this.#timer.at <= next))
+      return
     this.#timer?.cancel()
     const wait = Math.min(Math.max(0, next - clock.now()), 3_600_000)
     this.#timer = { at: next, cancel: clock.later(wait, () => this.#ring()) }
@@ -33,11 +44,9 @@ export class Alarm {
     this.#timer?.cancel()
   }
   #ring(): void {
-    const {
-      deadlines,
-      deps: { clock },
-    } = this.#shard
-    if (this.#shard.gate.closed()) {
+    const { clock } = this.#context.deps
+    const { deadlines, gate } = this.#parts
+    if (gate.closed()) {
       this.#timer = { at: 0, cancel: clock.later(GATE_CHECK_MS, () => this.#ring()) }
       return
     }
@@ -47,12 +56,9 @@ export class Alarm {
     this.arm()
   }
   async #wake(key: string, now: number): Promise<void> {
-    const {
-      cells,
-      deadlines,
-      epoch,
-      deps: { quarantine, clock, node },
-    } = this.#shard
+    const { cells, position, deps } = this.#context
+    const { quarantine, clock, node } = deps
+    const { deadlines, submit, task } = this.#parts
     const pause = quarantine?.remaining(key, clock.elapsed()) ?? 0
     if (pause > 0) {
       deadlines.set(key, now + pause)
@@ -63,7 +69,7 @@ export class Alarm {
     const before = cells.loaded(address)?.prev
     const command: Command = {
       ...address,
-      command_id: `w:${epoch}.${this.#counter++}`,
+      command_id: `w:${position.epoch}.${this.#counter++}`,
       name: 'wake',
       input: {},
       origin: {
@@ -72,8 +78,8 @@ export class Alarm {
         credential: { type: 'internal', id: node },
       },
     }
-    if ('reply' in (await this.#shard.submit(command))) quarantine?.release(key)
-    this.#shard.task(() => {
+    if ('reply' in (await submit(command))) quarantine?.release(key)
+    task(() => {
       const cell = cells.loaded(address)
       const at = cell?.actor.deadline?.(cell.state as never)
       // An actor that did nothing and whose deadline is still in the past would be woken in a busy

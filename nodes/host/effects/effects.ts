@@ -8,8 +8,9 @@ import { type Address, type Event, type Placed, sequenceOf } from '../../../prot
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Notice } from '../deps.ts'
 import { cellKey, effectId } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import type { ActorRequests, ShardContext } from '../shard-context.ts'
 import { Warnings } from '../warnings.ts'
+import type { Offers } from './offers.ts'
 import { Outbox } from './outbox.ts'
 
 /** An effect with its id, and the sequence of the envelope that caused it. */
@@ -24,8 +25,8 @@ export interface Planned {
 }
 
 /** Returns the effects of an entry, in order. @param bytes size of the entry, when known. */
-export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
-  const react = shard.deps.kinds[entry.kind].react
+export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
+  const react = context.deps.kinds[entry.kind].react
   if (!react) return []
   const planned: Planned[] = []
   const { events } = entry
@@ -34,7 +35,7 @@ export function plan(shard: Shard, { cursor, entry }: Placed, bytes = UNKNOWN): 
     const effects = react[event.type]?.(event as never, entry) ?? []
     for (let k = 0; k < effects.length; k++) {
       planned.push({
-        id: effectId(shard.partition, shard.shard, cursor + i, k),
+        id: effectId(context.partition, context.shard, cursor + i, k),
         sequence: sequenceOf(cursor),
         from: entry,
         at: entry.origin.at,
@@ -54,10 +55,12 @@ const UNKNOWN = 64 * 1024
  */
 const TELLINGS = 9
 /** Milliseconds for which a shard that is being given up waits for its effects. */
-const SETTLE = 1000
+const SETTLE_TIMEOUT_MS = 1000
 
 export class Effects {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #requests: ActorRequests
+  readonly #offers: Pick<Offers, 'kick'>
   /** Number of unfinished effects by sequence, oldest first. */
   readonly #pending = new Map<number, number>()
   /** Tells that are waiting or in flight, by receiver. */
@@ -66,9 +69,11 @@ export class Effects {
   #stopped = false
   #settled: (() => void) | undefined
 
-  constructor(shard: Shard) {
-    this.#shard = shard
-    this.#warnings = new Warnings(shard.deps)
+  constructor(context: ShardContext, requests: ActorRequests, offers: Pick<Offers, 'kick'>) {
+    this.#context = context
+    this.#requests = requests
+    this.#offers = offers
+    this.#warnings = new Warnings(context.deps)
   }
   /** Sequence of the oldest envelope with unfinished effects, if any. */
   low(): number | undefined {
@@ -79,13 +84,13 @@ export class Effects {
     this.#settled?.()
   }
   /**
-   * Resolves when all effects are finished, or after `SETTLE` ms. The next owner performs the
-   * unfinished ones again, because it replays everything from there on.
+   * Resolves when all effects are finished, or after `SETTLE_TIMEOUT_MS`. The next owner performs
+   * the unfinished ones again, because it replays everything from there on.
    */
   async settle(): Promise<void> {
     if (this.#pending.size === 0) return
     await new Promise<void>((done) => {
-      const cancel = this.#shard.deps.clock.later(SETTLE, done)
+      const cancel = this.#context.deps.clock.later(SETTLE_TIMEOUT_MS, done)
       this.#settled = () => {
         cancel()
         done()
@@ -98,26 +103,26 @@ export class Effects {
     for (const planned of pending) if (!this.#moot(planned)) this.#start(planned, true)
   }
   #moot({ effect, from }: Planned): boolean {
-    const cell = 'push' in effect && this.#shard.cells.loaded(from)
+    const cell = 'push' in effect && this.#context.cells.loaded(from)
     return cell ? (cell.actor.isObsolete?.(cell.state as never, effect.push) ?? false) : false
   }
   /** Performs the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
-    for (const planned of plan(this.#shard, placed, bytes)) this.#start(planned)
+    for (const planned of plan(this.#context, placed, bytes)) this.#start(planned)
   }
 
   /** Performs an effect. @param again whether it may have been performed before. */
   #start(planned: Planned, again = false): void {
     const { effect, from } = planned
     if ('offer' in effect) {
-      this.#shard.offers.kick(from.project, effect.offer.queue)
+      this.#offers.kick(from.project, effect.offer.queue)
       return
     }
     if ('warn' in effect) {
       this.#warnings.say(effect.warn)
       return
     }
-    if ('notify' in effect && !this.#shard.deps.notify) return
+    if ('notify' in effect && !this.#context.deps.notify) return
     this.#pending.set(planned.sequence, (this.#pending.get(planned.sequence) ?? 0) + 1)
     const done =
       'push' in effect
@@ -129,7 +134,7 @@ export class Effects {
             : this.#tell(planned)
     done
       .catch((error) =>
-        this.#shard.deps.log.error(
+        this.#context.deps.log.error(
           { event: 'effect_failed', err: error, effect: planned.id },
           'effect failed',
         ),
@@ -160,7 +165,7 @@ export class Effects {
       this.#lines.set(
         key,
         (line = new Outbox(
-          this.#shard,
+          this.#context.deps,
           address,
           () => this.#stopped,
           () => this.#lines.delete(key),
@@ -175,7 +180,7 @@ export class Effects {
    * limited. Nothing is sent when the record no longer exists.
    */
   async #notify({ id, from }: Planned, about: Notice['about']): Promise<void> {
-    const { clock, log, notify } = this.#shard.deps
+    const { clock, log, notify } = this.#context.deps
     for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
       const record = await this.#read(from, 'get', {})
       if (
@@ -198,7 +203,7 @@ export class Effects {
    * for this, so the number of attempts is limited.
    */
   async #erase(id: string, names: readonly string[]): Promise<void> {
-    const { blobs, clock, log } = this.#shard.deps
+    const { blobs, clock, log } = this.#context.deps
     for (const name of names) {
       for (let attempt = 0; attempt < TELLINGS && !this.#stopped; attempt++) {
         const failure = await blobs.delete(name).then(
@@ -226,12 +231,12 @@ export class Effects {
    * disconnected since).
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
-    const { bus } = this.#shard.deps
+    const { bus } = this.#context.deps
     let content: Record<string, unknown> = { ...message }
     if (spec) {
       const owner: Address = { project: from.project, kind: spec.kind, id: spec.id }
       const read =
-        this.#shard.peek(owner, spec.ask, spec.input)?.result ??
+        this.#requests.peek(owner, spec.ask, spec.input)?.result ??
         (await this.#read(owner, spec.ask, spec.input))
       if (read === undefined || read === null) return
       content = { ...content, job: { ...(message['job'] as object), spec: read } }
@@ -250,10 +255,10 @@ export class Effects {
    */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
     for (;;) {
-      const answer = await this.#shard.ask(owner, ask, input)
+      const answer = await this.#requests.ask(owner, ask, input)
       if ('reply' in answer) return answer.reply
       if (!('not_owner' in answer) || this.#stopped) return undefined
-      await new Promise<void>((again) => this.#shard.deps.clock.later(100, again))
+      await new Promise<void>((again) => this.#context.deps.clock.later(100, again))
     }
   }
   /**
@@ -261,8 +266,8 @@ export class Effects {
    * disconnected.
    */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
-    const { clock, node } = this.#shard.deps
-    await this.#shard.submit({
+    const { clock, node } = this.#context.deps
+    await this.#requests.submit({
       ...queue,
       command_id: `release:${job.lease_token}`,
       name: 'queue.release',

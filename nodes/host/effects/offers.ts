@@ -21,14 +21,15 @@ import type { JobHeader } from '../../../protocol/jobs/rows.ts'
 import { lineOf, offerCapability, subjects } from '../../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import type { Batch } from '../durability/batch.ts'
+import type { WriteGate } from '../durability/write-gate.ts'
 import { type ActorInstance, cellKey } from '../memory/actor-instance.ts'
-import type { Shard } from '../shard.ts'
+import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
 /** Maximum number of jobs in one offer, and of gateways asked in one round. */
 const JOBS = 64
 const GATEWAYS = 16
 /** Milliseconds between two offers of work that was not accepted. */
-const TICK = 2000
+const OFFER_INTERVAL_MS = 2000
 
 interface Matching {
   readonly address: Address
@@ -58,23 +59,28 @@ function grouped(
 }
 
 export class Offers {
-  readonly #shard: Shard
+  readonly #context: ShardContext
+  readonly #requests: ActorRequests
+  readonly #gate: Pick<WriteGate, 'closed'>
   readonly #queues = new Map<string, Matching>()
   #stop: (() => void) | undefined
   #stopped = false
   #counter = 0
 
-  constructor(shard: Shard) {
-    this.#shard = shard
+  /** @param gate while it is closed, nothing is offered. */
+  constructor(context: ShardContext, requests: ActorRequests, gate: Pick<WriteGate, 'closed'>) {
+    this.#context = context
+    this.#requests = requests
+    this.#gate = gate
   }
   start(): void {
-    for (const cell of this.#shard.cells.all()) if (cell.kind === 'queue') this.#known(cell)
+    for (const cell of this.#context.cells.all()) if (cell.kind === 'queue') this.#known(cell)
     for (const matching of this.#queues.values()) this.#kick(matching)
     const tick = () => {
       for (const matching of this.#queues.values()) this.#kick(matching)
-      this.#stop = this.#shard.deps.clock.later(TICK, tick)
+      this.#stop = this.#context.deps.clock.later(OFFER_INTERVAL_MS, tick)
     }
-    this.#stop = this.#shard.deps.clock.later(TICK, tick)
+    this.#stop = this.#context.deps.clock.later(OFFER_INTERVAL_MS, tick)
   }
   stop(): void {
     this.#stopped = true
@@ -93,7 +99,7 @@ export class Offers {
   }
   /** Offers the work of a queue of this shard that has, or may have, work. */
   kick(project: string, queue: string): void {
-    this.#kick(this.#known({ project, kind: 'queue', id: `${this.#shard.shard}.${queue}` }))
+    this.#kick(this.#known({ project, kind: 'queue', id: `${this.#context.shard}.${queue}` }))
   }
   /** Offers the work of a project in which a worker gained slots. */
   kickProject(project: string): void {
@@ -115,13 +121,13 @@ export class Offers {
       const matching = this.#known(cell)
       // A queue that is being offered right now is not offered twice.
       if (matching.running) continue
-      const jobs = this.#shard.peek(cell, 'waiting', { limit: JOBS })?.result as
+      const jobs = this.#requests.peek(cell, 'waiting', { limit: JOBS })?.result as
         | readonly JobHeader[]
         | undefined
       for (const { capability, group } of grouped(jobs ?? [])) {
         const taking = batch.full ? undefined : this.#askHere(matching, capability, group)
         if (!taking || taking.takes.length === 0) continue
-        this.#shard.deps.measure.offer(group.length, taking.takes.length)
+        this.#context.deps.measure.offer(group.length, taking.takes.length)
         await batch.decide(this.#claim(matching.address, taking))
       }
     }
@@ -131,18 +137,19 @@ export class Offers {
     capability: string,
     jobs: readonly JobHeader[],
   ): Taking | undefined {
-    const offer: Offer = { project, queue, jobs, source: this.#shard.name, ahead: true }
-    const ask = (subject: string) => this.#shard.deps.bus.here(subject, offer) as Taking | undefined
+    const offer: Offer = { project, queue, jobs, source: this.#context.name, ahead: true }
+    const ask = (subject: string) =>
+      this.#context.deps.bus.here(subject, offer) as Taking | undefined
     const taking = isServed(jobs) ? undefined : ask(subjects.offer(project, queue, capability))
     return isServed(jobs) || taking?.served
       ? ask(subjects.serve(project, queue, capability))
       : taking
   }
   #claim(queue: Address, { gateway, takes }: Taking): Command {
-    const { clock, node } = this.#shard.deps
+    const { clock, node } = this.#context.deps
     return {
       ...queue,
-      command_id: `c:${this.#shard.epoch}.${this.#counter++}`,
+      command_id: `c:${this.#context.position.epoch}.${this.#counter++}`,
       name: 'queue.claim',
       input: { gateway, takes },
       origin: {
@@ -168,7 +175,7 @@ export class Offers {
     return matching
   }
   #kick(matching: Matching): void {
-    if (this.#stopped || this.#shard.gate.closed()) return
+    if (this.#stopped || this.#gate.closed()) return
     if (matching.running) {
       matching.again = true
       return
@@ -176,7 +183,7 @@ export class Offers {
     matching.running = true
     void this.#match(matching)
       .catch((error) =>
-        this.#shard.deps.log.warn(
+        this.#context.deps.log.warn(
           { event: 'job_offer_failed', err: error, queue: matching.queue },
           'job offer failed',
         ),
@@ -203,9 +210,9 @@ export class Offers {
    * decided after the command that queued the job, so reading ahead of the journal is harmless.
    */
   async #waiting(queue: Address): Promise<readonly JobHeader[] | undefined> {
-    const seen = this.#shard.peek(queue, 'waiting', { limit: JOBS })
+    const seen = this.#requests.peek(queue, 'waiting', { limit: JOBS })
     if (seen) return seen.result as readonly JobHeader[]
-    const asked = await this.#shard.ask(queue, 'waiting', { limit: JOBS })
+    const asked = await this.#requests.ask(queue, 'waiting', { limit: JOBS })
     return 'reply' in asked ? (asked.reply as readonly JobHeader[]) : undefined
   }
   /**
@@ -217,7 +224,7 @@ export class Offers {
     capability: string,
     jobs: readonly JobHeader[],
   ): Promise<boolean> {
-    const { bus, measure } = this.#shard.deps
+    const { bus, measure } = this.#context.deps
     const subject = subjects.offer(address.project, queue, capability)
     let left = jobs
     let served = isServed(jobs)
@@ -226,7 +233,7 @@ export class Offers {
         project: address.project,
         queue,
         jobs: left,
-        source: this.#shard.name,
+        source: this.#context.name,
       }
       const answer = await bus.request(
         served ? subjects.serve(address.project, queue, capability) : subject,
@@ -243,7 +250,7 @@ export class Offers {
       const taking = answer.answer as Taking
       measure.offer(left.length, taking.takes.length)
       if (taking.takes.length > 0) {
-        await this.#shard.submit(this.#claim(address, taking))
+        await this.#requests.submit(this.#claim(address, taking))
         const taken = new Set(taking.takes.map((take) => take.job_id))
         left = left.filter((job) => !taken.has(job.id))
       } else if (!taking.busy && !taking.served) return false

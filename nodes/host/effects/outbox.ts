@@ -10,8 +10,7 @@
  */
 import type { Address, Command } from '../../../protocol/entry.ts'
 import { partitionOf, shardOf, subjects } from '../../../protocol/subjects.ts'
-import type { ShardAnswer } from '../deps.ts'
-import type { Shard } from '../shard.ts'
+import type { HostDeps, ShardAnswer } from '../deps.ts'
 import type { Planned } from './effects.ts'
 
 /**
@@ -24,7 +23,7 @@ const MAX_BYTES = 512 * 1024
  * Milliseconds to wait for an answer. A message or its answer may be lost, and the checkpoint waits
  * for it.
  */
-const ANSWER = 3000
+const ANSWER_TIMEOUT_MS = 3000
 
 interface Waiting {
   readonly command: Command
@@ -33,7 +32,7 @@ interface Waiting {
 }
 
 export class Outbox {
-  readonly #shard: Shard
+  readonly #deps: HostDeps
   readonly #to: Address
   readonly #stopped: () => boolean
   readonly #over: () => void
@@ -43,8 +42,8 @@ export class Outbox {
    * @param stopped whether the shard is given up: then nothing more is sent.
    * @param over called when no tell is waiting any more.
    */
-  constructor(shard: Shard, to: Address, stopped: () => boolean, over: () => void) {
-    this.#shard = shard
+  constructor(deps: HostDeps, to: Address, stopped: () => boolean, over: () => void) {
+    this.#deps = deps
     this.#to = to
     this.#stopped = stopped
     this.#over = over
@@ -72,7 +71,7 @@ export class Outbox {
     while (this.#waiting.length > 0) {
       const some = this.#next()
       await this.#send(some.map(({ command }) => command)).catch((error) =>
-        this.#shard.deps.log.error(
+        this.#deps.log.error(
           { event: 'outbox_send_failed', err: error, to: this.#to.id },
           'outbox send failed',
         ),
@@ -92,7 +91,7 @@ export class Outbox {
     return this.#waiting.splice(0, count)
   }
   async #send(commands: readonly Command[]): Promise<void> {
-    const { bus, clock, log, partitions, shards } = this.#shard.deps
+    const { bus, clock, log, partitions, shards } = this.#deps
     const shard = shardOf(this.#to.kind, this.#to.id, shards)
     if (shard === undefined) return
     const subject = subjects.shard(partitionOf(this.#to.project, partitions), shard)
@@ -106,7 +105,7 @@ export class Outbox {
         some.length === 1
           ? { type: 'command', command: some[0] }
           : { type: 'commands', commands: some },
-        ANSWER,
+        ANSWER_TIMEOUT_MS,
       )
       const answers =
         typeof answer === 'object'

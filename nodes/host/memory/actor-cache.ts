@@ -13,7 +13,7 @@ import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
 import { type ActorInstance, cellKey, freshCell, LostSnapshot, restore } from './actor-instance.ts'
 
 /** Maximum delay of a message in milliseconds: longer than any request waits for its answer. */
-const LATE = 30_000
+const MAX_MESSAGE_DELAY_MS = 30_000
 
 /** Maximum number of snapshots read at a time. */
 const AT_ONCE = 256
@@ -23,7 +23,7 @@ const AT_ONCE = 256
  * was lost. Later, the server that answered the read may no longer be the one that the check
  * reaches.
  */
-const LASTS = 1000
+const MAX_CHECK_DELAY_MS = 1000
 
 /**
  * Milliseconds for which the reading of a snapshot is retried, and milliseconds between two
@@ -136,17 +136,20 @@ export class ActorCache {
     this.#left.delete(cell.key)
     this.#left.set(cell.key, { at: this.#deps.clock.elapsed(), revision: cell.revision })
     for (const [key, { at }] of this.#left) {
-      if (this.#deps.clock.elapsed() - at < LATE) break
+      if (this.#deps.clock.elapsed() - at < MAX_MESSAGE_DELAY_MS) break
       this.#left.delete(key)
     }
   }
   /**
-   * Whether a command's claim that its actor is new can be trusted. A message can be up to `LATE`
-   * ms late. Meanwhile, a repeat of the command may have created the actor, and the actor may have
-   * left memory, here or at an earlier owner.
+   * Whether a command's claim that its actor is new can be trusted. A message can be up to
+   * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
+   * the actor may have left memory, here or at an earlier owner.
    */
   believes(address: Address): boolean {
-    return this.#deps.clock.elapsed() - this.#since >= LATE && !this.#left.has(cellKey(address))
+    return (
+      this.#deps.clock.elapsed() - this.#since >= MAX_MESSAGE_DELAY_MS &&
+      !this.#left.has(cellKey(address))
+    )
   }
   /**
    * Records that the shard was taken over. The actors that the earlier owner recently evicted are
@@ -180,14 +183,15 @@ export class ActorCache {
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
-        // A server that was cut off still believes, for less than `LATE` ms, that it is the leader,
-        // and does not know what was stored since.
+        // A server that was cut off still believes, for less than `MAX_MESSAGE_DELAY_MS`, that it
+        // is the leader, and does not know what was stored since.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
         if (older) await new Promise<void>((again) => clock.later(ACTOR_LOAD_MS.pause, again))
         // Read again only once: on a slow system, every read would be too old.
-        else if (attempt > 0 || this.#lookedAt - at < LASTS) return this.#enter(address, read)
+        else if (attempt > 0 || this.#lookedAt - at < MAX_CHECK_DELAY_MS)
+          return this.#enter(address, read)
       }
     } catch (cause) {
       if (cause instanceof LostSnapshot) throw cause

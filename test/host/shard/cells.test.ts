@@ -8,7 +8,7 @@ import { settleAll } from '../../support/memory.ts'
 import { command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 /** Milliseconds after which an unused actor has left memory. */
-const IDLE = 70_000
+const PAST_IDLE_EVICTION_MS = 70_000
 
 t.test('snapshots for waiting commands are read once, concurrently with commits', async (t) => {
   const reads: string[] = []
@@ -28,7 +28,7 @@ t.test('snapshots for waiting commands are read once, concurrently with commits'
   }
   const shard = await world.owner()
   for (let i = 0; i < 6; i++) await shard.submit(command(runId(i), 'add', { by: i }))
-  await world.clock.advance(IDLE)
+  await world.clock.advance(PAST_IDLE_EVICTION_MS)
   t.equal(shard.cells.size, 0)
   reads.length = 0
   hold = true
@@ -66,7 +66,7 @@ t.test(
     )
     const shard = await world.owner()
     for (const i of [1, 2]) await shard.submit(command(runId(i), 'add', { by: i }))
-    await world.clock.advance(IDLE)
+    await world.clock.advance(PAST_IDLE_EVICTION_MS)
     hold = true
     const first = shard.submit(command(runId(1), 'add', { by: 1 }))
     await settleAll()
@@ -92,7 +92,7 @@ t.test(
     const world = new ToyWorld()
     const shard = await world.owner()
     for (const i of [1, 2]) await shard.submit(command(runId(i), 'add', { by: i }))
-    await world.clock.advance(IDLE)
+    await world.clock.advance(PAST_IDLE_EVICTION_MS)
     await shard.submit(command(runId(2), 'add', { by: 1 }))
     const get = world.snapshots.get.bind(world.snapshots)
     let read: (() => void) | undefined
@@ -161,7 +161,7 @@ t.test('concurrent loads share one check of the checkpoint', async (t) => {
   const world = new ToyWorld()
   const shard = await world.owner()
   for (let i = 0; i < 20; i++) await shard.submit(command(runId(i), 'add', { by: i }))
-  await world.clock.advance(IDLE)
+  await world.clock.advance(PAST_IDLE_EVICTION_MS)
   const get = world.snapshots.get.bind(world.snapshots)
   let looks = 0
   world.snapshots.get = (partition, key) => {

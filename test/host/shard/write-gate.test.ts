@@ -4,8 +4,9 @@
  */
 import t from 'tap'
 import type { WriteStop } from '../../../nodes/host/deps.ts'
+import { WriteGate } from '../../../nodes/host/durability/write-gate.ts'
 import type { Shard } from '../../../nodes/host/shard.ts'
-import { command, reply, runId, ToyWorld } from '../support/toy.ts'
+import { type Count, command, reply, runId, ToyWorld } from '../support/toy.ts'
 
 const full: WriteStop = { code: 'storage_full', reason: 'for the test' }
 const read = async (shard: Shard, n = 0) =>
@@ -94,4 +95,35 @@ t.test('a gap in the replayed entries also stops reads', async (t) => {
   t.match(await read(next), { refused: 'journal_damaged' })
   t.match(await next.submit(command(runId(0), 'add', { by: 1 })), { refused: 'journal_damaged' })
   next.drop()
+})
+
+t.test('when the gate opens, leases get their full duration before a command is decided', (t) => {
+  const world = new ToyWorld()
+  let stop: WriteStop | undefined
+  const base = world.deps()
+  const recover = (state: Count, now: number): Count => ({ ...state, wake: now + 100 })
+  const context = world.context({
+    ...base,
+    kinds: { ...base.kinds, run: { ...base.kinds.run, recover: recover as never } },
+    stopped: () => stop,
+  })
+  const cell = context.cells.fresh({ project: 'prj_1', kind: 'run', id: runId(0) })
+  const noted: unknown[] = []
+  const gate = new WriteGate(context, {
+    isOpen: () => true,
+    lose: (reason) => t.fail(reason),
+    note: ({ state }) => noted.push(state),
+  })
+  const add = command(runId(0), 'add', { by: 1 })
+  t.equal(gate.refusal(add), undefined)
+  t.strictSame(noted, [], 'a gate that stays open changes no actor')
+  stop = full
+  t.match(gate.refusal(add), { refused: 'storage_full' })
+  stop = undefined
+  t.equal(gate.refusal(add), undefined)
+  t.match(noted, [{ wake: world.clock.now() + 100 }])
+  t.match(cell.state, { wake: world.clock.now() + 100 })
+  t.equal(gate.refusal(add), undefined)
+  t.equal(noted.length, 1, 'once')
+  t.end()
 })

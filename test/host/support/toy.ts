@@ -4,7 +4,9 @@
  */
 import type { AnyActor } from '../../../actors/actor.ts'
 import type { HostDeps, ShardAnswer } from '../../../nodes/host/deps.ts'
+import { ActorCache } from '../../../nodes/host/memory/actor-cache.ts'
 import { Shard } from '../../../nodes/host/shard.ts'
+import type { OwnerContext } from '../../../nodes/host/shard-context.ts'
 import type { Command, Kind } from '../../../protocol/entry.ts'
 import { refuse } from '../../../protocol/errors.ts'
 import { makeId } from '../../../protocol/ids.ts'
@@ -137,6 +139,18 @@ export class ToyWorld {
       measure: { commit() {}, command() {}, offer() {} },
       fresh: () => true,
     }
+  }
+  /** The context of shard 0, for a part of a shard that is tested alone. */
+  context(deps = this.deps()): OwnerContext {
+    const cells = new ActorCache(
+      deps,
+      0,
+      async () => {},
+      () => true,
+      () => {},
+    )
+    const position = { epoch: 1, sequence: 1 }
+    return { deps, partition: 0, shard: 0, name: '0.0', position, cells }
   }
   /** Starts an owner of a shard. */
   async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {

@@ -1,0 +1,37 @@
+/**
+ * Answers reads (`ask`) of actors from committed state. Only a node whose lease is fresh may
+ * answer: otherwise a newer owner may have changed the actor.
+ */
+import { refuse } from '../../protocol/errors.ts'
+import { type HostDeps, notOwner } from './deps.ts'
+import type { MailboxMessage } from './mailbox-message.ts'
+import type { ActorCache } from './memory/actor-cache.ts'
+
+/**
+ * Reads an actor for a message. The result is computed now; the returned function sends it.
+ * @param now Unix milliseconds, passed to the query.
+ * @throws Unreadable when the actor cannot be read into memory.
+ */
+export async function answerQuery(
+  deps: HostDeps,
+  cells: Pick<ActorCache, 'get'>,
+  { to, name, input, answer }: Extract<MailboxMessage, { type: 'ask' }>,
+  now: number,
+): Promise<() => void> {
+  if (!deps.fresh()) return () => answer(notOwner)
+  const found = cells.get(to)
+  const cell = found instanceof Promise ? await found : found
+  const arm = cell.actor.ask?.[name]
+  if (!arm) return () => answer(refuse('internal', undefined, `${cell.kind} has no query ${name}`))
+  try {
+    const result = arm(cell.state as never, input as never, now)
+    const text = result === undefined ? undefined : JSON.stringify(result)
+    return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
+  } catch (error) {
+    deps.log.error(
+      { event: 'actor_query_failed', err: error, kind: to.kind, id: to.id, ask: name },
+      'actor query failed',
+    )
+    return () => answer(refuse('internal'))
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What the parts of a shard share. The shard creates one context and passes it to each part. A part
+ * that needs more receives that as a further constructor parameter.
+ *
+ * Invariants:
+ * X1. Through the context, a part reaches neither another part nor the mailbox or the loop.
+ * X2. Through the context, a part cannot change `position`, and cannot load or evict actors. Only
+ *     the shard's loop and its takeover can, with an `OwnerContext`.
+ */
+import type { Address, Command } from '../../protocol/entry.ts'
+import type { HostDeps, ShardAnswer } from './deps.ts'
+import type { ActorCache } from './memory/actor-cache.ts'
+
+export interface ShardContext {
+  /** Settings, ports and callbacks of the node. */
+  readonly deps: HostDeps
+  /** Number of the partition whose journal contains the shard's subject. */
+  readonly partition: number
+  /** Number of the shard in its partition. */
+  readonly shard: number
+  /** The shard as `partition.shard`, for logs and ids. */
+  readonly name: string
+  /** What this owner has written. It changes with every commit, so read it when it is used. */
+  readonly position: Readonly<ShardPosition>
+  /** The actors in memory. */
+  readonly cells: Pick<ActorCache, 'all' | 'loaded'>
+}
+
+/** Where an owner of a shard stands in the shard's subject of the journal. */
+export interface ShardPosition {
+  /** Epoch of the envelopes that this owner writes. 0 before the takeover. */
+  epoch: number
+  /** Sequence of the last envelope of the subject. 0 when there is none. */
+  sequence: number
+}
+
+/** The context as the loop and the takeover of the shard see it. */
+export interface OwnerContext extends ShardContext {
+  readonly position: ShardPosition
+  readonly cells: ActorCache
+}
+
+/** Access to the actors of the shard, for parts that act on its behalf. */
+export interface ActorRequests {
+  /** Decides a command after the messages that wait in the mailbox. */
+  submit(command: Command): Promise<ShardAnswer>
+  /** Answers a query from committed state, after the messages that wait in the mailbox. */
+  ask(to: Address, name: string, input: unknown): Promise<ShardAnswer>
+  /**
+   * Answers a query at once, from state that may be ahead of the journal. Only for hints, and for
+   * reads whose use is ordered after the commit anyway. Undefined when the actor is not in memory,
+   * or has no such query.
+   */
+  peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined
+}
+
+/**
+ * Schedules `run` for a moment when no append is in flight: memory then equals the journal.
+ * @param fail called instead of `run` when the shard was given up.
+ * @param ahead whether to run it before all waiting messages, which may be many.
+ */
+export type ScheduleTask = (run: () => void, fail?: () => void, ahead?: boolean) => void

@@ -1,0 +1,73 @@
+/** The outbox of a shard for one receiver, without the shard. */
+import t from 'tap'
+import type { ShardAnswer, ShardMessage } from '../../../nodes/host/deps.ts'
+import type { Planned } from '../../../nodes/host/effects/effects.ts'
+import { Outbox } from '../../../nodes/host/effects/outbox.ts'
+import { subjects } from '../../../protocol/subjects.ts'
+import { MemoryBus, settleAll } from '../../support/memory.ts'
+import { runId, ToyWorld } from '../support/toy.ts'
+
+const to = { project: 'prj_1', kind: 'run', id: runId(1) } as const
+const tell = (id: string): Planned => ({
+  id,
+  sequence: 1,
+  from: to,
+  at: 0,
+  effect: { tell: { to, name: 'hear', input: {} } },
+  size: 100,
+})
+
+t.test('tells that were not decided are sent again, in order, until they are', async (t) => {
+  const world = new ToyWorld()
+  const bus = new MemoryBus()
+  const sent: string[][] = []
+  // The owner decides the first two tells and then gives up the shard.
+  const answers: ShardAnswer[] = [{ reply: 1 }, { reply: 2 }, { not_owner: true }]
+  bus.subscribe(subjects.shard(0, 0), (message) => {
+    const received = message as ShardMessage
+    if (received.type === 'commands') {
+      sent.push(received.commands.map(({ command_id }) => command_id))
+      return answers
+    }
+    if (received.type === 'command') sent.push([received.command.command_id])
+    return { reply: 3 }
+  })
+  let over = 0
+  const outbox = new Outbox(
+    world.deps(bus),
+    to,
+    () => false,
+    () => over++,
+  )
+  const done: string[] = []
+  for (const id of ['a', 'b', 'c']) void outbox.add(tell(id)).then(() => done.push(id))
+  await settleAll()
+  await world.clock.advance(1000)
+  t.strictSame(sent, [['a', 'b', 'c'], ['c']])
+  t.strictSame(done, ['a', 'b', 'c'])
+  t.equal(over, 1)
+})
+
+t.test('a shard that is given up sends no more tells', async (t) => {
+  const world = new ToyWorld()
+  let stopped = false
+  let sent = 0
+  const bus = new MemoryBus()
+  bus.subscribe(subjects.shard(0, 0), () => {
+    sent++
+    return { not_owner: true }
+  })
+  const outbox = new Outbox(
+    world.deps(bus),
+    to,
+    () => stopped,
+    () => {},
+  )
+  void outbox.add(tell('a'))
+  await settleAll()
+  t.ok(sent > 0)
+  stopped = true
+  sent = 0
+  await world.clock.advance(10_000)
+  t.equal(sent, 0)
+})
