@@ -66,7 +66,7 @@ export function perform<T>(
     if (fingerprint !== undefined) command.fingerprint = fingerprint
     if (prepared.born || (seed === undefined && to && 'mint' in to && prepared.id === undefined))
       command.born = true
-    const decided = edge.world.command(command)
+    const decided = edge.world.commandRow(command)
     const published =
       address.kind === 'project' || address.kind === 'organization'
         ? publish(edge, call, origin, address.kind, decided)
@@ -219,7 +219,7 @@ async function runEach(
         : {}
     const outcome = isRefusal(known)
       ? known
-      : await world.command({
+      : await world.commandRow({
           ...target,
           id: run_id,
           command_id: `${identity.command_id}.${index}`,

@@ -1,8 +1,9 @@
 /** The I/O that the HTTP edge of a gateway needs. `nodes/` implements it, tests provide a fake. */
 import type { Models } from '../protocol/agents/models.ts'
-import type { Command, FollowedKind, Placed } from '../protocol/entry.ts'
+import type { Command, FollowedKind, Kind, Placed } from '../protocol/entry.ts'
 import type { Code, Refusal } from '../protocol/errors.ts'
 import type { Prefix } from '../protocol/ids.ts'
+import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
@@ -11,7 +12,7 @@ import type { WorkerTiming } from '../protocol/workers/timing.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** Answer of a command: the actor's reply, or its refusal. */
-export type Outcome = { readonly reply: unknown } | Refusal
+export type Outcome<R = unknown> = { readonly reply: R } | Refusal
 
 export interface World {
   /** Id of this gateway, which also addresses its mailbox. */
@@ -59,7 +60,11 @@ export interface World {
    * the owner, unknown outcome) until `settings.deadline` has passed; then refused with
    * `service_unavailable`.
    */
-  command(command: Command): Promise<Outcome>
+  command<K extends Kind, N extends CommandName<K>>(
+    command: NamedCommand<K, N>,
+  ): Promise<Outcome<CommandReply<K, N>>>
+  /** The same for a row whose name and input come from a validated request. */
+  commandRow(command: Command): Promise<Outcome>
   /** Reads an actor's committed state from its owner, with the same retries. */
   ask<K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
     to: AddressOf<K>,

@@ -11,9 +11,10 @@ import type {
   StorageReport,
   World,
 } from '../gateway/ports.ts'
-import type { Address, Command, Placed } from '../protocol/entry.ts'
+import type { Address, Kind, Placed } from '../protocol/entry.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
+import type { CommandName, CommandReply, NamedCommand } from '../protocol/queries/commands.ts'
 import type { AddressOf, OwnerKind, OwnerQueries, OwnerQuery } from '../protocol/queries/owners.ts'
 import type { ViewQueries, ViewQueryName } from '../protocol/queries/views.ts'
 import type { Preview, Previewed } from '../protocol/sessions/transcript/previews.ts'
@@ -164,8 +165,9 @@ export function createWorld(parts: WorldParts): World {
     },
     organization: () => parts.organization,
 
-    command: async (command: Command): Promise<Outcome> =>
-      (await owner(command, { type: 'command', command })) as Outcome,
+    command: async <K extends Kind, N extends CommandName<K>>(command: NamedCommand<K, N>) =>
+      (await owner(command, { type: 'command', command })) as Outcome<CommandReply<K, N>>,
+    commandRow: async (command) => (await owner(command, { type: 'command', command })) as Outcome,
     ask: async <K extends OwnerKind, N extends keyof OwnerQueries[K] & string>(
       to: AddressOf<K>,
       name: N,

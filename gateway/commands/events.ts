@@ -6,6 +6,7 @@
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Named } from '../../protocol/events/rows.ts'
+import type { CommandReply } from '../../protocol/queries/commands.ts'
 import type { Call, Edge } from '../call.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
@@ -19,15 +20,15 @@ const named = (make: (index: number) => string, count: number): Named => ({
  * The reply once the matcher knows whether the events are duplicates. Until then the command has
  * changed nothing, and is sent again under its id with the keys that a view found.
  */
-async function sure(
+async function sure<N extends 'event.publish' | 'event.publish_many'>(
   { world }: Edge,
   { project, query, body, slots }: Call,
   { command_id, fingerprint }: Identity,
   origin: Origin,
-  name: string,
+  name: N,
   input: Named,
-  reply: unknown,
-): Promise<unknown | Refusal> {
+  reply: CommandReply<'events', N>,
+): Promise<CommandReply<'events', N> | Refusal> {
   if (!project) return reply
   const command = {
     project: project.id,
@@ -55,7 +56,16 @@ const one: Prepare = (edge, call, identity, origin): Prepared => {
   const input = named(() => edge.world.id('source_event', identity.seed), 1)
   return {
     input: { ...input },
-    answer: (reply) => sure(edge, call, identity, origin, 'event.publish', input, reply),
+    answer: (reply) =>
+      sure(
+        edge,
+        call,
+        identity,
+        origin,
+        'event.publish',
+        input,
+        reply as CommandReply<'events', 'event.publish'>,
+      ),
   }
 }
 const many: Prepare = (edge, call, identity, origin): Prepared => {
@@ -68,10 +78,16 @@ const many: Prepare = (edge, call, identity, origin): Prepared => {
   return {
     input: { ...input },
     answer: async (first) => {
-      const reply = await sure(edge, call, identity, origin, 'event.publish_many', input, first)
-      return isRefusal(reply) || (reply as { items: readonly unknown[] }).items.length > 0
-        ? reply
-        : all
+      const reply = await sure(
+        edge,
+        call,
+        identity,
+        origin,
+        'event.publish_many',
+        input,
+        first as CommandReply<'events', 'event.publish_many'>,
+      )
+      return isRefusal(reply) || reply.items.length > 0 ? reply : all
     },
   }
 }

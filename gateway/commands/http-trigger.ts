@@ -8,7 +8,7 @@ import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import type { EventAccepted } from '../../protocol/events/rows.ts'
-import type { Published, ServicePublication } from '../../protocol/events/sources.ts'
+import type { ServicePublication } from '../../protocol/events/sources.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import type { HandleOwner } from '../../protocol/loops/events.ts'
 import { handleId } from '../../protocol/loops/handles.ts'
@@ -99,7 +99,7 @@ export const takeTrigger =
       world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
     )
     if (isRefusal(outcome)) return outcome
-    const { source_event_id, deduped } = outcome.reply as Published
+    const { source_event_id, deduped } = outcome.reply
     return {
       status: 202,
       body: {

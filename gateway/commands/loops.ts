@@ -110,7 +110,7 @@ async function reserve(
       origin,
     })
     if (isRefusal(outcome)) return outcome
-    reserved.set(handle, (outcome.reply as { until: number }).until)
+    reserved.set(handle, outcome.reply.until)
   }
   return { reserved: Object.fromEntries(reserved) }
 }

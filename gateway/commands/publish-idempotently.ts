@@ -26,24 +26,22 @@ const rememberedIn = (
  * @param send sends the command, with the keys that a view found.
  * @param first the outcome of the first send, if there was one.
  */
-export async function publishIdempotently(
+export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   world: Pick<World, 'view' | 'now'>,
   project: string,
-  send: (recalled?: Recalled) => Promise<Outcome>,
-  first?: Outcome,
-): Promise<Outcome> {
+  send: (recalled?: Recalled) => Promise<Outcome<R>>,
+  first?: Outcome<R>,
+): Promise<Outcome<R>> {
   let outcome = first ?? (await send())
   for (let i = 0; i < QUESTIONS; i++) {
     if (isRefusal(outcome)) return outcome
-    const { unsure } = outcome.reply as Pick<Published, 'unsure'>
+    const { unsure } = outcome.reply
     if (!unsure) return outcome
     const found = await rememberedIn(world, project, unsure.keys)
     if (isRefusal(found)) return found
     outcome = await send({ generation: unsure.generation, asked: unsure.keys, ids: found.ids })
   }
-  return isRefusal(outcome) || !(outcome.reply as Pick<Published, 'unsure'>).unsure
-    ? outcome
-    : refuse('service_unavailable')
+  return isRefusal(outcome) || !outcome.reply.unsure ? outcome : refuse('service_unavailable')
 }
 
 /** The event that was published under a key within the last day; undefined: none. */

@@ -4,18 +4,13 @@
  * reservation and has any bytes deleted.
  */
 
-import type { Address, Origin } from '../../protocol/entry.ts'
+import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { getOwn } from '../../protocol/lookup.ts'
+import type { CommandInput } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
-import {
-  type Artifact,
-  type Attached,
-  fileName,
-  textName,
-} from '../../protocol/sessions/attachments.ts'
-import type { SessionCommands } from '../../protocol/sessions/commands.ts'
+import { type Artifact, fileName, textName } from '../../protocol/sessions/attachments.ts'
 import { limits } from '../../protocol/sessions/limits.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import { inspect } from '../files/file.ts'
@@ -45,9 +40,13 @@ const unavailable: Refusal = refuse('artifact_storage_unavailable')
 const sessionOf = (project: string, id: string): AddressOf<'session'> | undefined =>
   isId(id, 'agent_session') ? { project, kind: 'session', id } : undefined
 
-type Row = 'session.attach' | 'attachment.reserve'
-const command = (world: World, to: Address, name: Row, input: unknown, origin: Origin) =>
-  world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
+const command = <N extends 'session.attach' | 'attachment.reserve'>(
+  world: World,
+  to: AddressOf<'session'>,
+  name: N,
+  input: CommandInput<'session', N>,
+  origin: Origin,
+) => world.command({ ...to, command_id: hexOf(world.random(16)), name, input, origin })
 
 /** The name of a file without its directories. */
 const base = (name: string): string => name.split(/[/\\]/).at(-1)?.trim() ?? ''
@@ -97,7 +96,7 @@ async function upload(
     origin,
   )
   if (isRefusal(reserved)) return reserved.refused === 'not_found' ? missing : reserved
-  const { artifact_id, attached } = reserved.reply as SessionCommands['attachment.reserve']['reply']
+  const { artifact_id, attached } = reserved.reply
   if (attached) return { done: { ...attached, status_code: 200 } }
   const place = fileName(project, artifact_id)
   try {
@@ -108,7 +107,7 @@ async function upload(
     return unavailable
   }
   const done = await command(world, to, 'session.attach', { artifact_id }, origin)
-  if (!isRefusal(done)) return { done: done.reply as Attached }
+  if (!isRefusal(done)) return { done: done.reply }
   // The session has ended meanwhile, so nothing refers to the file. After any other refusal the
   // session may have accepted it.
   if (done.refused === 'not_found') await away(world, place)

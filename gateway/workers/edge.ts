@@ -3,11 +3,12 @@
  * offers, and the function that sends a command to an actor for a worker.
  */
 
-import type { Address, Credential, Principal } from '../../protocol/entry.ts'
+import type { Credential, Principal } from '../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../protocol/errors.ts'
 import { isId } from '../../protocol/ids.ts'
 import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
+import type { CommandInput, CommandName, CommandReply } from '../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { Filters } from '../../protocol/workers/socket.ts'
@@ -133,14 +134,14 @@ export const secret = (world: World, bytes: number): string => hexOf(world.rando
  * `internal` refusal, so that callers handle one kind of failure.
  * @param id the command id; retries must pass the same one.
  */
-export function command(
+export function command<K extends 'queue' | 'worker', N extends CommandName<K>>(
   edge: Edge,
   grant: Grant,
-  to: Address,
-  name: string,
-  input: unknown,
+  to: AddressOf<K>,
+  name: N,
+  input: CommandInput<K, N>,
   id = secret(edge.world, 12),
-): Promise<Outcome> {
+): Promise<Outcome<CommandReply<K, N>>> {
   const { world } = edge
   const origin = {
     at: world.now(),

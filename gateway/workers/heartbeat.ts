@@ -87,7 +87,7 @@ async function renew(
     gateway: edge.world.node,
   })
   if (isRefusal(outcome)) return undefined
-  const beat = outcome.reply as Beat
+  const beat = outcome.reply
   const held = session.held.get(job_id)
   if (!beat.alive) ended(edge, session, job_id, lease_token)
   else if (held && (held.token ?? lease_token) === lease_token) {

@@ -88,7 +88,7 @@ async function seen(edge: Edge, session: Session, takes?: Input['takes']): Promi
   }
   const outcome = await command(edge, connection.grant, registryOf(session), 'worker.seen', input)
   if (isRefusal(outcome)) return false
-  if (!(outcome.reply as { current: boolean }).current)
+  if (!outcome.reply.current)
     connection.close(closeCodes.superseded, 'superseded by a newer connection')
   return true
 }

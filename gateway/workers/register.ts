@@ -72,7 +72,7 @@ export async function register(edge: Edge, connection: Connection, frame: Regist
       `instance ${instance} is already connected to project ${handle}`,
       message_id,
     )
-  const entered = outcome.reply as Entered
+  const entered = outcome.reply
   const session = sessionOf(edge, connection, worker, entered)
   connection.onEnd = () => leave(edge, session)
   if (connection.isClosed) return leave(edge, session)

@@ -4,9 +4,9 @@
  * send it only once.
  */
 
-import type { Address } from '../../protocol/entry.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { JobReport } from '../../protocol/internal.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
@@ -108,7 +108,7 @@ function outcomeOf(
 async function settled(
   edge: Edge,
   session: Session,
-  to: Address,
+  to: AddressOf<'queue'>,
   input: JobReport,
 ): Promise<Result | undefined> {
   const { world } = edge
@@ -116,8 +116,7 @@ async function settled(
   const end = world.now() + world.settings.timing.lease * 1000
   for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
     const outcome = await command(edge, session.connection.grant, to, 'queue.report', input, id)
-    if (!transient(outcome))
-      return isRefusal(outcome) ? 'lease_lost' : (outcome.reply as { outcome: Result }).outcome
+    if (!transient(outcome)) return isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
     if (session.closed && (edge.stopping || world.now() >= end)) return undefined
     await new Promise<void>((resolve) => world.later(wait, resolve))
   }

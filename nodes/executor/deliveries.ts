@@ -14,7 +14,6 @@ import { secretRef } from '../../protocol/naming.ts'
 import type { OwnerQuery } from '../../protocol/queries/owners.ts'
 import {
   type AttemptOutcome,
-  type DeliveryCommands,
   type DeliveryOpening,
   pauseAfter,
 } from '../../protocol/webhooks/delivery.ts'
@@ -196,7 +195,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
       })
       if (isRefusal(begun))
         throw new Error(`the delivery attempt could not be started: ${begun.refused}`)
-      const { attempt } = begun.reply as DeliveryCommands['delivery.begin']['reply']
+      const { attempt } = begun.reply
       const opening = attempt === 0 ? null : await world.ask(to, 'content', {})
       if (isRefusal(opening)) throw new Error(`the delivery could not be read: ${opening.refused}`)
       if (!opening) return UNWANTED

@@ -14,10 +14,11 @@
 
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
-import type { Address } from '../../protocol/entry.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
-import type { QueueCommands, Take } from '../../protocol/internal.ts'
+import type { Take } from '../../protocol/internal.ts'
 import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
+import type { CommandInput, CommandName } from '../../protocol/queries/commands.ts'
+import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, Taking } from '../../protocol/workers/messages.ts'
 import { type ClaimedJob, sizes } from '../../protocol/workers/socket.ts'
@@ -167,17 +168,17 @@ export function startExecutor({
   const queueOf = (
     project: string,
     { id, lease_token }: Pick<ClaimedJob, 'id' | 'lease_token'>,
-  ): Address | undefined => {
+  ): AddressOf<'queue'> | undefined => {
     const queue = queueOfLease(lease_token)
     const shard = shardOf('job', id, world.settings.shards)
     return queue === undefined || shard === undefined
       ? undefined
       : { project, kind: 'queue', id: `${shard}.${queue}` }
   }
-  const command = <N extends keyof QueueCommands & string>(
-    to: Address,
+  const command = <N extends CommandName<'queue'>>(
+    to: AddressOf<'queue'>,
     name: N,
-    input: QueueCommands[N]['input'],
+    input: CommandInput<'queue', N>,
     command_id = Buffer.from(world.random(12)).toString('hex'),
   ) =>
     world.command({
@@ -193,7 +194,7 @@ export function startExecutor({
     })
 
   async function report(
-    to: Address,
+    to: AddressOf<'queue'>,
     { id, lease_token }: ClaimedJob,
     outcome: Outcome,
   ): Promise<void> {
@@ -212,7 +213,7 @@ export function startExecutor({
     }
   }
 
-  function beat(to: Address, job: ClaimedJob, one: Running): void {
+  function beat(to: AddressOf<'queue'>, job: ClaimedJob, one: Running): void {
     one.stopBeating = world.later(world.settings.timing.cadence * 1000, () => {
       void command(to, 'queue.heartbeat', {
         job_id: job.id,
@@ -220,9 +221,7 @@ export function startExecutor({
         gateway: mailbox,
       }).then((decided) => {
         if (running.get(job.id) !== one) return
-        const reply = isRefusal(decided)
-          ? undefined
-          : (decided.reply as QueueCommands['queue.heartbeat']['reply'])
+        const reply = isRefusal(decided) ? undefined : decided.reply
         if (reply && !reply.alive) end(one, 'lost')
         else if (reply?.cancel) end(one, 'cancelled')
         else beat(to, job, one)
@@ -235,7 +234,7 @@ export function startExecutor({
   }
 
   async function work(
-    to: Address,
+    to: AddressOf<'queue'>,
     project: string,
     job: ClaimedJob,
     one: () => Running,

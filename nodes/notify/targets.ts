@@ -35,6 +35,7 @@ export async function checkTargets(
   if (unknown.length === 0) return 'valid'
   const done = await world.command({
     ...of,
+    kind: 'interaction',
     command_id: world.hash(`targets\n${id}`).slice(0, 40),
     name: 'interaction.invalidate',
     input: { unknown },

@@ -18,7 +18,7 @@ import type { Equipped } from '../agents/capabilities.ts'
 import type { MessagingBinding } from '../agents/messaging-bindings.ts'
 import type { Api } from '../api.ts'
 import type { Reply } from '../contract.ts'
-import type { Address } from '../entry.ts'
+import type { Address, Kind } from '../entry.ts'
 import type { ConditionFaults } from '../events/sources.ts'
 import type { Interaction } from '../interactions/schema.ts'
 import type { GrantedLease, Renewal } from '../internal.ts'
@@ -168,4 +168,4 @@ export type OwnerQuery<
   reply: unknown
 }
 /** The address of an actor of one kind. */
-export type AddressOf<K extends OwnerKind> = Omit<Address, 'kind'> & { readonly kind: K }
+export type AddressOf<K extends Kind> = Omit<Address, 'kind'> & { readonly kind: K }

@@ -13,10 +13,10 @@
  */
 
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
-import type { ApiKey } from '../../../protocol/access/rows.ts'
 import { DEVICE_GRANT, deviceFields } from '../../../protocol/access/unauthenticated-rows.ts'
-import type { Command, Origin } from '../../../protocol/entry.ts'
+import type { Origin } from '../../../protocol/entry.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { CommandInput, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { Edge } from '../../call.ts'
 import { hexOf } from '../../http/hex.ts'
 import { originOf } from '../../http/origin.ts'
@@ -135,12 +135,12 @@ function claimOf(
 }
 
 /** Sends a command about a device to the organization. */
-async function deviceCommand<N extends keyof DeviceCommands & string>(
+async function deviceCommand<N extends keyof DeviceCommands>(
   { world }: Edge,
   incoming: Incoming,
   name: N,
-  input: DeviceCommands[N]['input'],
-): Promise<DeviceCommands[N]['reply'] | Refusal> {
+  input: CommandInput<'organization', N>,
+): Promise<CommandReply<'organization', N> | Refusal> {
   const id = world.organization()
   const origin = originOf(
     world,
@@ -156,7 +156,7 @@ async function deviceCommand<N extends keyof DeviceCommands & string>(
     input,
     origin,
   })
-  return isRefusal(outcome) ? outcome : (outcome.reply as DeviceCommands[N]['reply'])
+  return isRefusal(outcome) ? outcome : outcome.reply
 }
 
 /** Handles a device's request for a code. */
@@ -262,7 +262,7 @@ async function makeToken(
   const { project, principal, credential, holds, expires_at } = approval
   const { key, hash, key_prefix } = newKey(world, project, `device\n${id}`, 'token')
   const origin: Origin = originOf(world, { principal, credential }, incoming)
-  const command: Command = {
+  const outcome = await world.command({
     project,
     kind: 'project',
     id: project,
@@ -277,9 +277,8 @@ async function makeToken(
       ...(expires_at !== undefined && { expires_at }),
     },
     origin,
-  }
-  const outcome = await world.command(command)
+  })
   if (isRefusal(outcome)) return outcome
   await world.forget(project)
-  return { id: (outcome.reply as ApiKey).id, token: key }
+  return { id: outcome.reply.id, token: key }
 }

@@ -147,7 +147,7 @@ export const takeDevice =
       input: { ...answerer, user_code, decision },
       origin: originOf(world, caller, incoming),
     })
-    if (!isRefusal(outcome)) return done((outcome.reply as DeviceRequest).status)
+    if (!isRefusal(outcome)) return done(outcome.reply.status)
     const { status } = errors[outcome.refused]
     return status >= 500 ? unavailable : decisionForm(status, user_code, request, textOf(outcome))
   }

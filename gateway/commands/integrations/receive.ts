@@ -21,7 +21,7 @@ import {
   type ProviderName,
 } from '../../../protocol/events/integrations.ts'
 import type { EventAccepted } from '../../../protocol/events/rows.ts'
-import type { Published, ServicePublication } from '../../../protocol/events/sources.ts'
+import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import { charged } from '../../auth/rate.ts'
 import type { Edge } from '../../call.ts'
@@ -161,7 +161,7 @@ async function publish(
     world.command({ ...command, input: { ...publication, ...(recalled && { recalled }) } }),
   )
   if (isRefusal(outcome)) return outcome
-  const { source_event_id, deduped } = outcome.reply as Published
+  const { source_event_id, deduped } = outcome.reply
   return {
     status: 202,
     body: {

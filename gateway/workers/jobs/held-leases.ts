@@ -2,8 +2,9 @@
  * The known leases of a session: counting them, removing them, and giving back jobs that were never
  * delivered.
  */
-import type { Address } from '../../../protocol/entry.ts'
+
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ClaimedJob } from '../../../protocol/workers/socket.ts'
 import { command, type Edge, queueNamed, queueOf } from '../edge.ts'
 import type { Session } from '../session.ts'
@@ -12,7 +13,7 @@ import { gained } from './offers.ts'
 /** A job whose lease expired without a sign of life, and its queue. */
 interface Lapsed {
   readonly job_id: string
-  readonly to: Address
+  readonly to: AddressOf<'queue'>
 }
 
 /**

@@ -1,17 +1,19 @@
 /** Commands that an agent sends through a built-in tool. */
-import type { Address } from '../../../protocol/entry.ts'
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
+import type { Outcome } from '../../../gateway/ports.ts'
+import type { Kind } from '../../../protocol/entry.ts'
+import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
+import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { Called, Service } from './builtin.ts'
 
 /** Sends a command as the agent; a repeated job repeats the command and changes nothing. */
-export async function act(
+export async function act<K extends Kind, N extends CommandName<K>>(
   { world }: Service,
   { job, call, agent }: Called,
-  to: Address,
-  name: string,
-  input: object,
-): Promise<{ readonly reply: unknown } | Refusal> {
-  const outcome = await world.command({
+  to: AddressOf<K>,
+  name: N,
+  input: CommandInput<K, N>,
+): Promise<Outcome<CommandReply<K, N>>> {
+  return await world.command({
     ...to,
     command_id: `tool:${job.id}`,
     name,
@@ -22,5 +24,4 @@ export async function act(
       credential: { type: 'internal', id: job.session_id ?? job.id, name: agent },
     },
   })
-  return isRefusal(outcome) ? outcome : { reply: outcome.reply }
 }

@@ -1,6 +1,6 @@
 /** Built-in actions on an agent's own memory: remember, recall, forget. */
 import { isRefusal } from '../../../protocol/errors.ts'
-import type { MemoryEntry } from '../../../protocol/memory/schema.ts'
+import type { SaveMemory } from '../../../protocol/memory/schema.ts'
 import { act } from './act.ts'
 import type { Called, Does } from './builtin.ts'
 
@@ -17,24 +17,24 @@ const RECALLED = 10
 
 /** Saves an entry. */
 export const remember: Does = async (service, called) => {
-  const { key, ...wish } = called.call.parameters
+  const { key, ...wish } = called.call.parameters as SaveMemory & { readonly key: string }
   const done = await act(service, called, memoryOf(called), 'memory.remember', {
     ...wish,
     memory_key: key,
     ...from(called),
   })
   if (isRefusal(done)) return done
-  const { version } = done.reply as MemoryEntry
+  const { version } = done.reply
   return { key, version }
 }
 /** Deletes an entry, if it exists. */
 export const forget: Does = async (service, called) => {
-  const { key } = called.call.parameters
+  const key = String(called.call.parameters['key'])
   const done = await act(service, called, memoryOf(called), 'memory.discard', {
     memory_key: key,
     ...from(called),
   })
-  return isRefusal(done) ? done : { key, ...(done.reply as object) }
+  return isRefusal(done) ? done : { key, ...done.reply }
 }
 /** Reads entries. */
 export const recall: Does = async ({ world }, { project, call: { actor, parameters } }) => {

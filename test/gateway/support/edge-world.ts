@@ -80,7 +80,12 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
     questions.push({ project, name, input: input as Question })
     return views[name]?.(input as Question) ?? refuse('not_found')
   }
-  const decided = base.command
+  const decided = base.commandRow
+  const command = async (command: Command): Promise<Outcome> => {
+    commands.push(command)
+    const scripted = on[command.name]
+    return scripted ? scripted(command) : decided(command)
+  }
   const sides = {
     settings: { ...settings, ...more },
     id: (prefix: Prefix, from?: string) =>
@@ -89,11 +94,8 @@ export async function gateway(more: Partial<GatewaySettings> = {}) {
         base.now(),
         Buffer.from(from === undefined ? base.random(10) : base.seal(from)),
       ),
-    async command(command: Command): Promise<Outcome> {
-      commands.push(command)
-      const scripted = on[command.name]
-      return scripted ? scripted(command) : decided(command)
-    },
+    command,
+    commandRow: command,
     view: answer,
     viewRow: answer,
     everywhere: async (name: string, input: unknown) => [await answer('*', name, input)],

@@ -66,6 +66,10 @@ export function edge() {
     const reply = actor({ kind, id }).send(name, input, origin)
     return isRefusal(reply) ? reply : { reply }
   }
+  const command = async (command: Command): Promise<Outcome> => {
+    it.commands.push(command)
+    return it.broken ? refuse('service_unavailable') : decide(command)
+  }
   const world = {
     node: 'gw1',
     now: () => now,
@@ -84,10 +88,8 @@ export function edge() {
         timers = timers.filter((other) => other !== timer)
       }
     },
-    async command(command: Command): Promise<Outcome> {
-      it.commands.push(command)
-      return it.broken ? refuse('service_unavailable') : decide(command)
-    },
+    command,
+    commandRow: command,
     async ask(to: Address, name: string, input: unknown): Promise<unknown> {
       it.asked.push(`${to.id} ${name}`)
       const answer = it.broken

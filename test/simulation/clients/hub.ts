@@ -5,10 +5,10 @@
  */
 
 import type { Outcome } from '../../../gateway/ports.ts'
-import type { Address } from '../../../protocol/entry.ts'
 import { errors, isRefusal } from '../../../protocol/errors.ts'
 import type { JobReport, WorkerCommands } from '../../../protocol/internal.ts'
 import { queueOfLease } from '../../../protocol/jobs/lease-token.ts'
+import type { CommandInput, CommandName, CommandReply } from '../../../protocol/queries/commands.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import { shardOf } from '../../../protocol/subjects.ts'
 import type { GatewayMessage, Offer, Taking } from '../../../protocol/workers/messages.ts'
@@ -92,7 +92,7 @@ export class Hub {
       { job_id, lease_token, gateway: this.#machine.id },
     )
     if (isRefusal(outcome)) return undefined
-    const { alive } = outcome.reply as { alive: boolean }
+    const { alive } = outcome.reply
     if (!alive) this.#ended(worker, job_id, lease_token)
     else {
       sim.records.beats.set(lease_token, Math.max(sent, sim.records.beats.get(lease_token) ?? 0))
@@ -113,9 +113,7 @@ export class Hub {
         await new Promise<void>((again) => void this.#machine.clock.later(300, again))
         continue
       }
-      const verdict = isRefusal(outcome)
-        ? 'lease_lost'
-        : (outcome.reply as { outcome: Verdict }).outcome
+      const verdict = isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
       records.verdicts.push({ id, verdict })
       this.#machine.sim.note(
         () =>
@@ -137,8 +135,7 @@ export class Hub {
         'worker.seen',
         { session, generation, leases: held.size },
       ).then((outcome) => {
-        if (!isRefusal(outcome) && !(outcome.reply as { current: boolean }).current)
-          this.#dismiss(seat)
+        if (!isRefusal(outcome) && !outcome.reply.current) this.#dismiss(seat)
       })
       this.#beat(session)
     })
@@ -191,19 +188,19 @@ export class Hub {
     this.#settle(seat.worker.project)
     seat.worker.disconnected(this.#machine)
   }
-  #queueOf(project: string, job: string, token: string): Address {
+  #queueOf(project: string, job: string, token: string): AddressOf<'queue'> {
     return {
       project,
       kind: 'queue',
       id: `${shardOf('job', job, this.#machine.sim.shards)}.${queueOfLease(token)}`,
     }
   }
-  #command(
-    to: Address,
-    name: string,
-    input: unknown,
+  #command<K extends 'queue' | 'worker', N extends CommandName<K>>(
+    to: AddressOf<K>,
+    name: N,
+    input: CommandInput<K, N>,
     command_id = `h:${this.#machine.sim.unique()}`,
-  ): Promise<Outcome> {
+  ): Promise<Outcome<CommandReply<K, N>>> {
     return this.#machine.world.command({
       ...to,
       name,
