@@ -197,7 +197,7 @@ const validateBody: Stage = (admission) => {
   if (incoming.broken === 'too_large')
     return refuse('payload_too_large', { limit: row.shape.limit ?? BODY_LIMIT })
   if (row.shape.upload)
-    return readUpload(edge.room, row, incoming, exchange).then((read) => {
+    return readUpload(edge.bodyMemory, row, incoming, exchange).then((read) => {
       if (isRefusal(read)) return read
       admission.body = read.body
       admission.file = read.file
@@ -227,7 +227,7 @@ const requireSelfAccess: Stage = (admission) => {
 const requireVisibleSession: Stage = (admission) => {
   const { edge, project, slots, routed } = admission
   const of = project && !routed.row.shape.upload && sessionReferenceOf(slots, factsOf(routed))
-  return of ? edge.sight.check(project.id, of, callerOf(admission)) : undefined
+  return of ? edge.sessionVisibility.check(project.id, of, callerOf(admission)) : undefined
 }
 
 const stages: readonly Stage[] = [

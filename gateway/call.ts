@@ -25,8 +25,8 @@ export interface Edge {
   readonly limits: Limits | undefined
   readonly followers: Followers
   /** Bounds the bytes of files in memory while they are transferred. */
-  readonly room: ByteSemaphore
-  readonly sight: SessionVisibility
+  readonly bodyMemory: ByteSemaphore
+  readonly sessionVisibility: SessionVisibility
 }
 
 export interface Call {

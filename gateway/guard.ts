@@ -17,7 +17,7 @@ const MAX_TIMER_MS = 2_147_483_647
  * or permission. Undefined when it would still be admitted.
  */
 export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
-  const { world, directory, authentication, sight } = edge
+  const { world, directory, authentication, sessionVisibility: sight } = edge
   const { project, row, slots } = call
   const caller = await authentication.again(call.caller)
   if (isRefusal(caller)) return caller

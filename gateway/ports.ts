@@ -102,8 +102,12 @@ export interface World {
    */
   moved(project: string, on: (cursor: number) => void): () => void
   /** Sends chunks of model output to the followers of a session or run. Best effort, not stored. */
-  preview(project: string, followed: string, pieces: readonly Preview[]): void
-  onPreview(project: string, followed: string, on: (pieces: readonly Preview[]) => void): () => void
+  preview(project: string, followed: string, previews: readonly Preview[]): void
+  onPreview(
+    project: string,
+    followed: string,
+    on: (previews: readonly Preview[]) => void,
+  ): () => void
   /**
    * The preview of a message so far, from the node that publishes it; undefined when no node does.
    */

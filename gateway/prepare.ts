@@ -5,6 +5,8 @@
 
 import type { Definition } from '../protocol/access/directory.ts'
 import type { Holds } from '../protocol/access/rows.ts'
+import { api } from '../protocol/api.ts'
+import type { Row } from '../protocol/contract.ts'
 import type { Origin } from '../protocol/entry.ts'
 import { errors, isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import type { CreateInteraction } from '../protocol/interactions/rows.ts'
@@ -250,17 +252,9 @@ const preparations: Readonly<Record<string, Prepare>> = {
   'me.create_token': (edge, call, identity) =>
     makeKey(edge, call, call.project?.id, identity, 'token'),
   ...Object.fromEntries(
-    (
-      [
-        'principal.create',
-        'principal.update',
-        'user.create',
-        'user.update',
-        'role.create',
-        'role.update',
-        'assignment.create',
-      ] as const
-    ).map((name) => [name, handing]),
+    Object.entries(api as Readonly<Record<string, Row>>).flatMap(([name, { shape }]) =>
+      shape.grantsPermissions ? [[name, handing]] : [],
+    ),
   ),
   ...devicePreparations,
   ...channelPreparations,

@@ -109,8 +109,8 @@ export function createGateway(
     authentication,
     limits: createLimits(world),
     followers: openFollowers(world),
-    room: createByteSemaphore(),
-    sight: openSessionVisibility({ world, directory }),
+    bodyMemory: createByteSemaphore(),
+    sessionVisibility: openSessionVisibility({ world, directory }),
   }
   const { followers } = edge
   const sessions = openFollowedSessions(world)

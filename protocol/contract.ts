@@ -113,6 +113,8 @@ export interface Shape {
   readonly locateBy?: 'run' | 'interaction'
   /** An agent may do this to itself without the permission. */
   readonly selfAccess?: true
+  /** The command can give permissions to others: callers may only give those that they hold. */
+  readonly grantsPermissions?: true
   /** The principal of the slot `id` leaves its channels: always, or when it is disabled. */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**

@@ -189,6 +189,7 @@ function published({ shape, ...row }: Row): object {
     viewer,
     locateBy,
     selfAccess,
+    grantsPermissions,
     leavesChannels,
     keyScope,
     mcp,

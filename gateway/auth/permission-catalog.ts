@@ -16,7 +16,7 @@ import {
 import type { Reply } from '../../protocol/contract.ts'
 import type { Project } from '../../protocol/projects/rows.ts'
 
-const meaning: Readonly<Record<SystemRole, string>> = {
+const description: Readonly<Record<SystemRole, string>> = {
   Viewer: 'Reads everything in the project.',
   Operator: 'Starts and controls runs, answers interactions, connects workers.',
   Editor: 'Also changes definitions.',
@@ -38,7 +38,7 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
   systemRoleNames.map((name) => ({
     id: systemRoleId(name),
     name,
-    description: meaning[name],
+    description: description[name],
     system_defined: true,
     permissions: systemRoles[name]
       .filter((permission) => !organizationOnly.has(permission))
@@ -99,7 +99,7 @@ export function catalogOf(
     presets: systemRoleNames.map((name) => ({
       id: systemRoleId(name),
       label: name,
-      description: meaning[name],
+      description: description[name],
       scope: systemRoles[name].some((permission) => organizationOnly.has(permission))
         ? 'org'
         : 'project',

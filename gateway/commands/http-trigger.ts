@@ -34,7 +34,7 @@ const NOBODY: HandleOwner = {
   loop_id: 'loop_00000000000000000000000000',
   trigger_id: 'trig_00000000000000000000000000',
 }
-const LONGEST_KEY = 255
+const MAX_KEY_LENGTH = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 
 /** Name of the signature header, lower case. @param brand header brand. */
@@ -209,10 +209,10 @@ function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =
     new URLSearchParams(incoming.query).get('idempotency_key')?.trim() ||
     incoming.header('x-idempotency-key')
-  return key === undefined || key.length <= LONGEST_KEY
+  return key === undefined || key.length <= MAX_KEY_LENGTH
     ? key
     : refuseFields({
         field: 'idempotency_key',
-        message: `must have at most ${LONGEST_KEY} characters`,
+        message: `must have at most ${MAX_KEY_LENGTH} characters`,
       })
 }

@@ -32,7 +32,7 @@ interface Read {
  * ended.
  */
 export async function readUpload(
-  room: ByteSemaphore,
+  bodyMemory: ByteSemaphore,
   row: Row,
   incoming: Incoming,
   exchange: Exchange,
@@ -47,7 +47,7 @@ export async function readUpload(
       { content_type: type ?? '' },
       'Send the file as multipart/form-data, or as application/json with base64.',
     )
-  exchange.onClose(await room.acquire(expected))
+  exchange.onClose(await bodyMemory.acquire(expected))
   const body = await upload.bytes()
   if (body === 'too_large') return refuse('payload_too_large', { limit: row.shape.limit })
   if (!body) return refuse('bad_request')

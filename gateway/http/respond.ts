@@ -31,7 +31,7 @@ export interface Answer {
 /** A response that is held open and written in chunks. */
 export interface Sink {
   /** Writes or queues one chunk; does nothing after the end. */
-  write(piece: string | Uint8Array): void
+  write(chunk: string | Uint8Array): void
   /** Whether so much data is unsent that nothing more may be written before it drains. */
   readonly full: boolean
   readonly closed: boolean
@@ -163,14 +163,14 @@ export class Exchange {
     let unsent = 0
     let blocked = false
     let drained = () => {}
-    let piece: string | Uint8Array = first
+    let chunk: string | Uint8Array = first
     let accepted = true
     // One function for all writes: a closure for each write would cost more than the write.
     const put = () => {
-      accepted = res.write(piece)
+      accepted = res.write(chunk)
     }
     const send = (given: string | Uint8Array, size: number) => {
-      piece = given
+      chunk = given
       res.cork(put)
       unsent = accepted ? size : unsent + size
       blocked = !accepted
@@ -188,7 +188,7 @@ export class Exchange {
     if (this.#open) {
       res.onWritable(() => {
         if (!this.#open) return true
-        piece = NUDGE
+        chunk = NUDGE
         res.cork(put)
         if (!accepted) return false
         const was = blocked

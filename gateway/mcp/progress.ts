@@ -61,9 +61,9 @@ export function reader({ event, farewell, over }: Reading): Sink {
     },
     onDrain: () => {},
     onClose: (run) => void closers.push(run),
-    write(piece) {
+    write(chunk) {
       if (closed) return
-      for (const line of (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split(
+      for (const line of (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()).split(
         '\n',
       )) {
         if (line.startsWith('{')) {

@@ -61,7 +61,7 @@ export function shownNames(
 /**
  * The operation that an entry's calls execute; undefined for an entry that only agents can call.
  */
-function meaningOf(
+function operationOf(
   { name, endpoint_kind }: CatalogEntry,
   brand: string,
 ): Pick<Offered, 'row' | 'lasts' | 'ask'> | undefined {
@@ -150,7 +150,7 @@ export async function offeredIn(
     (text) => world.hash(text),
   )
   return entries.filter(usable).flatMap((entry) => {
-    const meaning = meaningOf(entry, brand)
+    const meaning = operationOf(entry, brand)
     return meaning
       ? [
           {

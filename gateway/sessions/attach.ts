@@ -163,7 +163,7 @@ export async function sendFile(
   call: Call,
   exchange: Exchange,
 ): Promise<Answer | Refusal> {
-  const { world, room } = edge
+  const { world, bodyMemory: room } = edge
   const project = scopeId(edge, call)
   const { session_id = '', artifact_id = '' } = call.slots
   const to = sessionOf(project, session_id)

@@ -81,7 +81,7 @@ async function readable(
   located: Located | Refusal,
 ): Promise<Located | Refusal> {
   if (isRefusal(located) || !located.session || !isPrivate(located.session)) return located
-  const refused = await edge.sight.check(
+  const refused = await edge.sessionVisibility.check(
     scopeId(edge, call),
     { session_id: located.session.id },
     call.caller,

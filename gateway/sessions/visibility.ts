@@ -87,7 +87,7 @@ export function openSessionVisibility({
       const found = plain.has(keyOf(project, of)) ? undefined : await ask(project, of, caller)
       if (!found || isRefusal(found) || found.channel === undefined) return () => {}
       return world.live(project, 'channel', found.channel, ({ entry }) => {
-        if (entry.events.some(({ type }) => SIGHT.has(type))) changed()
+        if (entry.events.some(({ type }) => VISIBILITY_EVENTS.has(type))) changed()
       })
     },
   }
@@ -95,4 +95,8 @@ export function openSessionVisibility({
 const missing = (resource: 'session' | 'interaction'): Refusal =>
   refuse('not_found', { resource }, `There is no such ${resource} in this project.`)
 /** Events of a channel that may change who can read it. */
-const SIGHT: ReadonlySet<string> = new Set(['member.removed', 'channel.updated', 'channel.deleted'])
+const VISIBILITY_EVENTS: ReadonlySet<string> = new Set([
+  'member.removed',
+  'channel.updated',
+  'channel.deleted',
+])

@@ -138,9 +138,9 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
     else if (payload.member?.member_id === me) member = match[2] === 'member.added'
   }
   return {
-    write: (piece) => {
-      if (!mayChangeSight(piece)) return sink.write(piece)
-      for (const text of framesOf(piece)) {
+    write: (chunk) => {
+      if (!mayChangeVisibility(chunk)) return sink.write(chunk)
+      for (const text of framesOf(chunk)) {
         sink.write(text)
         learn(text)
         if (closed && !member) return sink.end()
@@ -162,16 +162,16 @@ export function watched(sink: Sink, me: string, access: Access): Sink {
  * Whether a chunk may contain an event that changes access. Most chunks contain only messages and
  * are written unchanged.
  */
-const mayChangeSight = (piece: string | Uint8Array): boolean =>
+const mayChangeVisibility = (chunk: string | Uint8Array): boolean =>
   SIGNS.some((sign) =>
-    typeof piece === 'string'
-      ? piece.includes(sign)
-      : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).includes(sign),
+    typeof chunk === 'string'
+      ? chunk.includes(sign)
+      : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).includes(sign),
   )
 const SIGNS = ['\nevent: member.', '\nevent: channel.'] as const
 /**
  * The frames of a chunk, each with its final empty line; no frame contains an empty line before
  * that.
  */
-const framesOf = (piece: string | Uint8Array): string[] =>
-  (typeof piece === 'string' ? piece : Buffer.from(piece).toString()).split(/(?<=\n\n)/)
+const framesOf = (chunk: string | Uint8Array): string[] =>
+  (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()).split(/(?<=\n\n)/)

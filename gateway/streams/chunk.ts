@@ -40,17 +40,17 @@ const chunkOf = (items: readonly Item[], encoded: boolean): Chunk => {
  * @param encoded whether to encode them as bytes, which pays off for many clients.
  */
 export function chunkFrames(items: readonly Item[], encoded: boolean): Chunk[] {
-  const pieces: Chunk[] = []
+  const chunks: Chunk[] = []
   let from = 0
   let size = 0
   for (const [index, { frame }] of items.entries()) {
     size += frame.length
     if (size < SIZE && index < items.length - 1) continue
-    pieces.push(chunkOf(items.slice(from, index + 1), encoded))
+    chunks.push(chunkOf(items.slice(from, index + 1), encoded))
     from = index + 1
     size = 0
   }
-  return pieces
+  return chunks
 }
 
 /** The part of a chunk after a cursor. */

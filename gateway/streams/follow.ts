@@ -264,9 +264,9 @@ export class Follower {
 
   #broadcast(items: readonly Item[]): void {
     if (items.length === 0) return
-    const pieces = chunkFrames(items, this.#live.size > 1)
+    const chunks = chunkFrames(items, this.#live.size > 1)
     for (const client of this.#live) {
-      if (this.#give(client, pieces)) continue
+      if (this.#give(client, chunks)) continue
       this.#live.delete(client)
       client.waiting = client.more = true
       this.#fallback()
@@ -274,13 +274,13 @@ export class Follower {
   }
 
   /** Writes the chunks that the client lacks. @returns false when the client must drain first. */
-  #give(client: Client, pieces: readonly Chunk[]): boolean {
-    for (const piece of pieces) {
-      if (piece.last <= client.sent) continue
+  #give(client: Client, chunks: readonly Chunk[]): boolean {
+    for (const chunk of chunks) {
+      if (chunk.last <= client.sent) continue
       if (client.sink.full) return false
-      const { content, items } = piece.first > client.sent ? piece : chunkAfter(piece, client.sent)
+      const { content, items } = chunk.first > client.sent ? chunk : chunkAfter(chunk, client.sent)
       client.sink.write(content)
-      client.sent = piece.last
+      client.sent = chunk.last
       this.#given(items.length)
     }
     return true

@@ -27,7 +27,7 @@ interface Spelling {
   readonly name: string
   readonly spell: (record: RunEventRecord) => string
   /** The frame of a chunk of model output, for clients that are shown such output. */
-  readonly preview?: (piece: Preview) => string
+  readonly preview?: (chunk: Preview) => string
 }
 const framed: Spelling = {
   name: 'run',
@@ -126,7 +126,7 @@ export function timelineSource(
         listen = () => {
           listen = () => {}
           stops.push(
-            world.onPreview(project, run, (pieces) => follower.show(pieces.map(preview).join(''))),
+            world.onPreview(project, run, (chunks) => follower.show(chunks.map(preview).join(''))),
           )
         }
       return () => {

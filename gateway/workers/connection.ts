@@ -149,7 +149,7 @@ export class Connection {
     this.isClosed = true
     this.#register?.()
     this.#drain?.()
-    this.#edge.rounds.remove(this.#pinging)
+    this.#edge.timerWheel.remove(this.#pinging)
     this.onEnd()
     this.#gone()
   }
@@ -169,7 +169,7 @@ export class Connection {
     this.#next()
   }
   #next(): void {
-    this.#edge.rounds.add(
+    this.#edge.timerWheel.add(
       Math.min(limits.ping, this.#edge.world.settings.timing.takeover * 500),
       this.#pinging,
     )

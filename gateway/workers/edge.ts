@@ -97,7 +97,7 @@ export interface Edge {
   readonly world: World
   readonly serves: Serves
   readonly connections: Set<Connection>
-  readonly rounds: TimerWheel
+  readonly timerWheel: TimerWheel
   /** Returns filters prepared for matching. Workers with equal filters share one object. */
   readonly wants: (filters: Filters) => Wants
   /** The newest connection of each session, by session id. */
@@ -116,7 +116,7 @@ export const openEdge = (world: World, serves: Serves): Edge => ({
   world,
   serves,
   connections: new Set(),
-  rounds: new TimerWheel(world),
+  timerWheel: new TimerWheel(world),
   wants: sharedWants(),
   sessions: new Map(),
   markets: new Map(),

@@ -21,7 +21,7 @@ type Input = WorkerCommands['worker.seen']['input']
  */
 export function beat(edge: Edge, session: Session): void {
   session.beating ??= new Beat(edge, session)
-  edge.rounds.add(edge.world.settings.timing.cadence * 1000, session.beating)
+  edge.timerWheel.add(edge.world.settings.timing.cadence * 1000, session.beating)
 }
 
 class Beat implements Task {
@@ -58,15 +58,15 @@ class Beat implements Task {
  * filters win. After a failure the next sign of life sends them again.
  */
 export async function tell(edge: Edge, session: Session): Promise<void> {
-  if (session.telling) return
-  session.telling = true
+  if (session.notifying) return
+  session.notifying = true
   while (session.told !== session.wants && !session.closed) {
     const { wants } = session
     const { queues = [], action_names = [], models = [] } = wants.filters
     if (!(await seen(edge, session, { queues, action_names, models }))) break
     session.told = wants
   }
-  session.telling = false
+  session.notifying = false
 }
 
 /**
@@ -101,9 +101,9 @@ export function leave(edge: Edge, session: Session): void {
   if (session.closed) return
   session.closed = true
   calm(session)
-  if (session.beating) edge.rounds.remove(session.beating)
+  if (session.beating) edge.timerWheel.remove(session.beating)
   session.flushing?.()
-  for (const claim of session.claims.splice(0)) edge.rounds.remove(claim)
+  for (const claim of session.claims.splice(0)) edge.timerWheel.remove(claim)
   if (session.promised > 0)
     for (const job_id of [...session.reserved.keys()]) unreserve(edge, session, job_id)
   giveBack(edge, session)

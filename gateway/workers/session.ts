@@ -109,7 +109,7 @@ export class Session {
   closed = false
   /** The filters that the registry has stored, and whether an update is in progress. */
   told: Wants
-  telling = false
+  notifying = false
   /** The value of the project's job counter when a job was last reserved for this session. */
   served = 0
   /** When `work.available` was last sent, and the cancellation of its next repetition. */
@@ -222,7 +222,7 @@ export function reported(session: Session, job_id: string, lease_token: string, 
  * How many more jobs may be taken for the session now: the slots of its latest claim, or of the
  * expected one if it is trusted, but never more than are free.
  */
-export function room(session: Session, now: number): number {
+export function freeSlots(session: Session, now: number): number {
   const { next, prompt } = session
   const claim =
     session.claims.at(-1) ?? (prompt && next && now - next.since <= PROMPT ? next : undefined)

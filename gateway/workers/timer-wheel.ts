@@ -23,7 +23,7 @@ export interface Task {
 export class TimerWheel {
   readonly #world: Pick<World, 'now' | 'later'>
   /** Rounds by the number of steps since 1970. */
-  readonly #rounds = new Map<number, Round>()
+  readonly #slots = new Map<number, Round>()
 
   constructor(world: Pick<World, 'now' | 'later'>) {
     this.#world = world
@@ -32,7 +32,7 @@ export class TimerWheel {
   add(ms: number, task: Task): void {
     this.remove(task)
     const at = Math.ceil((this.#world.now() + ms) / STEP_MS)
-    task.round = this.#rounds.get(at) ?? this.#open(at)
+    task.round = this.#slots.get(at) ?? this.#open(at)
     task.round.tasks.add(task)
   }
   /** Cancels a task. */
@@ -44,7 +44,7 @@ export class TimerWheel {
   #open(at: number): Round {
     const tasks = new Set<Task>()
     const cancel = this.#world.later(at * STEP_MS - this.#world.now(), () => {
-      this.#rounds.delete(at)
+      this.#slots.delete(at)
       for (const task of tasks) {
         tasks.delete(task)
         task.round = undefined
@@ -55,10 +55,10 @@ export class TimerWheel {
       tasks,
       end: () => {
         cancel()
-        this.#rounds.delete(at)
+        this.#slots.delete(at)
       },
     }
-    this.#rounds.set(at, round)
+    this.#slots.set(at, round)
     return round
   }
 }

@@ -14,17 +14,18 @@ import type { ActorCache } from './memory/actor-cache.ts'
  */
 export async function answerQuery(
   deps: HostDeps,
-  cells: Pick<ActorCache, 'get'>,
+  instances: Pick<ActorCache, 'get'>,
   { to, name, input, answer }: Extract<MailboxMessage, { type: 'ask' }>,
   now: number,
 ): Promise<() => void> {
   if (!deps.fresh()) return () => answer(notOwner)
-  const found = cells.get(to)
-  const cell = found instanceof Promise ? await found : found
-  const arm = cell.actor.ask?.[name]
-  if (!arm) return () => answer(refuse('internal', undefined, `${cell.kind} has no query ${name}`))
+  const found = instances.get(to)
+  const instance = found instanceof Promise ? await found : found
+  const arm = instance.actor.ask?.[name]
+  if (!arm)
+    return () => answer(refuse('internal', undefined, `${instance.kind} has no query ${name}`))
   try {
-    const result = arm(cell.state as never, input as never, now)
+    const result = arm(instance.state as never, input as never, now)
     const text = result === undefined ? undefined : JSON.stringify(result)
     return () => answer({ reply: text === undefined ? undefined : JSON.parse(text) })
   } catch (error) {

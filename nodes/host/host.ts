@@ -27,7 +27,7 @@ interface Recorded {
  */
 export interface ShardGauges {
   readonly name: string
-  readonly letters: number
+  readonly mailboxMessages: number
   readonly actors: number
   readonly checkpoint_age: number
   readonly jobs_waiting: number
@@ -76,13 +76,13 @@ export class Host {
       .map(([name, shard]) => {
         const gauges = {
           name,
-          letters: shard.letters,
-          actors: shard.cells.size,
-          checkpoint_age: shard.keeper.age / 1000,
+          mailboxMessages: shard.mailboxMessages,
+          actors: shard.instances.size,
+          checkpoint_age: shard.checkpointer.age / 1000,
           jobs_waiting: 0,
           jobs_leased: 0,
         }
-        for (const { kind, actor, state } of shard.cells.all()) {
+        for (const { kind, actor, state } of shard.instances.all()) {
           if (kind !== 'queue') continue
           const depth = actor.ask?.['depth']?.(state as never, undefined as never, 0) as
             | { waiting: number; leased: number }

@@ -21,8 +21,8 @@ export type MailboxMessage =
   | { readonly type: 'task'; readonly run: () => void; readonly fail: () => void }
 
 /** Rejects a message because this node no longer serves the shard. */
-export const reject = (letter: MailboxMessage): void =>
-  letter.type === 'task' ? letter.fail() : letter.answer(notOwner)
+export const reject = (mailboxMessage: MailboxMessage): void =>
+  mailboxMessage.type === 'task' ? mailboxMessage.fail() : mailboxMessage.answer(notOwner)
 /** The actor that a message is addressed to. */
-export const actorOf = (letter: Exclude<MailboxMessage, { type: 'task' }>): Address =>
-  letter.type === 'ask' ? letter.to : letter.command
+export const actorOf = (mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): Address =>
+  mailboxMessage.type === 'ask' ? mailboxMessage.to : mailboxMessage.command

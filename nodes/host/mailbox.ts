@@ -10,51 +10,54 @@
 
 import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
-import { cellKey } from './memory/actor-instance.ts'
+import { actorKey } from './memory/actor-instance.ts'
 
 /** Maximum number of messages in one batch, and of messages examined to fill it. */
 const MAX_BATCH = 256
 const LOOK = 1024
 
 export class Mailbox {
-  readonly #cells: ActorCache
-  #letters: MailboxMessage[] = []
+  readonly #instances: ActorCache
+  #messages: MailboxMessage[] = []
   /** Whether the messages that `ready` returned last are the head of the queue. */
   #first = true
 
-  constructor(cells: ActorCache) {
-    this.#cells = cells
+  constructor(instances: ActorCache) {
+    this.#instances = instances
   }
   get length(): number {
-    return this.#letters.length
+    return this.#messages.length
   }
   /**
    * Adds a message.
    * @param busy whether the shard's loop is running: the message's actor is then read in the
    * meantime.
    */
-  post(letter: MailboxMessage, busy: boolean): void {
-    this.#letters.push(letter)
-    if (busy && letter.type !== 'task') this.#cells.ready(letter)
+  post(mailboxMessage: MailboxMessage, busy: boolean): void {
+    this.#messages.push(mailboxMessage)
+    if (busy && mailboxMessage.type !== 'task') this.#instances.ready(mailboxMessage)
   }
   /**
    * Returns the messages that can be decided now, in order, and starts reading the actors of the
    * others. Throws when an actor cannot be read.
    */
   ready(): readonly MailboxMessage[] {
-    this.#cells.check()
+    this.#instances.check()
     const some: MailboxMessage[] = []
     const passed = new Set<string>()
-    for (let i = 0; i < this.#letters.length && i < LOOK && some.length < MAX_BATCH; i++) {
-      const letter = this.#letters[i] as MailboxMessage
-      if (letter.type === 'task') {
+    for (let i = 0; i < this.#messages.length && i < LOOK && some.length < MAX_BATCH; i++) {
+      const mailboxMessage = this.#messages[i] as MailboxMessage
+      if (mailboxMessage.type === 'task') {
         // A task must not overtake the messages before it.
-        if (passed.size === 0) some.push(letter)
+        if (passed.size === 0) some.push(mailboxMessage)
         continue
       }
-      if ((passed.size > 0 && passed.has(cellKey(actorOf(letter)))) || !this.#cells.ready(letter))
-        passed.add(cellKey(actorOf(letter)))
-      else some.push(letter)
+      if (
+        (passed.size > 0 && passed.has(actorKey(actorOf(mailboxMessage)))) ||
+        !this.#instances.ready(mailboxMessage)
+      )
+        passed.add(actorKey(actorOf(mailboxMessage)))
+      else some.push(mailboxMessage)
     }
     this.#first = passed.size === 0
     return some
@@ -62,14 +65,14 @@ export class Mailbox {
   /** Removes the first `count` of the messages that `ready` returned. */
   take(ready: readonly MailboxMessage[], count: number): void {
     if (this.#first)
-      this.#letters = count === this.#letters.length ? [] : this.#letters.slice(count)
+      this.#messages = count === this.#messages.length ? [] : this.#messages.slice(count)
     else {
       const taken = new Set(ready.slice(0, count))
-      this.#letters = this.#letters.filter((letter) => !taken.has(letter))
+      this.#messages = this.#messages.filter((mailboxMessage) => !taken.has(mailboxMessage))
     }
   }
   /** Rejects all messages. */
   close(): void {
-    for (const letter of this.#letters.splice(0)) reject(letter)
+    for (const mailboxMessage of this.#messages.splice(0)) reject(mailboxMessage)
   }
 }

@@ -23,7 +23,7 @@ export interface ShardContext {
   /** What this owner has written. It changes with every commit, so read it when it is used. */
   readonly position: Readonly<ShardPosition>
   /** The actors in memory. */
-  readonly cells: Pick<ActorCache, 'all' | 'loaded'>
+  readonly instances: Pick<ActorCache, 'all' | 'loaded'>
 }
 
 /** Where an owner of a shard stands in the shard's subject of the journal. */
@@ -37,7 +37,7 @@ export interface ShardPosition {
 /** The context as the loop and the takeover of the shard see it. */
 export interface OwnerContext extends ShardContext {
   readonly position: ShardPosition
-  readonly cells: ActorCache
+  readonly instances: ActorCache
 }
 
 /** Access to the actors of the shard, for parts that act on its behalf. */

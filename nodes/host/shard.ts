@@ -39,8 +39,8 @@ export class Shard implements ActorRequests {
   readonly shard: number
   readonly name: string
   readonly deps: HostDeps
-  readonly cells: ActorCache
-  readonly keeper: Checkpointer
+  readonly instances: ActorCache
+  readonly checkpointer: Checkpointer
   readonly #context: OwnerContext
   readonly #effects: Effects
   readonly #offers: Offers
@@ -79,23 +79,23 @@ export class Shard implements ActorRequests {
     this.shard = shard
     this.name = `${partition}.${shard}`
     const isOpen = () => this.#open
-    this.cells = new ActorCache(
+    this.instances = new ActorCache(
       deps,
       partition,
-      () => this.keeper.confirm(),
+      () => this.checkpointer.confirm(),
       isOpen,
       () => this.#news(),
     )
-    this.#mailbox = new Mailbox(this.cells)
+    this.#mailbox = new Mailbox(this.instances)
 
-    const { name, cells } = this
+    const { name, instances } = this
     const context: OwnerContext = {
       deps,
       partition,
       shard,
       name,
       position: { epoch: 0, sequence: 0 },
-      cells,
+      instances: instances,
     }
     const requests: ActorRequests = {
       submit: (command) => this.submit(command),
@@ -104,15 +104,15 @@ export class Shard implements ActorRequests {
     }
     const task: ScheduleTask = (run, fail, ahead) => this.task(run, fail, ahead)
     const lose = (reason: string) => this.lose(reason)
-    const note = (cell: ActorInstance) => this.#alarm.note(cell)
+    const note = (instance: ActorInstance) => this.#alarm.note(instance)
     const owns = async () => (await held()) && this.#open
     const deadlines = new Deadlines()
     const gate = new WriteGate(context, { isOpen, lose, note })
     const offers = new Offers(context, requests, gate)
     const effects = new Effects(context, requests, offers)
     this.#alarm = new Alarm(context, { deadlines, gate, isOpen, task, submit: requests.submit })
-    this.keeper = new Checkpointer(context, {
-      cache: cells,
+    this.checkpointer = new Checkpointer(context, {
+      cache: instances,
       deadlines,
       effects,
       gate,
@@ -133,7 +133,7 @@ export class Shard implements ActorRequests {
   get open(): boolean {
     return this.#open
   }
-  get letters(): number {
+  get mailboxMessages(): number {
     return this.#mailbox.length
   }
   /**
@@ -144,7 +144,7 @@ export class Shard implements ActorRequests {
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(
       this.#context,
-      { checkpointer: this.keeper, gate: this.#gate, held: this.#held },
+      { checkpointer: this.checkpointer, gate: this.#gate, held: this.#held },
       epoch,
     )
     this.#open = true
@@ -163,9 +163,9 @@ export class Shard implements ActorRequests {
       this.#gate.watch()
       return
     }
-    for (const cell of this.cells.all()) this.#alarm.note(cell)
+    for (const instance of this.instances.all()) this.#alarm.note(instance)
     this.#effects.begin(pending)
-    this.keeper.start()
+    this.checkpointer.start()
     this.#offers.start()
     this.#alarm.arm()
   }
@@ -178,14 +178,14 @@ export class Shard implements ActorRequests {
     // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
     // writes.
     if (this.#gate.closed()) return this.drop()
-    if (this.#open) await this.keeper.flush()
+    if (this.#open) await this.checkpointer.flush()
     if (!this.#open) return
     this.#unsubscribe?.()
     this.#offers.stop()
     await new Promise<void>((done) => this.task(done, done))
     await this.#effects.settle()
     this.#effects.stop()
-    await this.keeper.stop(true)
+    await this.checkpointer.stop(true)
     this.#close()
   }
   /** Gives up the shard at once: drops its memory and answers all waiting callers `not_owner`. */
@@ -193,14 +193,14 @@ export class Shard implements ActorRequests {
     this.#unsubscribe?.()
     this.#offers.stop()
     this.#effects.stop()
-    void this.keeper.stop(false)
+    void this.checkpointer.stop(false)
     this.#close()
   }
   #close(): void {
     this.#open = false
     this.#alarm.stop()
     this.#gate.stop()
-    for (const letter of this.#ahead.splice(0)) reject(letter)
+    for (const mailboxMessage of this.#ahead.splice(0)) reject(mailboxMessage)
     this.#mailbox.close()
     this.#news()
   }
@@ -249,26 +249,26 @@ export class Shard implements ActorRequests {
     return new Promise((answer) => this.#post({ type: 'ask', to, name, input, answer }))
   }
   peek(to: Address, name: string, input: unknown): { readonly result: unknown } | undefined {
-    const cell = this.cells.loaded(to)
-    const arm = cell?.actor.ask?.[name]
-    return cell && arm && { result: arm(cell.state as never, input as never, this.#lastAt) }
+    const instance = this.instances.loaded(to)
+    const arm = instance?.actor.ask?.[name]
+    return instance && arm && { result: arm(instance.state as never, input as never, this.#lastAt) }
   }
   /** Calls `run` while no append is in flight (`ScheduleTask`). */
   task(run: () => void, fail: () => void = () => {}, ahead = false): void {
     this.#post({ type: 'task', run, fail }, ahead)
   }
-  #post(letter: MailboxMessage, ahead = false): void {
+  #post(mailboxMessage: MailboxMessage, ahead = false): void {
     if (!this.#open) {
-      reject(letter)
+      reject(mailboxMessage)
       return
     }
     const stop = this.#gate.unreadable ? this.#gate.closed() : undefined
-    if (stop && letter.type === 'ask') {
-      letter.answer(refusalOf(stop))
+    if (stop && mailboxMessage.type === 'ask') {
+      mailboxMessage.answer(refusalOf(stop))
       return
     }
-    if (ahead) this.#ahead.push(letter)
-    else this.#mailbox.post(letter, this.#pumping)
+    if (ahead) this.#ahead.push(mailboxMessage)
+    else this.#mailbox.post(mailboxMessage, this.#pumping)
     if (this.#pumping) {
       this.#news()
       return
@@ -289,7 +289,8 @@ export class Shard implements ActorRequests {
   async #pump(): Promise<void> {
     try {
       while (this.#mailbox.length + this.#ahead.length > 0 && this.#open) {
-        for (const letter of this.#ahead.splice(0)) if (letter.type === 'task') letter.run()
+        for (const mailboxMessage of this.#ahead.splice(0))
+          if (mailboxMessage.type === 'task') mailboxMessage.run()
         const ready = this.#mailbox.ready()
         if (ready.length > 0) await this.#turn(ready)
         else if (this.#mailbox.length > 0 && this.#ahead.length === 0)
@@ -315,26 +316,26 @@ export class Shard implements ActorRequests {
   async #turn(ready: readonly MailboxMessage[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
     const batch = new Batch(this.deps, this.shard, this.#lastAt, (address) =>
-      this.cells.get(address),
+      this.instances.get(address),
     )
     const answers: (() => void)[] = []
     const waiting: MailboxMessage[] = []
     let taken = 0
     for (; taken < ready.length && !batch.full; taken++) {
-      const letter = ready[taken] as MailboxMessage
-      if (letter.type === 'task') {
+      const mailboxMessage = ready[taken] as MailboxMessage
+      if (mailboxMessage.type === 'task') {
         if (batch.entries.length > 0) break
-        letter.run()
+        mailboxMessage.run()
       } else {
-        waiting.push(letter)
-        if (letter.type === 'ask')
-          answers.push(await answerQuery(this.deps, this.cells, letter, this.#lastAt))
+        waiting.push(mailboxMessage)
+        if (mailboxMessage.type === 'ask')
+          answers.push(await answerQuery(this.deps, this.instances, mailboxMessage, this.#lastAt))
         else {
-          const stopped = this.#gate.refusal(letter.command)
-          const decided = stopped ?? (await batch.decide(letter.command))
-          answers.push(() => letter.answer(decided))
+          const stopped = this.#gate.refusal(mailboxMessage.command)
+          const decided = stopped ?? (await batch.decide(mailboxMessage.command))
+          answers.push(() => mailboxMessage.answer(decided))
           if (!('not_owner' in decided))
-            this.deps.measure.command(letter.command.kind, outcomeOf(decided))
+            this.deps.measure.command(mailboxMessage.command.kind, outcomeOf(decided))
         }
       }
     }
@@ -342,15 +343,16 @@ export class Shard implements ActorRequests {
     await this.#offers.ahead(batch)
     const failed = batch.entries.length > 0 ? await this.#commit(batch) : undefined
     if (failed) {
-      for (const letter of waiting) if (letter.type !== 'task') letter.answer(failed)
+      for (const mailboxMessage of waiting)
+        if (mailboxMessage.type !== 'task') mailboxMessage.answer(failed)
       return
     }
     // A batch without changes appends nothing, so only the node's lease shows that its state is not
     // outdated.
     if (batch.entries.length === 0 && waiting.length > 0 && !this.deps.fresh())
-      for (const letter of waiting) reject(letter)
+      for (const mailboxMessage of waiting) reject(mailboxMessage)
     else for (const answer of answers) answer()
-    for (const cell of batch.touched) this.#alarm.note(cell)
+    for (const instance of batch.touched) this.#alarm.note(instance)
     this.#alarm.arm()
     if (batch.torn) this.lose('an actor failed during a decision')
   }
@@ -377,16 +379,16 @@ export class Shard implements ActorRequests {
     }
     position.sequence = sequence
     this.deps.measure.commit((this.deps.clock.elapsed() - started) / 1000, batch.entries.length)
-    for (const cell of batch.touched)
-      if (cell.prev < 0) cell.prev = cursorOf(sequence, -1 - cell.prev)
+    for (const instance of batch.touched)
+      if (instance.prev < 0) instance.prev = cursorOf(sequence, -1 - instance.prev)
     const committed = placed(sequence, batch)
     announce(this.deps.bus, committed, batch)
     committed.forEach((one, i) => {
-      const cell = batch.cells[i] as ActorInstance
+      const instance = batch.instances[i] as ActorInstance
       const bytes = (batch.parts[i] as string).length
-      if (cell.dirty === 0) cell.dirty = sequence
-      cell.grown += bytes
-      cell.used = this.deps.clock.elapsed()
+      if (instance.dirty === 0) instance.dirty = sequence
+      instance.grown += bytes
+      instance.used = this.deps.clock.elapsed()
       this.#effects.perform(one, bytes)
     })
     return undefined

@@ -142,7 +142,7 @@ export function createMetrics(version: string): Metrics {
     ),
   }
   const ofShards = {
-    letters: gauge(
+    mailboxMessages: gauge(
       'shard_mailbox_messages',
       'Commands and reads waiting in the mailbox of a shard',
       'shard',

@@ -102,6 +102,7 @@ export const roles = {
     reply: pageOf(Role),
   }),
   'role.create': command(`POST ${P}/roles`, {
+    grantsPermissions: true,
     summary: 'Create a role of permissions that the caller has',
     tag,
     permission: 'project.admin',
@@ -120,6 +121,7 @@ export const roles = {
     errors: ['not_found'],
   }),
   'role.update': command(`PATCH ${P}/roles/:id`, {
+    grantsPermissions: true,
     summary: 'Change a role, for all who have it',
     tag,
     permission: 'project.admin',
@@ -145,6 +147,7 @@ export const roles = {
     reply: listOf(RoleAssignment),
   }),
   'assignment.create': command(`POST ${P}/role-assignments`, {
+    grantsPermissions: true,
     summary: 'Give a principal a role that grants no more than the caller has',
     tag,
     permission: 'project.admin',

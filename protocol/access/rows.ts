@@ -166,6 +166,7 @@ export const access = {
     reply: listOf(PrincipalRecord),
   }),
   'principal.create': command(`POST ${P}/principals`, {
+    grantsPermissions: true,
     summary: 'Create a service principal',
     tag,
     permission: 'project.admin',
@@ -184,6 +185,7 @@ export const access = {
     errors: ['not_found'],
   }),
   'principal.update': command(`PATCH ${P}/principals/:id`, {
+    grantsPermissions: true,
     summary: 'Change a principal, its state or its roles',
     leavesChannels: 'when_disabled',
     tag,

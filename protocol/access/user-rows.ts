@@ -68,6 +68,7 @@ export const users = {
     reply: pageOf(PrincipalRecord),
   }),
   'user.create': command(`POST ${P}/users`, {
+    grantsPermissions: true,
     summary: 'Add a person',
     tag,
     permission: 'project.admin',
@@ -86,6 +87,7 @@ export const users = {
     errors: ['not_found'],
   }),
   'user.update': command(`PATCH ${P}/users/:id`, {
+    grantsPermissions: true,
     summary: 'Change a person, their state or their roles',
     leavesChannels: 'when_disabled',
     tag,

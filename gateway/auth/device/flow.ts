@@ -100,7 +100,7 @@ const formOf = (incoming: Incoming) =>
   })
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
-const LONGEST_FIELD = 100
+const MAX_FIELD_LENGTH = 100
 /** The fields by which a device describes itself. */
 function claimOf(
   fields: ReadonlyMap<string, string>,
@@ -111,10 +111,10 @@ function claimOf(
     fields.get(`${brand.toLowerCase()}_${name}`) ?? fields.get(name)
   for (const name of deviceFields) {
     const value = of(name)
-    if (value !== undefined && (value.length > LONGEST_FIELD || CONTROL.test(value)))
+    if (value !== undefined && (value.length > MAX_FIELD_LENGTH || CONTROL.test(value)))
       return failure(
         'invalid_request',
-        `${name} must have at most ${LONGEST_FIELD} characters and no control characters.`,
+        `${name} must have at most ${MAX_FIELD_LENGTH} characters and no control characters.`,
       )
   }
   const wanted = of('requested_org_id')

@@ -80,7 +80,7 @@ export function openFollowedSessions(world: World): FollowedSessions {
     })
     const stops = [
       world.live(project, 'session', session_id, (placed) => follower.hear(placed)),
-      world.onPreview(project, session_id, (pieces) => follower.preview(pieces)),
+      world.onPreview(project, session_id, (previews) => follower.preview(previews)),
     ]
     let cancel = () => {}
     const look = () => {

@@ -197,10 +197,10 @@ export class SessionFollower {
     this.#settle()
   }
   /** Handles chunks of model output. */
-  preview(pieces: readonly Preview[]): void {
+  preview(chunks: readonly Preview[]): void {
     if (!this.#head) return
     const changes: Change[] = []
-    for (const preview of pieces) {
+    for (const preview of chunks) {
       const { as, appended, reset } = this.#live.hear(preview)
       if (as === 'hole') void this.#seek(preview.message_id)
       if (as !== 'shown') continue

@@ -50,8 +50,8 @@ type Ports = Pick<World, 'ask' | 'now' | 'later' | 'preview' | 'onPreviewed'>
 /** Milliseconds without a chunk after which a generation is discarded. */
 const SILENCE = 300_000
 /** Characters that a chunk counts in addition to its content. */
-const PIECE = 8
-interface Piece {
+const CHUNK_LENGTH = 8
+interface PreviewChunk {
   readonly delta: JsonObject
   readonly sequence: number | undefined
   readonly at: number
@@ -59,7 +59,7 @@ interface Piece {
 interface Publisher {
   readonly generation: Generation
   /** Chunks that wait until it is known which row the generation writes. */
-  readonly waiting: Piece[]
+  readonly waiting: PreviewChunk[]
   state: 'asking' | 'open' | 'mute'
   whole: Previewed | undefined
   run_id: string | undefined
@@ -74,7 +74,7 @@ interface Publisher {
 
 /** The approximate number of characters of a chunk; most chunks are a single text. */
 const sizeOf = ({ text, ...more }: JsonObject): number =>
-  PIECE +
+  CHUNK_LENGTH +
   (typeof text === 'string' ? text.length : 0) +
   (Object.keys(more).length > 0 ? JSON.stringify(more).length : 0)
 
@@ -86,7 +86,7 @@ export function openPreviews(world: Ports): Previews {
    */
   let gathered = new Map<
     string,
-    { readonly project: string; readonly followed: string; readonly pieces: Preview[] }
+    { readonly project: string; readonly followed: string; readonly chunks: Preview[] }
   >()
   const keyOf = ({ job_id, attempt }: Generation): string => `${job_id} ${attempt}`
 
@@ -104,7 +104,7 @@ export function openPreviews(world: Ports): Previews {
       else watch(key, publisher)
     })
   }
-  const send = (publisher: Publisher, { delta, sequence, at }: Piece): void => {
+  const send = (publisher: Publisher, { delta, sequence, at }: PreviewChunk): void => {
     const {
       whole,
       run_id,
@@ -138,21 +138,21 @@ export function openPreviews(world: Ports): Previews {
     spread(project, session_id, preview)
     if (run_id !== undefined) spread(project, run_id, preview)
   }
-  const spread = (project: string, followed: string, piece: Preview): void => {
+  const spread = (project: string, followed: string, chunk: Preview): void => {
     const key = `${project} ${followed}`
     const before = gathered.get(key)
-    if (before) before.pieces.push(piece)
-    else if (piece.n === 1) world.preview(project, followed, [piece])
+    if (before) before.chunks.push(chunk)
+    else if (chunk.n === 1) world.preview(project, followed, [chunk])
     else {
       if (gathered.size === 0) world.later(0, flush)
-      gathered.set(key, { project, followed, pieces: [piece] })
+      gathered.set(key, { project, followed, chunks: [chunk] })
     }
   }
   const flush = (): void => {
     const all = gathered
     gathered = new Map()
-    for (const { project, followed, pieces } of all.values())
-      world.preview(project, followed, pieces)
+    for (const { project, followed, chunks } of all.values())
+      world.preview(project, followed, chunks)
   }
   const begin = async (key: string, publisher: Publisher): Promise<void> => {
     const { project, session_id, job_id } = publisher.generation
@@ -181,13 +181,13 @@ export function openPreviews(world: Ports): Previews {
       content: [],
     }
     publisher.unsubscribe = world.onPreviewed(project, message_id, () => publisher.whole)
-    for (const piece of publisher.waiting.splice(0)) send(publisher, piece)
+    for (const chunk of publisher.waiting.splice(0)) send(publisher, chunk)
   }
 
   return {
     publish(generation, delta, sequence) {
       const key = keyOf(generation)
-      const piece: Piece = { delta, sequence, at: world.now() }
+      const chunk: PreviewChunk = { delta, sequence, at: world.now() }
       let publisher = publishers.get(key)
       if (!publisher) {
         publishers.set(
@@ -200,7 +200,7 @@ export function openPreviews(world: Ports): Previews {
             run_id: undefined,
             size: 0,
             last: -1,
-            touched: piece.at,
+            touched: chunk.at,
             unsubscribe: () => {},
             forget: () => {},
           }),
@@ -208,12 +208,12 @@ export function openPreviews(world: Ports): Previews {
         watch(key, publisher)
         void begin(key, publisher)
       }
-      publisher.touched = piece.at
+      publisher.touched = chunk.at
       // A repeated or late chunk was shown already or is lost.
       if (sequence !== undefined && sequence <= publisher.last) return
       publisher.last = sequence ?? publisher.last
-      if (publisher.state === 'open') send(publisher, piece)
-      else if (publisher.state === 'asking') publisher.waiting.push(piece)
+      if (publisher.state === 'open') send(publisher, chunk)
+      else if (publisher.state === 'asking') publisher.waiting.push(chunk)
     },
     end(job_id, attempt) {
       for (const [key, { generation }] of [...publishers])

@@ -88,7 +88,12 @@ async function follow(
   // refused.
   const sight =
     sessionReferenceOf(call.slots, factsOf(call)) &&
-    edge.sight.onChange(scopeId(edge, call), session_id, call.caller, () => void guard.look())
+    edge.sessionVisibility.onChange(
+      scopeId(edge, call),
+      session_id,
+      call.caller,
+      () => void guard.look(),
+    )
   sink.onClose(() => {
     guard.stop()
     release()

@@ -51,7 +51,7 @@ export function claim(edge: Edge, session: Session, frame: Asked): void {
       ? edge.wants(narrowed(session.wants.filters, frame))
       : session.wants
   const made = new OpenClaim(edge, session, message_id, wants, slots ?? session.concurrency)
-  edge.rounds.add(edge.world.settings.timing.poll * 1000, made)
+  edge.timerWheel.add(edge.world.settings.timing.poll * 1000, made)
   session.claims.push(made)
   if (session.draining || edge.stopping) {
     answer(edge, session, made, [])
@@ -132,7 +132,7 @@ const fits = (job: ClaimedJob, made: Claim): boolean => eligible(job, job.queue,
  * still ready have then been given back.
  */
 function answer(edge: Edge, session: Session, made: Claim, jobs: readonly Ready[]): void {
-  edge.rounds.remove(made)
+  edge.timerWheel.remove(made)
   const at = session.claims.indexOf(made)
   if (at < 0) return
   session.claims.splice(at, 1)

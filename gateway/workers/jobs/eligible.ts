@@ -31,7 +31,7 @@ type Matched = Pick<JobHeader, 'kind' | 'executor_kind'> & {
  * The maximum number of subscriptions per filter. Above it, first the queues and then the
  * capabilities are widened to any.
  */
-const MOST_INTERESTS = 256
+const MAX_INTERESTS = 256
 
 const pair = (provider = '', model = ''): string => `${provider}\u0000${model}`
 
@@ -117,7 +117,7 @@ function interestsOf({
         ? []
         : [undefined]
   const from: (string | undefined)[] =
-    queues.length === 0 || queues.length * actions.length > MOST_INTERESTS
+    queues.length === 0 || queues.length * actions.length > MAX_INTERESTS
       ? [undefined]
       : [...queues]
   const all = [
@@ -131,5 +131,5 @@ function interestsOf({
       models.map(({ provider, model }) => ({ kind: 'llm_generation', provider, model })),
     ).map((capability) => ({ capability })),
   ]
-  return all.length > MOST_INTERESTS ? [{}] : all
+  return all.length > MAX_INTERESTS ? [{}] : all
 }

@@ -19,7 +19,7 @@ import { lineOf, offerCapability } from '../../../protocol/subjects.ts'
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import { andThen, type MaybePromise } from '../../maybe-promise.ts'
 import { type Edge, limits, type Served } from '../edge.ts'
-import { claims, free, room, type Session, takes } from '../session.ts'
+import { claims, free, freeSlots, type Session, takes } from '../session.ts'
 import { eligible, type Interest, type Wants } from './eligible.ts'
 import { remind } from './hint.ts'
 import { Order } from './order.ts'
@@ -58,17 +58,17 @@ export interface OfferSubscription {
  * slots, claims or filters.
  */
 export function settle(edge: Edge, session: Session): void {
-  const market = marketOf(edge, session.project)
+  const subscription = subscriptionOf(edge, session.project)
   const listens = !edge.stopping && takes(session) && free(session) > 0
   if (!settled(session, listens))
     listenTo(
       edge,
-      market,
+      subscription,
       session,
       listens ? [...new Set([session.wants, ...session.claims.map((claim) => claim.wants)])] : [],
     )
-  const open = room(session, edge.world.now()) > 0
-  for (const listened of listenedBy(market, session)) {
+  const open = freeSlots(session, edge.world.now()) > 0
+  for (const listened of listenedBy(subscription, session)) {
     const { claimants } = listened
     if (open && claimants.size === 0) listened.since = edge.world.now()
     if (open) claimants.add(session)
@@ -76,20 +76,20 @@ export function settle(edge: Edge, session: Session): void {
   }
 }
 
-function* listenedBy(market: OfferSubscription, session: Session): Generator<Listened> {
+function* listenedBy(subscription: OfferSubscription, session: Session): Generator<Listened> {
   for (const wants of session.listening) {
     for (const interest of wants.interests) {
-      const listened = market.interests.get(keyOf(interest))
+      const listened = subscription.interests.get(keyOf(interest))
       if (listened) yield listened
     }
   }
 }
 /** The interests that match an offer. All jobs of an offer have one capability. */
-function listenedFor(market: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
+function listenedFor(subscription: OfferSubscription, { queue, jobs: [first] }: Offer): Listened[] {
   if (!first) return []
   const capability = offerCapability(first)
   return [{ queue, capability }, { queue }, { capability }, {}].flatMap(
-    (interest) => market.interests.get(keyOf(interest)) ?? [],
+    (interest) => subscription.interests.get(keyOf(interest)) ?? [],
   )
 }
 
@@ -106,32 +106,32 @@ const settled = ({ listening, wants, claims }: Session, listens: boolean): boole
 
 function listenTo(
   edge: Edge,
-  market: OfferSubscription,
+  subscription: OfferSubscription,
   session: Session,
   wanted: readonly Wants[],
 ): void {
   for (const wants of wanted)
     if (!session.listening.includes(wants))
-      for (const interest of wants.interests) listen(edge, market, session, interest)
+      for (const interest of wants.interests) listen(edge, subscription, session, interest)
   for (const wants of session.listening)
     if (!wanted.includes(wants))
-      for (const interest of wants.interests) unlisten(market, session, interest)
+      for (const interest of wants.interests) unlisten(subscription, session, interest)
   session.listening = wanted
 }
 
 /** Announces that the project gained slots, at once but at most once per `limits.batch`. */
 function demand(edge: Edge, project: string): void {
-  const market = marketOf(edge, project)
-  if (market.again) return
+  const subscription = subscriptionOf(edge, project)
+  if (subscription.again) return
   const announce = () => {
-    market.again = false
-    market.announced = edge.world.now()
+    subscription.again = false
+    subscription.announced = edge.world.now()
     if (!edge.stopping) edge.world.demand(project)
   }
-  const wait = market.announced + limits.batch - edge.world.now()
+  const wait = subscription.announced + limits.batch - edge.world.now()
   if (wait <= 0) announce()
   else {
-    market.again = true
+    subscription.again = true
     edge.world.later(wait, announce)
   }
 }
@@ -142,7 +142,7 @@ function demand(edge: Edge, project: string): void {
  */
 export function gained(edge: Edge, session: Session): void {
   settle(edge, session)
-  if (room(session, edge.world.now()) > 0) demand(edge, session.project)
+  if (freeSlots(session, edge.world.now()) > 0) demand(edge, session.project)
 }
 
 /**
@@ -165,11 +165,11 @@ function take(edge: Edge, offer: Offer): MaybePromise<Taking | undefined> {
  * them to another gateway.
  */
 function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Taking> {
-  const market = marketOf(edge, offer.project)
-  const order = orderOf(edge, market, offer)
+  const subscription = subscriptionOf(edge, offer.project)
+  const order = orderOf(edge, subscription, offer)
   return andThen(order.offer(offer.source, offer.jobs, offer.ahead), ({ taken, left }) => {
     for (const { session } of taken) settle(edge, session)
-    if (left.length > 0) remindIdle(edge, market, offer, left)
+    if (left.length > 0) remindIdle(edge, subscription, offer, left)
     const takes = taken.map(
       ({ job_id, session: { id, instance } }): Take => ({
         job_id,
@@ -182,43 +182,47 @@ function takeSome(edge: Edge, offer: Offer, { losses }: Served): MaybePromise<Ta
   })
 }
 /** The order of the offers that compete with this one. */
-function orderOf(edge: Edge, market: OfferSubscription, offer: Offer): Order<JobHeader, Promised> {
+function orderOf(
+  edge: Edge,
+  subscription: OfferSubscription,
+  offer: Offer,
+): Order<JobHeader, Promised> {
   const [first] = offer.jobs
   const key = keyOf({ queue: offer.queue, ...(first && { capability: lineOf(first) }) })
-  const known = market.orders.get(key)
+  const known = subscription.orders.get(key)
   if (known) return known
-  if (market.orders.size >= limits.orders)
-    for (const [other, { idle }] of market.orders) if (idle) market.orders.delete(other)
+  if (subscription.orders.size >= limits.orders)
+    for (const [other, { idle }] of subscription.orders) if (idle) subscription.orders.delete(other)
   const { now, later } = edge.world
   const order = new Order<JobHeader, Promised>({
-    fits: (job) => market.promised.has(job.id) || hasRoom(edge, market, offer, job),
-    take: (job, again) => takeOne(edge, market, offer, job, again),
+    fits: (job) => subscription.promised.has(job.id) || hasRoom(edge, subscription, offer, job),
+    take: (job, again) => takeOne(edge, subscription, offer, job, again),
     now,
     later,
     shards: edge.world.settings.shards,
-    since: () => openSince(market, offer),
+    since: () => openSince(subscription, offer),
   })
-  market.orders.set(key, order)
+  subscription.orders.set(key, order)
   return order
 }
 /** The earliest time since which sessions have had room for an offer, in Unix milliseconds. */
-const openSince = (market: OfferSubscription, offer: Offer): number =>
+const openSince = (subscription: OfferSubscription, offer: Offer): number =>
   Math.min(
-    ...listenedFor(market, offer).flatMap(({ claimants, since }) =>
+    ...listenedFor(subscription, offer).flatMap(({ claimants, since }) =>
       claimants.size > 0 ? [since] : [],
     ),
   )
 /** Whether a session has room for a job of an offer and would take it. */
 function hasRoom(
   { world }: Edge,
-  market: OfferSubscription,
+  subscription: OfferSubscription,
   offer: Offer,
   job: JobHeader,
 ): boolean {
   const now = world.now()
-  for (const { claimants } of listenedFor(market, offer))
+  for (const { claimants } of listenedFor(subscription, offer))
     for (const session of claimants)
-      if (room(session, now) > 0 && claims(session, job, offer.queue)) return true
+      if (freeSlots(session, now) > 0 && claims(session, job, offer.queue)) return true
   return false
 }
 /**
@@ -227,26 +231,28 @@ function hasRoom(
  */
 function takeOne(
   edge: Edge,
-  market: OfferSubscription,
+  subscription: OfferSubscription,
   offer: Offer,
   job: JobHeader,
   again: boolean,
 ): Promised | undefined {
   const session =
-    market.promised.get(job.id) ??
-    (again ? undefined : firstFor(edge, market, listenedFor(market, offer), job, offer.queue))
+    subscription.promised.get(job.id) ??
+    (again
+      ? undefined
+      : firstFor(edge, subscription, listenedFor(subscription, offer), job, offer.queue))
   if (!session) return undefined
-  reserve(edge, market, session, job.id)
+  reserve(edge, subscription, session, job.id)
   return { job_id: job.id, session }
 }
 /** Reminds sessions without open claims of the jobs that were not taken. */
 function remindIdle(
   edge: Edge,
-  market: OfferSubscription,
+  subscription: OfferSubscription,
   offer: Offer,
   left: readonly JobHeader[],
 ): void {
-  for (const { sessions } of listenedFor(market, offer)) {
+  for (const { sessions } of listenedFor(subscription, offer)) {
     for (const session of sessions.keys())
       if (
         session.claims.length === 0 &&
@@ -262,13 +268,18 @@ export function unreserve(edge: Edge, session: Session, job_id: string): boolean
   if (!cancel) return false
   cancel()
   session.reserved.delete(job_id)
-  marketOf(edge, session.project).promised.delete(job_id)
+  subscriptionOf(edge, session.project).promised.delete(job_id)
   return true
 }
 
-function reserve(edge: Edge, market: OfferSubscription, session: Session, job_id: string): void {
+function reserve(
+  edge: Edge,
+  subscription: OfferSubscription,
+  session: Session,
+  job_id: string,
+): void {
   unreserve(edge, session, job_id)
-  market.promised.set(job_id, session)
+  subscription.promised.set(job_id, session)
   session.reserved.set(
     job_id,
     edge.world.later(limits.reservation, () => {
@@ -281,7 +292,7 @@ function reserve(edge: Edge, market: OfferSubscription, session: Session, job_id
 /** The longest unserved session among those that may take a job. */
 function firstFor(
   { world }: Edge,
-  market: OfferSubscription,
+  subscription: OfferSubscription,
   listened: readonly Listened[],
   job: JobHeader,
   queue: string,
@@ -291,23 +302,28 @@ function firstFor(
   for (const { claimants } of listened) {
     for (const session of claimants) {
       if (first && session.served >= first.served) break
-      if (room(session, now) <= 0 || !claims(session, job, queue)) continue
+      if (freeSlots(session, now) <= 0 || !claims(session, job, queue)) continue
       first = session
       break
     }
   }
   if (!first) return undefined
-  first.served = ++market.served
-  for (const { claimants } of listenedBy(market, first))
+  first.served = ++subscription.served
+  for (const { claimants } of listenedBy(subscription, first))
     if (claimants.delete(first)) claimants.add(first)
   return first
 }
 
 const keyOf = ({ queue = '', capability = '' }: Interest): string => `${queue}\u0000${capability}`
 
-function listen(edge: Edge, market: OfferSubscription, session: Session, interest: Interest): void {
+function listen(
+  edge: Edge,
+  subscription: OfferSubscription,
+  session: Session,
+  interest: Interest,
+): void {
   const key = keyOf(interest)
-  let listened = market.interests.get(key)
+  let listened = subscription.interests.get(key)
   if (!listened) {
     listened = {
       sessions: new Map(),
@@ -317,13 +333,13 @@ function listen(edge: Edge, market: OfferSubscription, session: Session, interes
         take(edge, offer),
       ),
     }
-    market.interests.set(key, listened)
+    subscription.interests.set(key, listened)
   }
   listened.sessions.set(session, (listened.sessions.get(session) ?? 0) + 1)
 }
-function unlisten(market: OfferSubscription, session: Session, interest: Interest): void {
+function unlisten(subscription: OfferSubscription, session: Session, interest: Interest): void {
   const key = keyOf(interest)
-  const listened = market.interests.get(key)
+  const listened = subscription.interests.get(key)
   if (!listened) return
   const count = (listened.sessions.get(session) ?? 0) - 1
   if (count > 0) listened.sessions.set(session, count)
@@ -332,14 +348,14 @@ function unlisten(market: OfferSubscription, session: Session, interest: Interes
     listened.claimants.delete(session)
   }
   if (listened.sessions.size > 0) return
-  market.interests.delete(key)
+  subscription.interests.delete(key)
   listened.stop()
 }
 
-function marketOf(edge: Edge, project: string): OfferSubscription {
+function subscriptionOf(edge: Edge, project: string): OfferSubscription {
   const known = edge.markets.get(project)
   if (known) return known
-  const market: OfferSubscription = {
+  const subscription: OfferSubscription = {
     interests: new Map(),
     served: 0,
     promised: new Map(),
@@ -347,6 +363,6 @@ function marketOf(edge: Edge, project: string): OfferSubscription {
     announced: 0,
     again: false,
   }
-  edge.markets.set(project, market)
-  return market
+  edge.markets.set(project, subscription)
+  return subscription
 }

@@ -76,7 +76,7 @@ export class Membership {
   readonly #timers = new Set<() => void>()
   /** The last renewal, and the next one if callers of `tell` wait for it. */
   #renewing: Promise<unknown> = Promise.resolve()
-  #telling: Promise<void> | undefined
+  #announcing: Promise<void> | undefined
   #stopped = false
   #ended = 0
   #claimed: Claimed | undefined
@@ -150,11 +150,11 @@ export class Membership {
    * share one renewal.
    */
   tell(): Promise<void> {
-    this.#telling ??= this.#renewing.then(async () => {
-      this.#telling = undefined
+    this.#announcing ??= this.#renewing.then(async () => {
+      this.#announcing = undefined
       await this.#inTurn()
     })
-    return this.#telling
+    return this.#announcing
   }
   /**
    * Renews after the previous renewal has ended: two at once would each find the record changed by

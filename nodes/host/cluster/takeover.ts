@@ -19,7 +19,7 @@ import type { Covered } from '../durability/checkpoint-store.ts'
 import type { Checkpointer } from '../durability/checkpointer.ts'
 import { fence, type WriteGate } from '../durability/write-gate.ts'
 import { type Planned, plan } from '../effects/effects.ts'
-import { cellKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
+import { actorKey, ForeignSnapshot, LostSnapshot, replay } from '../memory/actor-instance.ts'
 import { decode } from '../memory/codec.ts'
 import type { JournalPosition, Stored } from '../ports.ts'
 import type { OwnerContext, ShardContext } from '../shard-context.ts'
@@ -63,11 +63,11 @@ export async function takeOver(
   { checkpointer, gate, held }: TakeoverParts,
   epoch: number,
 ): Promise<Planned[]> {
-  const { deps, partition, shard, name, cells, position } = context
+  const { deps, partition, shard, name, instances, position } = context
   const { journal, blobs, random } = deps
   const last = await journal.last(partition, shard)
   const before = last ? (await decode(last.data, blobs)).epoch : 0
-  if (last) cells.inherit()
+  if (last) instances.inherit()
   position.epoch = Math.max(epoch, before + 1)
   position.sequence = last?.sequence ?? 0
   const stopped = deps.stopped?.(partition)
@@ -158,7 +158,7 @@ async function replayed(
   first: number,
   fence: number | undefined,
 ): Promise<Planned[]> {
-  const { deps, name, cells } = context
+  const { deps, name, instances } = context
   const { clock, log } = deps
   for (let attempt = 0; ; attempt++) {
     try {
@@ -172,7 +172,7 @@ async function replayed(
           { event: 'shard_full_replay_started', err: error, shard: name },
           'snapshot missing; replaying the full journal',
         )
-        cells.clear()
+        instances.clear()
         await checkpointer.reset()
         return replayFrom(context, { sequence: 0, state: 0 }, first, fence)
       }
@@ -181,7 +181,7 @@ async function replayed(
         'snapshot missing; retrying',
       )
       await new Promise<void>((again) => clock.later(pause, again))
-      cells.clear()
+      instances.clear()
     }
   }
 }
@@ -195,7 +195,7 @@ async function replayFrom(
   first: number,
   fence: number | undefined,
 ): Promise<Planned[]> {
-  const { deps, partition, shard, name, cells, position } = context
+  const { deps, partition, shard, name, instances, position } = context
   const { journal, blobs, log, clock } = deps
   const pending: Planned[] = []
   let prev: number | undefined
@@ -228,12 +228,13 @@ async function replayFrom(
       await pause()
     }
     const unstored = places.filter(({ cursor }) => sequenceOf(cursor) > state)
-    await cells.load(begunBefore(unstored))
+    await instances.load(begunBefore(unstored))
     for (const place of unstored) {
       const { entry } = place
-      const cell =
-        cells.loaded(entry) ?? (entry.prev === 0 ? cells.fresh(entry) : await cells.get(entry))
-      if (replay(cell, place) && cell.dirty === 0) cell.dirty = sequenceOf(place.cursor)
+      const instance =
+        instances.loaded(entry) ??
+        (entry.prev === 0 ? instances.fresh(entry) : await instances.get(entry))
+      if (replay(instance, place) && instance.dirty === 0) instance.dirty = sequenceOf(place.cursor)
       count++
       await pause()
     }
@@ -251,10 +252,11 @@ async function replayFrom(
   }
   // The actor decides whether a message is obsolete, so it must be in memory.
   for (const { effect, from } of pending)
-    if ('push' in effect && !cells.loaded(from)) await cells.get(from)
+    if ('push' in effect && !instances.loaded(from)) await instances.get(from)
   const now = clock.now()
-  for (const cell of cells.all())
-    if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
+  for (const instance of instances.all())
+    if (instance.actor.recover)
+      instance.state = instance.actor.recover(instance.state as never, now)
   if (fence !== undefined) position.sequence = fence
   log.info(
     {
@@ -293,7 +295,7 @@ async function* together(
 function begunBefore(places: readonly Placed[]): Address[] {
   const found = new Map<string, Address | undefined>()
   for (const { entry } of places) {
-    const key = cellKey(entry)
+    const key = actorKey(entry)
     if (!found.has(key)) found.set(key, entry.prev === 0 ? undefined : entry)
   }
   return [...found.values()].flatMap((address) => address ?? [])

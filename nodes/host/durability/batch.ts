@@ -37,7 +37,7 @@ export const outcomeOf = (decided: Decide): string =>
 export class Batch {
   readonly entries: Entry[] = []
   /** The actor instance of each entry. */
-  readonly cells: ActorInstance[] = []
+  readonly instances: ActorInstance[] = []
   readonly parts: string[] = []
   /** Actor instances whose state changed, by stored or by soft events. */
   readonly touched = new Set<ActorInstance>()
@@ -49,7 +49,7 @@ export class Batch {
    */
   torn = false
   readonly #deps: HostDeps
-  readonly #cell: (address: Address) => ActorInstance | Promise<ActorInstance>
+  readonly #instance: (address: Address) => ActorInstance | Promise<ActorInstance>
   readonly #shard: number
   readonly #now: number
 
@@ -57,10 +57,10 @@ export class Batch {
     deps: HostDeps,
     shard: number,
     now: number,
-    cell: (address: Address) => ActorInstance | Promise<ActorInstance>,
+    instance: (address: Address) => ActorInstance | Promise<ActorInstance>,
   ) {
     this.#deps = deps
-    this.#cell = cell
+    this.#instance = instance
     this.#shard = shard
     this.#now = now
   }
@@ -75,9 +75,9 @@ export class Batch {
    * `torn`.
    */
   async decide(command: Command): Promise<Decide> {
-    const found = this.#cell(command)
-    const cell = found instanceof Promise ? await found : found
-    const known = cell.seen?.get(command.command_id)
+    const found = this.#instance(command)
+    const instance = found instanceof Promise ? await found : found
+    const known = instance.seen?.get(command.command_id)
     if (known) {
       if (
         known.fingerprint !== undefined &&
@@ -90,13 +90,13 @@ export class Batch {
           'This idempotency key was already used with a different request.',
         )
       }
-      return { reply: repeated(cell, known) }
+      return { reply: repeated(instance, known) }
     }
-    if (alreadyTaken(cell, command.command_id)) return { reply: undefined }
+    if (alreadyTaken(instance, command.command_id)) return { reply: undefined }
     const mark = { entries: this.entries.length, events: this.events }
     const origin = { ...command.origin, at: this.#now }
     try {
-      const decided = await this.#one(cell, command, origin, mark, 0)
+      const decided = await this.#one(instance, command, origin, mark, 0)
       for (let i = mark.entries; i < this.entries.length; i++) {
         const part = encodeEntry(this.entries[i] as Entry)
         this.parts.push(part)
@@ -108,11 +108,11 @@ export class Batch {
       const torn = this.entries.length > mark.entries
       this.torn ||= torn
       this.entries.length = mark.entries
-      this.cells.length = mark.entries
+      this.instances.length = mark.entries
       this.events = mark.events
       const { quarantine, clock, log } = this.#deps
       const rest =
-        torn && command.name === 'wake' ? quarantine?.add(cell.key, clock.elapsed()) : undefined
+        torn && command.name === 'wake' ? quarantine?.add(instance.key, clock.elapsed()) : undefined
       log.error(
         {
           event: rest === undefined ? 'actor_decision_failed' : 'actor_quarantined',
@@ -129,41 +129,49 @@ export class Batch {
   }
 
   async #one(
-    cell: ActorInstance,
+    instance: ActorInstance,
     command: { command_id: string; name: string; input: unknown; fingerprint?: string },
     origin: Origin,
     mark: { events: number },
     depth: number,
   ): Promise<Decide> {
     if (depth > DEPTH) throw new Error(`commands between actors are nested deeper than ${DEPTH}`)
-    const arm = cell.actor.decide[command.name]
-    if (!arm) throw new Error(`${cell.kind} has no command ${command.name}`)
+    const arm = instance.actor.decide[command.name]
+    if (!arm) throw new Error(`${instance.kind} has no command ${command.name}`)
     const decision = arm(
-      cell.state as never,
+      instance.state as never,
       command.input as never,
-      new DecisionContext(cell, command.command_id, origin, this.#shard, this.#deps.random),
+      new DecisionContext(instance, command.command_id, origin, this.#shard, this.#deps.random),
     )
     if (isRefusal(decision)) return decision
     const { soft, tells, next } = decision as Decided<Event, unknown>
     if (soft)
-      for (const event of soft) cell.state = evolve(cell.actor, cell.state, event, origin.at)
-    if (soft || decision.events.length > 0) this.touched.add(cell)
+      for (const event of soft)
+        instance.state = evolve(instance.actor, instance.state, event, origin.at)
+    if (soft || decision.events.length > 0) this.touched.add(instance)
     const entry =
       decision.events.length > 0
-        ? this.#enter(cell, command, origin, decision.events, next)
+        ? this.#enter(instance, command, origin, decision.events, next)
         : undefined
     if (this.events - mark.events > EVENTS_PER_COMMAND)
       throw new Error(`one command caused more than ${EVENTS_PER_COMMAND} events`)
     if (tells)
       for (let i = 0; i < tells.length; i++)
-        await this.#tell(cell, tells[i] as Tell, `${command.command_id}/${i}`, origin, mark, depth)
+        await this.#tell(
+          instance,
+          tells[i] as Tell,
+          `${command.command_id}/${i}`,
+          origin,
+          mark,
+          depth,
+        )
     const computed = typeof decision.reply === 'function'
     const reply = computed
-      ? (decision.reply as (state: never) => unknown)(cell.state as never)
+      ? (decision.reply as (state: never) => unknown)(instance.state as never)
       : decision.reply
     if (entry && depth === 0) {
-      const keep = kept(cell, reply, computed)
-      note(cell, command.command_id, keep, origin.at, command.fingerprint)
+      const keep = kept(instance, reply, computed)
+      note(instance, command.command_id, keep, origin.at, command.fingerprint)
       if (keep !== undefined) entry.reply = keep
     }
     return { reply }
@@ -186,10 +194,10 @@ export class Batch {
       throw new Error(
         `${from.kind} sends a command to ${address.kind} ${address.id} of another shard`,
       )
-    const found = this.#cell(address)
-    const cell = found instanceof Promise ? await found : found
+    const found = this.#instance(address)
+    const instance = found instanceof Promise ? await found : found
     const answer = await this.#one(
-      cell,
+      instance,
       { command_id: id, name: tell.name, input: tell.input },
       origin,
       mark,
@@ -209,28 +217,30 @@ export class Batch {
   }
 
   #enter(
-    cell: ActorInstance,
+    instance: ActorInstance,
     command: { command_id: string; name: string; fingerprint?: string },
     origin: Origin,
     events: readonly Event[],
     next: unknown,
   ): { reply?: unknown } {
-    if (next !== undefined) cell.state = next
-    else for (const event of events) cell.state = evolve(cell.actor, cell.state, event, origin.at)
+    if (next !== undefined) instance.state = next
+    else
+      for (const event of events)
+        instance.state = evolve(instance.actor, instance.state, event, origin.at)
     const { command_id: id, name, fingerprint } = command
     const entry: Entry & { reply?: unknown } = {
-      project: cell.project,
-      kind: cell.kind,
-      id: cell.id,
+      project: instance.project,
+      kind: instance.kind,
+      id: instance.id,
       command: fingerprint === undefined ? { id, name } : { id, name, fingerprint },
       origin,
       events,
-      prev: cell.prev,
+      prev: instance.prev,
     }
     this.entries.push(entry)
-    this.cells.push(cell)
+    this.instances.push(instance)
     this.events += events.length
-    cell.prev = -this.events
+    instance.prev = -this.events
     return entry
   }
 }

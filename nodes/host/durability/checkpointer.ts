@@ -15,7 +15,6 @@
  *     would consider the other's actors stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
-import { hashOf } from '../../../protocol/subjects.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { Offers } from '../effects/offers.ts'
@@ -23,6 +22,7 @@ import type { ActorCache } from '../memory/actor-cache.ts'
 import { type ActorInstance, addressOf, placeOf, snapshot } from '../memory/actor-instance.ts'
 import type { ScheduleTask, ShardContext } from '../shard-context.ts'
 import { Checkpoint, type Covered, LostState } from './checkpoint-store.ts'
+import { type IndexEntry, indexParts } from './wake-index.ts'
 import type { WriteGate } from './write-gate.ts'
 
 /** Milliseconds between checkpoints. */
@@ -48,21 +48,12 @@ const AT_ONCE = 512
 const SNAPSHOT_SLICE_MS = 5
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
- * `SOON_DUE_MS`.
+ * `NEAR_DEADLINE_MS`.
  */
 const IDLE_EVICTION_MS = 60_000
-const SOON_DUE_MS = 60_000
-/**
- * Maximum number of parts of the index, and the number of entries that justifies another part; only
- * changed parts are stored. An entry is the key of an actor with its deadline, or the key of a
- * queue with work.
- */
-const PARTS = 64
-const ENTRIES = 64
-
-type Indexed = readonly [key: string, at?: number]
+const NEAR_DEADLINE_MS = 60_000
 interface Saved {
-  readonly cell: ActorInstance
+  readonly instance: ActorInstance
   readonly data: Uint8Array
   readonly prev: number
   readonly dirty: number
@@ -106,7 +97,7 @@ export class Checkpointer {
 
   /** Reads the checkpoint and the index. Returns how far the shard is stored; 0 when unknown. */
   async load(): Promise<Covered> {
-    for (const [key, at] of (await this.#checkpoint.load<Indexed>()) ?? []) {
+    for (const [key, at] of (await this.#checkpoint.load<IndexEntry>()) ?? []) {
       if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })
       else this.#parts.deadlines.set(key, at)
     }
@@ -196,8 +187,8 @@ export class Checkpointer {
   async #round(all: boolean): Promise<void> {
     const { clock } = this.#context.deps
     const now = clock.elapsed()
-    const due = [...this.#context.cells.all()].filter(
-      (cell) => cell.dirty > 0 && !cell.saving && (all || this.#due(cell, now)),
+    const due = [...this.#context.instances.all()].filter(
+      (instance) => instance.dirty > 0 && !instance.saving && (all || this.#due(instance, now)),
     )
     const stored: Saved[] = []
     try {
@@ -214,13 +205,18 @@ export class Checkpointer {
     }
     if (!all) this.#relieve(now)
   }
-  #due(cell: ActorInstance, now: number): boolean {
-    if ((this.#lastSaved.get(cell) ?? 0) > now) return false
-    if (cell.actor.ended?.(cell.state as never)) return true
-    if (cell.stored === 0 && cell.actor.ended && now - cell.born < FIRST_SNAPSHOT_DELAY_MS)
+  #due(instance: ActorInstance, now: number): boolean {
+    if ((this.#lastSaved.get(instance) ?? 0) > now) return false
+    if (instance.actor.ended?.(instance.state as never)) return true
+    if (
+      instance.stored === 0 &&
+      instance.actor.ended &&
+      now - instance.born < FIRST_SNAPSHOT_DELAY_MS
+    )
       return false
     return (
-      cell.grown * 2 >= cell.stored || now - (this.#lastSaved.get(cell) ?? 0) >= MAX_SNAPSHOT_AGE_MS
+      instance.grown * 2 >= instance.stored ||
+      now - (this.#lastSaved.get(instance) ?? 0) >= MAX_SNAPSHOT_AGE_MS
     )
   }
 
@@ -228,11 +224,11 @@ export class Checkpointer {
    * Takes snapshots of actors, some in each pause of the loop, and writes them concurrently. If a
    * snapshot could not be stored, throws once no other write is in flight.
    */
-  async #save(cells: readonly ActorInstance[], stored: Saved[]): Promise<void> {
+  async #save(instances: readonly ActorInstance[], stored: Saved[]): Promise<void> {
     const writing = new Set<Promise<void>>()
     const failures: unknown[] = []
-    for (let i = 0; i < cells.length && failures.length === 0; ) {
-      const taken = await this.#take(cells.slice(i, i + AT_ONCE - writing.size))
+    for (let i = 0; i < instances.length && failures.length === 0; ) {
+      const taken = await this.#take(instances.slice(i, i + AT_ONCE - writing.size))
       if (taken.length === 0) break
       i += taken.length
       for (const saved of taken) {
@@ -255,15 +251,15 @@ export class Checkpointer {
    * element of an actor whose snapshot cannot be taken is undefined. The result is empty when the
    * shard was given up.
    */
-  #take(cells: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
+  #take(instances: readonly ActorInstance[]): Promise<(Saved | undefined)[]> {
     const { clock } = this.#context.deps
     return new Promise((done) =>
       this.#parts.task(
         () => {
           const taken: (Saved | undefined)[] = []
           const until = clock.elapsed() + SNAPSHOT_SLICE_MS
-          for (const cell of cells) {
-            taken.push(this.#snapshot(cell))
+          for (const instance of instances) {
+            taken.push(this.#snapshot(instance))
             if (clock.elapsed() >= until) break
           }
           done(taken)
@@ -278,25 +274,25 @@ export class Checkpointer {
    * checkpoint then stays before the actor's changes and a takeover takes longer, but the shard
    * goes on.
    */
-  #snapshot(cell: ActorInstance): Saved | undefined {
+  #snapshot(instance: ActorInstance): Saved | undefined {
     const { clock, log } = this.#context.deps
     try {
       const saved: Saved = {
-        cell,
-        data: snapshot(cell),
-        prev: cell.prev,
-        dirty: cell.dirty,
-        grown: cell.grown,
+        instance: instance,
+        data: snapshot(instance),
+        prev: instance.prev,
+        dirty: instance.dirty,
+        grown: instance.grown,
       }
-      cell.dirty = 0
-      cell.grown = 0
-      cell.saving = true
+      instance.dirty = 0
+      instance.grown = 0
+      instance.saving = true
       this.#onTheWay.add(saved)
       return saved
     } catch (error) {
-      this.#lastSaved.set(cell, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
+      this.#lastSaved.set(instance, clock.elapsed() + FAILED_SNAPSHOT_RETRY_MS)
       log.error(
-        { event: 'actor_snapshot_failed', err: error, kind: cell.kind, id: cell.id },
+        { event: 'actor_snapshot_failed', err: error, kind: instance.kind, id: instance.id },
         'actor snapshot failed; the next takeover replays from the previous snapshot',
       )
       return undefined
@@ -305,32 +301,32 @@ export class Checkpointer {
   async #write(saved: Saved): Promise<void> {
     try {
       await this.#put(saved)
-      saved.cell.stored = saved.data.byteLength
-      this.#lastSaved.set(saved.cell, this.#context.deps.clock.elapsed())
+      saved.instance.stored = saved.data.byteLength
+      this.#lastSaved.set(saved.instance, this.#context.deps.clock.elapsed())
     } catch (error) {
       this.#taint(saved)
       throw error
     } finally {
-      saved.cell.saving = false
+      saved.instance.saving = false
       this.#onTheWay.delete(saved)
     }
   }
-  #taint({ cell, dirty, grown }: Saved): void {
-    cell.dirty = cell.dirty === 0 ? dirty : Math.min(dirty, cell.dirty)
-    cell.grown += grown
+  #taint({ instance, dirty, grown }: Saved): void {
+    instance.dirty = instance.dirty === 0 ? dirty : Math.min(dirty, instance.dirty)
+    instance.grown += grown
   }
   /** Stores a snapshot unless one that is as new is already stored. */
-  async #put({ cell, data, prev }: Saved): Promise<void> {
+  async #put({ instance, data, prev }: Saved): Promise<void> {
     const { deps, partition } = this.#context
     const { snapshots } = deps
     for (;;) {
-      const revision = await snapshots.put(partition, cell.key, data, cell.revision)
+      const revision = await snapshots.put(partition, instance.key, data, instance.revision)
       if (revision !== undefined) {
-        cell.revision = revision
+        instance.revision = revision
         return
       }
-      const found = await snapshots.get(partition, cell.key)
-      cell.revision = found?.revision ?? 0
+      const found = await snapshots.get(partition, instance.key)
+      instance.revision = found?.revision ?? 0
       if (found && placeOf(found.data) >= prev) return
     }
   }
@@ -349,49 +345,52 @@ export class Checkpointer {
           const stays =
             state < known.state || (state === known.state && sequence <= known.sequence && !anew)
           // The index of many sleeping runs is long, so it is built only when it is stored.
-          done(stays ? undefined : { sequence, state, parts: this.#index() })
+          done(
+            stays
+              ? undefined
+              : {
+                  sequence,
+                  state,
+                  parts: indexParts(this.#parts.deadlines.entries(), this.#parts.offers.waiting()),
+                },
+          )
         },
         () => done(undefined),
         true,
       ),
     )
     if (!plan) return
-    const keys = stored.map(({ cell }) => cell.key)
+    const keys = stored.map(({ instance }) => instance.key)
     await this.#checkpoint.store(plan, plan.parts, keys, this.#parts.owns)
   }
   #covered(): Covered {
     let low = this.#context.position.sequence + 1
-    for (const cell of this.#context.cells.all())
-      if (cell.dirty > 0 && cell.dirty < low) low = cell.dirty
+    for (const instance of this.#context.instances.all())
+      if (instance.dirty > 0 && instance.dirty < low) low = instance.dirty
     for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
     return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
   }
-  #index(): string[] {
-    const entries: Indexed[] = [
-      ...this.#parts.deadlines.entries(),
-      ...[...this.#parts.offers.waiting()].map((key): Indexed => [key]),
-    ]
-    const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, entries.length / ENTRIES))))
-    const parts: Indexed[][] = Array.from({ length: PARTS }, () => [])
-    for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
-    return parts.map((part) => JSON.stringify(part))
-  }
-
   /** Evicts actors that have ended or are idle, and whose snapshot is stored. */
   #relieve(now: number): void {
     const { clock } = this.#context.deps
     this.#parts.task(() => {
-      for (const cell of [...this.#context.cells.all()]) {
-        if (cell.dirty > 0 || cell.saving || sequenceOf(cell.prev) > this.#checkpoint.state)
+      for (const instance of [...this.#context.instances.all()]) {
+        if (
+          instance.dirty > 0 ||
+          instance.saving ||
+          sequenceOf(instance.prev) > this.#checkpoint.state
+        )
           continue
-        const at = this.#parts.deadlines.get(cell.key)
+        const at = this.#parts.deadlines.get(instance.key)
         const soon =
-          at !== undefined && (cell.actor.recover !== undefined || at - clock.now() < SOON_DUE_MS)
+          at !== undefined &&
+          (instance.actor.recover !== undefined || at - clock.now() < NEAR_DEADLINE_MS)
         if (
           !soon &&
-          (cell.actor.ended?.(cell.state as never) || now - cell.used > IDLE_EVICTION_MS)
+          (instance.actor.ended?.(instance.state as never) ||
+            now - instance.used > IDLE_EVICTION_MS)
         )
-          this.#parts.cache.evict(cell)
+          this.#parts.cache.evict(instance)
       }
     })
   }

@@ -31,7 +31,7 @@ interface GateCallbacks {
   /** Gives up the shard, so that it is taken over again. */
   lose(reason: string): void
   /** Called for every actor whose deadline may have changed because its leases were extended. */
-  note(cell: ActorInstance): void
+  note(instance: ActorInstance): void
 }
 
 export class WriteGate {
@@ -132,11 +132,12 @@ export class WriteGate {
   }
   #resume(): void {
     this.#wasClosed = false
-    const { cells, deps } = this.#context
+    const { instances, deps } = this.#context
     const now = deps.clock.now()
-    for (const cell of cells.all()) {
-      if (cell.actor.recover) cell.state = cell.actor.recover(cell.state as never, now)
-      this.#callbacks.note(cell)
+    for (const instance of instances.all()) {
+      if (instance.actor.recover)
+        instance.state = instance.actor.recover(instance.state as never, now)
+      this.#callbacks.note(instance)
     }
   }
 }

@@ -27,8 +27,8 @@ export class Alarm {
     this.#parts = parts
   }
   /** Updates the deadline of an actor. The caller calls `arm` afterwards. */
-  note(cell: ActorInstance): void {
-    this.#parts.deadlines.set(cell.key, cell.actor.deadline?.(cell.state as never))
+  note(instance: ActorInstance): void {
+    this.#parts.deadlines.set(instance.key, instance.actor.deadline?.(instance.state as never))
   }
   /** Sets the timer to the earliest deadline. */
   arm(): void {
@@ -56,7 +56,7 @@ export class Alarm {
     this.arm()
   }
   async #wake(key: string, now: number): Promise<void> {
-    const { cells, position, deps } = this.#context
+    const { instances, position, deps } = this.#context
     const { quarantine, clock, node } = deps
     const { deadlines, submit, task } = this.#parts
     const pause = quarantine?.remaining(key, clock.elapsed()) ?? 0
@@ -66,7 +66,7 @@ export class Alarm {
     }
     const { kind, project, id } = addressOf(key)
     const address = { project, kind: kind as Kind, id }
-    const before = cells.loaded(address)?.prev
+    const before = instances.loaded(address)?.prev
     const command: Command = {
       ...address,
       command_id: `w:${position.epoch}.${this.#counter++}`,
@@ -80,14 +80,14 @@ export class Alarm {
     }
     if ('reply' in (await submit(command))) quarantine?.release(key)
     task(() => {
-      const cell = cells.loaded(address)
-      const at = cell?.actor.deadline?.(cell.state as never)
+      const instance = instances.loaded(address)
+      const at = instance?.actor.deadline?.(instance.state as never)
       // An actor that did nothing and whose deadline is still in the past would be woken in a busy
       // loop, so it is woken again one second later.
-      if (cell)
+      if (instance)
         deadlines.set(
           key,
-          at !== undefined && at <= now && cell.prev === before ? clock.now() + 1000 : at,
+          at !== undefined && at <= now && instance.prev === before ? clock.now() + 1000 : at,
         )
       this.arm()
     })

@@ -35,7 +35,7 @@ export function announce(
     if (fed.has(entry.kind)) reached.set(entry.project, lastCursor(one))
     if (!followed.has(entry.kind)) return
     const subject = subjects.live(entry.project, entry.kind, entry.id)
-    if (part.length > LARGE) for (const piece of piecesOf(one)) bus.publish(subject, piece)
+    if (part.length > LARGE) for (const chunk of chunksOf(one)) bus.publish(subject, chunk)
     else
       bus.publish(
         subject,
@@ -56,13 +56,13 @@ const ALONE = 4 * 1_048_576
  * Splits a large entry into several small ones that follow each other without a gap. An event that
  * is too large for a message is reduced to its type, in a separate entry.
  */
-export function piecesOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
-  const pieces: Placed[] = []
+export function chunksOf({ cursor, entry: { reply: _, ...rest } }: Placed): Placed[] {
+  const chunks: Placed[] = []
   let [from, size] = [0, 0]
   const cut = (to: number, one: Pick<Placed, 'stripped'> = {}) => {
     if (to === from) return
     const events = rest.events.slice(from, to)
-    pieces.push({
+    chunks.push({
       cursor: cursor + from,
       entry: {
         ...rest,
@@ -80,5 +80,5 @@ export function piecesOf({ cursor, entry: { reply: _, ...rest } }: Placed): Plac
     if (bytes > ALONE) cut(index + 1, { stripped: true })
   })
   cut(rest.events.length)
-  return pieces
+  return chunks
 }

@@ -7,7 +7,7 @@ import type { Effect, Push } from '../../../actors/actor.ts'
 import { type Address, type Event, type Placed, sequenceOf } from '../../../protocol/entry.ts'
 import { subjects } from '../../../protocol/subjects.ts'
 import type { Notice } from '../deps.ts'
-import { cellKey, effectId } from '../memory/actor-instance.ts'
+import { actorKey, effectId } from '../memory/actor-instance.ts'
 import type { ActorRequests, ShardContext } from '../shard-context.ts'
 import { Warnings } from '../warnings.ts'
 import type { Offers } from './offers.ts'
@@ -100,11 +100,13 @@ export class Effects {
   }
   /** Performs again the effects that may not have been performed before the takeover. */
   begin(pending: readonly Planned[]): void {
-    for (const planned of pending) if (!this.#moot(planned)) this.#start(planned, true)
+    for (const planned of pending) if (!this.#isObsolete(planned)) this.#start(planned, true)
   }
-  #moot({ effect, from }: Planned): boolean {
-    const cell = 'push' in effect && this.#context.cells.loaded(from)
-    return cell ? (cell.actor.isObsolete?.(cell.state as never, effect.push) ?? false) : false
+  #isObsolete({ effect, from }: Planned): boolean {
+    const instance = 'push' in effect && this.#context.instances.loaded(from)
+    return instance
+      ? (instance.actor.isObsolete?.(instance.state as never, effect.push) ?? false)
+      : false
   }
   /** Performs the effects of an entry that was just committed. */
   perform(placed: Placed, bytes: number): void {
@@ -159,7 +161,7 @@ export class Effects {
       kind: to.kind,
       id: to.id,
     }
-    const key = cellKey(address)
+    const key = actorKey(address)
     let line = this.#lines.get(key)
     if (!line) {
       this.#lines.set(

@@ -22,7 +22,7 @@ import { lineOf, offerCapability, subjects } from '../../../protocol/subjects.ts
 import type { Offer, Taking } from '../../../protocol/workers/messages.ts'
 import type { Batch } from '../durability/batch.ts'
 import type { WriteGate } from '../durability/write-gate.ts'
-import { type ActorInstance, cellKey } from '../memory/actor-instance.ts'
+import { type ActorInstance, actorKey } from '../memory/actor-instance.ts'
 import type { ActorRequests, ShardContext } from '../shard-context.ts'
 
 /** Maximum number of jobs in one offer, and of gateways asked in one round. */
@@ -74,7 +74,8 @@ export class Offers {
     this.#gate = gate
   }
   start(): void {
-    for (const cell of this.#context.cells.all()) if (cell.kind === 'queue') this.#known(cell)
+    for (const instance of this.#context.instances.all())
+      if (instance.kind === 'queue') this.#known(instance)
     for (const matching of this.#queues.values()) this.#kick(matching)
     const tick = () => {
       for (const matching of this.#queues.values()) this.#kick(matching)
@@ -115,13 +116,13 @@ export class Offers {
     const queues = new Set<ActorInstance>()
     batch.entries.forEach(({ kind, events }, i) => {
       if (kind === 'queue' && events.some(({ type }) => joinsLine.has(type)))
-        queues.add(batch.cells[i] as ActorInstance)
+        queues.add(batch.instances[i] as ActorInstance)
     })
-    for (const cell of queues) {
-      const matching = this.#known(cell)
+    for (const instance of queues) {
+      const matching = this.#known(instance)
       // A queue that is being offered right now is not offered twice.
       if (matching.running) continue
-      const jobs = this.#requests.peek(cell, 'waiting', { limit: JOBS })?.result as
+      const jobs = this.#requests.peek(instance, 'waiting', { limit: JOBS })?.result as
         | readonly JobHeader[]
         | undefined
       for (const { capability, group } of grouped(jobs ?? [])) {
@@ -161,7 +162,7 @@ export class Offers {
   }
 
   #known(address: Address): Matching {
-    const key = cellKey(address)
+    const key = actorKey(address)
     const known = this.#queues.get(key)
     if (known) return known
     const { project, id } = address
@@ -198,7 +199,7 @@ export class Offers {
       const jobs = await this.#waiting(matching.address)
       if (!jobs) return
       if (jobs.length === 0) {
-        if (!matching.again) this.#queues.delete(cellKey(matching.address))
+        if (!matching.again) this.#queues.delete(actorKey(matching.address))
         continue
       }
       for (const { capability, group } of grouped(jobs))

@@ -10,7 +10,13 @@ import type { Address } from '../../../protocol/entry.ts'
 import type { HostDeps } from '../deps.ts'
 import { LostState } from '../durability/checkpoint-store.ts'
 import { actorOf, type MailboxMessage } from '../mailbox-message.ts'
-import { type ActorInstance, cellKey, freshCell, LostSnapshot, restore } from './actor-instance.ts'
+import {
+  type ActorInstance,
+  actorKey,
+  LostSnapshot,
+  newInstance,
+  restore,
+} from './actor-instance.ts'
 
 /** Maximum delay of a message in milliseconds: longer than any request waits for its answer. */
 const MAX_MESSAGE_DELAY_MS = 30_000
@@ -42,7 +48,7 @@ export class ActorCache {
   readonly #deps: HostDeps
   readonly #partition: number
   #since = Number.NEGATIVE_INFINITY
-  readonly #cells = new Map<string, ActorInstance>()
+  readonly #instances = new Map<string, ActorInstance>()
   /** Actors that left memory recently, with the time and the revision of their snapshot then. */
   readonly #left = new Map<string, { readonly at: number; readonly revision: number }>()
   /** Actors that are being read. */
@@ -75,14 +81,14 @@ export class ActorCache {
     this.#came = came
   }
   get size(): number {
-    return this.#cells.size
+    return this.#instances.size
   }
   all(): IterableIterator<ActorInstance> {
-    return this.#cells.values()
+    return this.#instances.values()
   }
   /** The actor instance, if it is in memory. */
   loaded(address: Address): ActorInstance | undefined {
-    return this.#cells.get(cellKey(address))
+    return this.#instances.get(actorKey(address))
   }
   /**
    * The actor instance, read from its snapshot if it is not in memory.
@@ -96,14 +102,18 @@ export class ActorCache {
    * Whether the actor of a message is in memory. A new actor is created at once, without reading
    * the snapshots. Any other actor is then being read.
    */
-  ready(letter: Exclude<MailboxMessage, { type: 'task' }>): boolean {
-    const address = actorOf(letter)
+  ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
+    const address = actorOf(mailboxMessage)
     if (this.loaded(address)) return true
-    if (letter.type === 'command' && letter.command.born && this.believes(address)) {
+    if (
+      mailboxMessage.type === 'command' &&
+      mailboxMessage.command.born &&
+      this.believes(address)
+    ) {
       this.fresh(address)
       return true
     }
-    if (this.#coming.size < AT_ONCE && !this.#coming.has(cellKey(address))) {
+    if (this.#coming.size < AT_ONCE && !this.#coming.has(actorKey(address))) {
       this.#come(address)
         .catch((error: unknown) => {
           this.#failed ??= error
@@ -126,15 +136,19 @@ export class ActorCache {
    * Creates an actor instance without reading the snapshots, for an actor that has no event yet.
    */
   fresh(address: Address): ActorInstance {
-    const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
-    this.#cells.set(cell.key, cell)
-    return cell
+    const instance = newInstance(
+      address,
+      this.#deps.kinds[address.kind],
+      this.#deps.clock.elapsed(),
+    )
+    this.#instances.set(instance.key, instance)
+    return instance
   }
   /** Removes an actor instance from memory. Its state must be stored. */
-  evict(cell: ActorInstance): void {
-    this.#cells.delete(cell.key)
-    this.#left.delete(cell.key)
-    this.#left.set(cell.key, { at: this.#deps.clock.elapsed(), revision: cell.revision })
+  evict(instance: ActorInstance): void {
+    this.#instances.delete(instance.key)
+    this.#left.delete(instance.key)
+    this.#left.set(instance.key, { at: this.#deps.clock.elapsed(), revision: instance.revision })
     for (const [key, { at }] of this.#left) {
       if (this.#deps.clock.elapsed() - at < MAX_MESSAGE_DELAY_MS) break
       this.#left.delete(key)
@@ -148,7 +162,7 @@ export class ActorCache {
   believes(address: Address): boolean {
     return (
       this.#deps.clock.elapsed() - this.#since >= MAX_MESSAGE_DELAY_MS &&
-      !this.#left.has(cellKey(address))
+      !this.#left.has(actorKey(address))
     )
   }
   /**
@@ -159,11 +173,11 @@ export class ActorCache {
     this.#since = this.#deps.clock.elapsed()
   }
   clear(): void {
-    this.#cells.clear()
+    this.#instances.clear()
   }
 
   #come(address: Address): Promise<ActorInstance> {
-    const key = cellKey(address)
+    const key = actorKey(address)
     const same = this.#coming.get(key)
     if (same) return same
     const coming = this.#load(address, key).finally(() => this.#coming.delete(key))
@@ -202,13 +216,17 @@ export class ActorCache {
     address: Address,
     found: Awaited<ReturnType<HostDeps['snapshots']['get']>>,
   ): ActorInstance {
-    const cell = freshCell(address, this.#deps.kinds[address.kind], this.#deps.clock.elapsed())
+    const instance = newInstance(
+      address,
+      this.#deps.kinds[address.kind],
+      this.#deps.clock.elapsed(),
+    )
     if (found) {
-      restore(cell, found.data, this.#deps.clock.now())
-      cell.revision = found.revision
+      restore(instance, found.data, this.#deps.clock.now())
+      instance.revision = found.revision
     }
-    this.#cells.set(cell.key, cell)
-    return cell
+    this.#instances.set(instance.key, instance)
+    return instance
   }
   /**
    * Checks that no stored state was lost. A read is valid only if the check started after it; all

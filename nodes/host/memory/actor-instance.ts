@@ -56,18 +56,18 @@ export interface ActorInstance extends Address {
   saving: boolean
 }
 
-export const cellKey = ({ project, kind, id }: Address): string => `${kind}/${project}/${id}`
+export const actorKey = ({ project, kind, id }: Address): string => `${kind}/${project}/${id}`
 /** Parses the key of an actor instance into its address. */
 export function addressOf(key: string): { kind: string; project: string; id: string } {
   const [kind = '', project = '', ...id] = key.split('/')
   return { kind, project, id: id.join('/') }
 }
 
-export const freshCell = (address: Address, actor: AnyActor, now: number): ActorInstance => ({
+export const newInstance = (address: Address, actor: AnyActor, now: number): ActorInstance => ({
   project: address.project,
   kind: address.kind,
   id: address.id,
-  key: cellKey(address),
+  key: actorKey(address),
   actor,
   state: actor.initial(),
   prev: 0,
@@ -95,20 +95,20 @@ export const repeated = ({ actor, state }: ActorInstance, { reply }: Remembered)
 
 /** Remembers a command's reply, and forgets what exceeds the limits. */
 function remember(
-  cell: ActorInstance,
+  instance: ActorInstance,
   id: string,
   reply: unknown,
   at: number,
   fingerprint?: string,
 ): void {
-  if (cell.actor.naturallyIdempotent) return
-  const seen = (cell.seen ??= new Map())
+  if (instance.actor.naturallyIdempotent) return
+  const seen = (instance.seen ??= new Map())
   seen.set(id, {
     reply: reply === undefined ? null : reply,
     at,
     ...(fingerprint !== undefined && { fingerprint }),
   })
-  if (seen.size <= REMEMBERED || seen.size < cell.look) return
+  if (seen.size <= REMEMBERED || seen.size < instance.look) return
   let unkeyed = 0
   for (const known of seen.values()) if (known.fingerprint === undefined) unkeyed++
   for (const [old, known] of seen) {
@@ -118,7 +118,7 @@ function remember(
       if (!keyed) unkeyed--
     }
   }
-  cell.look = seen.size + LOOK_EVERY
+  instance.look = seen.size + LOOK_EVERY
 }
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
@@ -128,16 +128,17 @@ export const effectId = (partition: number, shard: number, cursor: number, index
 /** Whether a command is an effect of a shard's committed entry. */
 export const isEffectId = (commandId: string): boolean => EFFECT.test(commandId)
 /** Whether an effect's command was applied before. Effects of one source arrive in order. */
-export function alreadyTaken(cell: ActorInstance, commandId: string): boolean {
+export function alreadyTaken(instance: ActorInstance, commandId: string): boolean {
   const match = EFFECT.exec(commandId)
-  const last = match && cell.taken?.get(match[1] ?? '')
+  const last = match && instance.taken?.get(match[1] ?? '')
   if (!match || !last) return false
   const [cursor, index] = [Number(match[2]), Number(match[3])]
   return cursor < last[0] || (cursor === last[0] && index <= last[1])
 }
-function take(cell: ActorInstance, commandId: string): void {
+function take(instance: ActorInstance, commandId: string): void {
   const match = EFFECT.exec(commandId)
-  if (match) (cell.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
+  if (match)
+    (instance.taken ??= new Map()).set(match[1] ?? '', [Number(match[2]), Number(match[3])])
 }
 
 /** An actor's entries continue after events that neither its snapshot nor the replay contains. */
@@ -149,28 +150,28 @@ export class ForeignSnapshot extends LostSnapshot {}
  * Applies a stored entry during replay. Returns false for an entry that the snapshot already
  * covers.
  */
-export function replay(cell: ActorInstance, { cursor, entry }: Placed): boolean {
-  if (entry.prev < cell.prev) return false
-  if (entry.prev !== cell.prev)
+export function replay(instance: ActorInstance, { cursor, entry }: Placed): boolean {
+  if (entry.prev < instance.prev) return false
+  if (entry.prev !== instance.prev)
     throw new LostSnapshot(
-      `${cell.key} continues at ${entry.prev}, but its last event is ${cell.prev}`,
+      `${instance.key} continues at ${entry.prev}, but its last event is ${instance.prev}`,
     )
   for (const event of entry.events)
-    cell.state = evolve(cell.actor, cell.state, event, entry.origin.at)
-  cell.prev = lastCursor({ cursor, entry })
-  note(cell, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
+    instance.state = evolve(instance.actor, instance.state, event, entry.origin.at)
+  instance.prev = lastCursor({ cursor, entry })
+  note(instance, entry.command.id, entry.reply, entry.origin.at, entry.command.fingerprint)
   return true
 }
 /** Records what is needed to make a repeat of this command harmless. */
 export function note(
-  cell: ActorInstance,
+  instance: ActorInstance,
   id: string,
   reply: unknown,
   at: number,
   fingerprint?: string,
 ): void {
-  if (id.startsWith('e:')) take(cell, id)
-  else remember(cell, id, reply, at, fingerprint)
+  if (id.startsWith('e:')) take(instance, id)
+  else remember(instance, id, reply, at, fingerprint)
 }
 
 interface Snapshot {
@@ -184,13 +185,13 @@ interface Snapshot {
  * The stored form of an actor instance. Only between commits: a state that is ahead of the journal
  * must never be stored.
  */
-export function snapshot(cell: ActorInstance): Uint8Array {
+export function snapshot(instance: ActorInstance): Uint8Array {
   const record: Snapshot = {
     v: 1,
-    state: cell.state,
-    prev: cell.prev,
-    seen: [...(cell.seen ?? [])],
-    taken: [...(cell.taken ?? [])],
+    state: instance.state,
+    prev: instance.prev,
+    seen: [...(instance.seen ?? [])],
+    taken: [...(instance.taken ?? [])],
   }
   return Buffer.from(JSON.stringify(record))
 }
@@ -206,13 +207,15 @@ export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
  * unknown, because the actor must not be mistaken for one without events.
  * @param now Unix milliseconds, for the grace period of leases.
  */
-export function restore(cell: ActorInstance, data: Uint8Array, now: number): void {
+export function restore(instance: ActorInstance, data: Uint8Array, now: number): void {
   const record = stored(data)
   if (!record)
-    throw new ForeignSnapshot(`the snapshot of ${cell.key} was written by another release`)
-  cell.state = cell.actor.recover ? cell.actor.recover(record.state as never, now) : record.state
-  cell.prev = record.prev
-  if (record.seen.length > 0) cell.seen = new Map(record.seen)
-  if (record.taken.length > 0) cell.taken = new Map(record.taken)
-  cell.stored = data.byteLength
+    throw new ForeignSnapshot(`the snapshot of ${instance.key} was written by another release`)
+  instance.state = instance.actor.recover
+    ? instance.actor.recover(record.state as never, now)
+    : record.state
+  instance.prev = record.prev
+  if (record.seen.length > 0) instance.seen = new Map(record.seen)
+  if (record.taken.length > 0) instance.taken = new Map(record.taken)
+  instance.stored = data.byteLength
 }

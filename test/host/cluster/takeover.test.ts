@@ -17,7 +17,7 @@ t.test('the snapshots for a replay are read concurrently', async (t) => {
   const first = await world.owner()
   for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: i }))
   await world.clock.advance(70_000)
-  t.equal(first.cells.size, 0, 'all have left memory')
+  t.equal(first.instances.size, 0, 'all have left memory')
   for (let i = 0; i < RUNS; i++) await first.submit(command(runId(i), 'add', { by: 100 }))
   first.drop()
 

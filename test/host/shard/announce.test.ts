@@ -1,7 +1,7 @@
 /** Large entries, in the chunks that are published to followers. */
 import fc from 'fast-check'
 import t from 'tap'
-import { piecesOf } from '../../../nodes/host/effects/announce.ts'
+import { chunksOf } from '../../../nodes/host/effects/announce.ts'
 import { lastCursor, type Placed } from '../../../protocol/entry.ts'
 
 const entryOf = (texts: readonly string[]): Placed => ({
@@ -23,18 +23,18 @@ t.test('the chunks of an entry contain its events in order and without a gap', a
   void fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 12 }), (texts) => {
       const whole = entryOf(texts)
-      const pieces = piecesOf(whole)
+      const chunks = chunksOf(whole)
       t.strictSame(
-        pieces.flatMap(({ entry }) => entry.events),
+        chunks.flatMap(({ entry }) => entry.events),
         whole.entry.events,
       )
       let prev = whole.entry.prev
       let next = whole.cursor
-      for (const piece of pieces) {
-        const { cursor, entry } = piece
+      for (const chunk of chunks) {
+        const { cursor, entry } = chunk
         if (cursor !== next || entry.prev !== prev || 'reply' in entry) return false
         if (entry.events.length > 1 && JSON.stringify(entry.events).length > 300_000) return false
-        prev = lastCursor(piece)
+        prev = lastCursor(chunk)
         next = prev + 1
       }
       return prev === lastCursor(whole)
@@ -46,9 +46,9 @@ t.test('the chunks of an entry contain its events in order and without a gap', a
 t.test(
   'an event that is too large for a message is sent with its type only, others in full',
   async (t) => {
-    const pieces = piecesOf(entryOf(['before', 'x'.repeat(5_000_000), 'after']))
+    const chunks = chunksOf(entryOf(['before', 'x'.repeat(5_000_000), 'after']))
     t.match(
-      pieces.map(({ cursor, stripped = false, entry: { events, prev } }) => ({
+      chunks.map(({ cursor, stripped = false, entry: { events, prev } }) => ({
         cursor,
         prev,
         stripped,

@@ -29,7 +29,7 @@ t.test('snapshots for waiting commands are read once, concurrently with commits'
   const shard = await world.owner()
   for (let i = 0; i < 6; i++) await shard.submit(command(runId(i), 'add', { by: i }))
   await world.clock.advance(PAST_IDLE_EVICTION_MS)
-  t.equal(shard.cells.size, 0)
+  t.equal(shard.instances.size, 0)
   reads.length = 0
   hold = true
   const first = shard.submit(command(runId(0), 'add', { by: 1 }))
@@ -185,7 +185,8 @@ async function left() {
   const [at, older] = [...world.snapshots.values].find(([key]) => key.includes('run_')) ?? []
   if (!at || !older) throw new Error('it was not stored')
   await shard.submit(command(id, 'add', { by: 1 }))
-  while (shard.cells.loaded({ project: 'prj_1', kind: 'run', id })) await world.clock.advance(1000)
+  while (shard.instances.loaded({ project: 'prj_1', kind: 'run', id }))
+    await world.clock.advance(1000)
   return { world, shard, lost, id, at, older }
 }
 /** The answer, if it arrives within this number of milliseconds. */
@@ -288,7 +289,7 @@ t.test(
             }),
           )
         : put(partition, key, data, revision)
-    const both = [shard.keeper.flush(), shard.keeper.flush()]
+    const both = [shard.checkpointer.flush(), shard.checkpointer.flush()]
     await settleAll()
     t.equal(puts.length, 1)
     puts[0]?.fail()

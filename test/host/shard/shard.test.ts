@@ -284,7 +284,7 @@ t.test('an actor is woken at its deadline, even by an owner that never loaded it
   await world.clock.advance(80_000)
   await shard.stop()
   const next = await world.owner()
-  t.equal(next.cells.size, 0, 'nothing was replayed')
+  t.equal(next.instances.size, 0, 'nothing was replayed')
   await world.clock.advance(11_000)
   t.match(await get(next, runId(1)), { count: 1000 })
 })
@@ -418,8 +418,8 @@ t.test(
       )
     await send(0, 400, true)
     await send(0, 1000, false)
-    const cell = shard.cells.loaded({ project: 'prj_1', kind: 'run', id: runId(1) })
-    const kept = [...(cell?.seen?.keys() ?? [])]
+    const instance = shard.instances.loaded({ project: 'prj_1', kind: 'run', id: runId(1) })
+    const kept = [...(instance?.seen?.keys() ?? [])]
     t.equal(kept.filter((id) => id.startsWith('k')).length, 400, 'those with a key for a day')
     const unkeyed = kept.filter((id) => id.startsWith('c'))
     t.strictSame(

@@ -107,7 +107,7 @@ t.test('when the gate opens, leases get their full duration before a command is 
     kinds: { ...base.kinds, run: { ...base.kinds.run, recover: recover as never } },
     stopped: () => stop,
   })
-  const cell = context.cells.fresh({ project: 'prj_1', kind: 'run', id: runId(0) })
+  const instance = context.instances.fresh({ project: 'prj_1', kind: 'run', id: runId(0) })
   const noted: unknown[] = []
   const gate = new WriteGate(context, {
     isOpen: () => true,
@@ -122,7 +122,7 @@ t.test('when the gate opens, leases get their full duration before a command is 
   stop = undefined
   t.equal(gate.refusal(add), undefined)
   t.match(noted, [{ wake: world.clock.now() + 100 }])
-  t.match(cell.state, { wake: world.clock.now() + 100 })
+  t.match(instance.state, { wake: world.clock.now() + 100 })
   t.equal(gate.refusal(add), undefined)
   t.equal(noted.length, 1, 'once')
   t.end()

@@ -142,7 +142,7 @@ export class ToyWorld {
   }
   /** The context of shard 0, for a part of a shard that is tested alone. */
   context(deps = this.deps()): OwnerContext {
-    const cells = new ActorCache(
+    const instances = new ActorCache(
       deps,
       0,
       async () => {},
@@ -150,7 +150,7 @@ export class ToyWorld {
       () => {},
     )
     const position = { epoch: 1, sequence: 1 }
-    return { deps, partition: 0, shard: 0, name: '0.0', position, cells }
+    return { deps, partition: 0, shard: 0, name: '0.0', position, instances }
   }
   /** Starts an owner of a shard. */
   async owner(shard = 0, deps = this.deps(), lost: string[] = []): Promise<Shard> {

@@ -23,7 +23,10 @@ t.teardown(() => rmSync(folder, { recursive: true, force: true }))
  */
 const EARLIER = gunzipSync(
   Buffer.from(
-    'H4sIAAAAAAACA+3WvQrCMBQF4Mw+heQByrnGpuBmx1IsKM4SQaHSNtCkg5S+u9CxLg4a/+633GwZLvdwysZ5U1XGl7aJLs424vkAQAPjxP0EKBEUK1AMhUQLECmtxRwigM550woE+esD9bIyV9t5uZL9IAfB/ktW7LebdX5A5E0buYUIf/9ECpP7h4oV338Ihn2U44/gZP0ORZod0rxId+/L//F9l//g/A+hNk15Pjn/qu7/WP+Pp/tfJsT7D9P/z7atjZcrGmYch4wx9jdu75lcOAAUAAA=',
+    'H4sIAAAAAAACA+3WvQrCMBQF4Mw+heQByrnGpuBmx1IsKM4SQaHSNtCkg5S+u9CxLg4a/+633GwZLvdwysZ5U1XG' +
+      'l7aJLs424vkAQAPjxP0EKBEUK1AMhUQLECmtxRwigM550woE+esD9bIyV9t5uZL9IAfB/ktW7LebdX5A5E0buYUI' +
+      'f/9ECpP7h4oV338Ihn2U44/gZP0ORZod0rxId+/L//F9l//g/A+hNk15Pjn/qu7/WP+Pp/tfJsT7D9P/z7atjZcr' +
+      'GmYch4wx9jdu75lcOAAUAAA=',
     'base64',
   ),
 )

@@ -4,7 +4,7 @@
  */
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { waitingJobs } from '../../../actors/jobs/waiting-jobs.ts'
-import { ANEW, cellKey } from '../../../nodes/host/memory/actor-instance.ts'
+import { ANEW, actorKey } from '../../../nodes/host/memory/actor-instance.ts'
 import type { Address, Command, Kind } from '../../../protocol/entry.ts'
 import { isRefusal } from '../../../protocol/errors.ts'
 import type { Published } from '../../../protocol/events/sources.ts'
@@ -35,7 +35,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
  * reply.
  */
 function checkAnswers(sim: Simulation, { command, answers }: Sent): void {
-  const key = cellKey(command)
+  const key = actorKey(command)
   const stored = sim.history.commands.get(`${key} ${command.command_id}`)
   const past = sim.history.of(command)
   const say = (what: string) =>
@@ -135,7 +135,7 @@ function checkReads(sim: Simulation): void {
   const seen = new Map<string, { readonly at: number; readonly index: number }[]>()
   for (const read of [...sim.records.reads].sort((a, b) => a.at - b.at)) {
     if (read.to.kind !== 'run' && read.to.kind !== 'interaction') continue
-    const key = cellKey(read.to)
+    const key = actorKey(read.to)
     const past = sim.history.of(read.to)
     const entries = past?.entries ?? []
     const known = seen.get(key) ?? []
@@ -178,7 +178,7 @@ function checkReports(sim: Simulation): void {
   for (const { id, verdict } of sim.records.verdicts) {
     const reported = sim.records.reports.get(id)
     if (!reported || verdict !== 'accepted' || reported.report.status !== 'completed') continue
-    const stored = sim.history.commands.get(`${cellKey(reported.to)} ${id}`)
+    const stored = sim.history.commands.get(`${actorKey(reported.to)} ${id}`)
     const settled = stored?.place.entry.events.find(
       (event) =>
         event.type === 'job.completed' && (event as { id?: string }).id === reported.report.job_id,
@@ -277,7 +277,7 @@ async function askOwners(sim: Simulation): Promise<void> {
       const now = text(question(sim, past.address, past.state)?.wanted)
       if (text(reply) !== now)
         sim.violated(
-          `the owner of ${cellKey(past.address)} says ${text(reply)}, but the journal ${now}`,
+          `the owner of ${actorKey(past.address)} says ${text(reply)}, but the journal ${now}`,
         )
       left--
     })

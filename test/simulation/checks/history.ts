@@ -6,7 +6,7 @@
  */
 import { evolve } from '../../../actors/actor.ts'
 import type { RunState } from '../../../actors/runs/state.ts'
-import { cellKey } from '../../../nodes/host/memory/actor-instance.ts'
+import { actorKey } from '../../../nodes/host/memory/actor-instance.ts'
 import { type Address, lastCursor, type Placed, placed } from '../../../protocol/entry.ts'
 import type { Simulation } from '../simulation.ts'
 import { EventRules } from './events.ts'
@@ -52,7 +52,7 @@ export class History {
     this.sessions = new SessionRules(sim)
   }
   of(address: Address): Past | undefined {
-    return this.actors.get(cellKey(address))
+    return this.actors.get(actorKey(address))
   }
   /** Reads the entries that were appended since the last call. */
   readOn(): void {
@@ -79,7 +79,7 @@ export class History {
 
   #enter(place: Placed, at: number): void {
     const { entry } = place
-    const key = cellKey(entry)
+    const key = actorKey(entry)
     const past: Past = this.actors.get(key) ?? {
       address: { project: entry.project, kind: entry.kind, id: entry.id },
       state: this.#sim.kinds[entry.kind].initial(),

@@ -39,7 +39,7 @@ const early: Plant = {
     const submit = Shard.prototype.submit
     return replace(Shard.prototype, 'submit', async function (this: Shard, command: Command) {
       const cell =
-        command.name === 'ledger.add' && this.open ? this.cells.loaded(command) : undefined
+        command.name === 'ledger.add' && this.open ? this.instances.loaded(command) : undefined
       const real = submit.call(this, command)
       if (!cell) return real
       const copy: ActorInstance = {

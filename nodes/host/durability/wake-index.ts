@@ -1,0 +1,31 @@
+/**
+ * The index of a checkpoint: the actors of a shard that must act without being called. With it, a
+ * new owner knows deadlines and queues with work before it loads the actors.
+ */
+import { hashOf } from '../../../protocol/subjects.ts'
+
+/**
+ * Maximum number of parts of the index, and the number of entries that justifies another part; only
+ * changed parts are stored.
+ */
+const PARTS = 64
+const ENTRIES_PER_PART = 64
+
+/** The key of an actor with its deadline in Unix milliseconds, or the key of a queue with work. */
+export type IndexEntry = readonly [key: string, at?: number]
+
+/** Divides the entries by a hash of their key, so that an entry stays in its part. */
+export function indexParts(
+  deadlines: Iterable<IndexEntry>,
+  queuesWithWork: Iterable<string>,
+): string[] {
+  const entries: IndexEntry[] = [
+    ...deadlines,
+    ...[...queuesWithWork].map((key): IndexEntry => [key]),
+  ]
+  const needed = Math.max(1, entries.length / ENTRIES_PER_PART)
+  const count = Math.min(PARTS, 2 ** Math.ceil(Math.log2(needed)))
+  const parts: IndexEntry[][] = Array.from({ length: PARTS }, () => [])
+  for (const entry of entries) parts[hashOf(entry[0]) % count]?.push(entry)
+  return parts.map((part) => JSON.stringify(part))
+}
