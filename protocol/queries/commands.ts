@@ -55,7 +55,9 @@ interface AddedReplies {
   'event.publish': Pick<Published, 'unsure'>
   'event.publish_many': Pick<Published, 'unsure'>
 }
-type Commands = { readonly [K in Kind]: RowCommands<K> & InternalCommands[K] }
+/** A kind without such commands is absent from `InternalCommands`. */
+type InternalOf<K extends Kind> = K extends keyof InternalCommands ? InternalCommands[K] : unknown
+type Commands = { readonly [K in Kind]: RowCommands<K> & InternalOf<K> }
 
 type CommandOf<K extends Kind, N extends CommandName<K>> = Commands[K][N] & {
   input: unknown
