@@ -8,7 +8,7 @@ import type { Directory } from '../../gateway/directory.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { mayRead } from '../../gateway/sessions/reader.ts'
 import { SIGNING_KEY } from '../../protocol/access/secret-rows.ts'
-import { isRefusal } from '../../protocol/errors.ts'
+import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
 import { secretRef } from '../../protocol/naming.ts'
 import type { OwnerQuery } from '../../protocol/queries/owners.ts'
@@ -52,6 +52,10 @@ const sealedElsewhere: Without = {
   error: 'The query of the URL cannot be decrypted; set the URL with its values again.',
   passes: true,
 }
+const unreadable = (what: string): Without => ({
+  error: `The ${what} could not be read.`,
+  passes: true,
+})
 /** The outcome of an obsolete attempt: the delivery has ended, or has moved on. */
 const UNWANTED: Outcome = { status: 'failed', error_type: 'unwanted', final: true }
 
@@ -63,9 +67,8 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     project: string,
     name: N,
     input: OwnerQuery<'project', N>['input'],
-  ): Promise<OwnerQuery<'project', N>['reply'] | undefined> {
+  ): Promise<OwnerQuery<'project', N>['reply'] | undefined | Refusal> {
     const answer = await world.ask({ project, kind: 'project', id: project }, name, input)
-    if (isRefusal(answer)) throw new Error(`the project could not be read: ${answer.refused}`)
     return answer ?? undefined
   }
 
@@ -82,7 +85,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
     const allowed =
       editor !== undefined &&
       (await mayRead({ world, directory }, project, private_session, editor))
-    if (isRefusal(allowed)) throw new Error(`the view could not be read: ${allowed.refused}`)
+    if (isRefusal(allowed)) return unreadable('private session')
     return allowed
       ? undefined
       : { error: 'The last editor of the webhook may not read the session.', passes: false }
@@ -91,11 +94,12 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
   async function find(project: string, opening: DeliveryOpening): Promise<Target | Without> {
     const { to, once } = opening
     const known = await directory.organization()
-    if (isRefusal(known)) throw new Error(`the organization could not be read: ${known.refused}`)
+    if (isRefusal(known)) return unreadable('organization')
     if (getOwn(known.projects, project)?.deleted)
       return { error: 'The project was deleted.', passes: false }
     if (to.kind === 'webhook') {
       const kept = await asked(project, 'webhook', { webhook_id: to.webhook_id })
+      if (isRefusal(kept)) return unreadable('webhook')
       if (!kept) return { error: 'The webhook was deleted.', passes: false }
       const { webhook, secret } = kept
       if (!once && !webhook.enabled) return { error: 'The webhook is disabled.', passes: false }
@@ -117,6 +121,7 @@ export function deliveries({ world, directory, post }: Deliveries): Handler {
         : { error: 'The secret of the webhook cannot be decrypted.', passes: true }
     }
     const found = await asked(project, 'secret', { ref: to.secret_ref })
+    if (isRefusal(found)) return unreadable('secret')
     const text = found && world.unlock(found.sealed, project)
     const entries =
       text && (JSON.parse(Buffer.from(text).toString('utf8')) as Readonly<Record<string, string>>)

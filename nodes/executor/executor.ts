@@ -8,10 +8,13 @@
  *     executors.
  * X2. Nothing is reported about a job whose lease is lost. A report is repeated until it is
  *     decided, or its lease has expired.
- * X3. A stop returns the jobs that are still running after a while to their queues: they wait
+ * X3. A job begins only while the node's own lease is fresh, because handlers trust the cached
+ *     configuration. If the lease stays stale, the job returns to its queue, and no attempt is used.
+ * X4. A stop returns the jobs that are still running after a while to their queues: they wait
  *     again, and no attempt is used.
  */
 
+import { openLeaseGate } from '../../gateway/lease-gate.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
@@ -27,7 +30,7 @@ import { type Handler, type Handlers, NOT_OURS, type Outcome } from './handler.t
 export interface ExecutorParts {
   readonly world: Pick<
     World,
-    'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id'
+    'now' | 'later' | 'command' | 'demand' | 'settings' | 'random' | 'id' | 'fresh'
   > & { readonly log: Log }
   /** Name of the executor's mailbox, which its leases contain. */
   readonly mailbox: string
@@ -89,6 +92,7 @@ export function startExecutor({
   listen,
 }: ExecutorParts): Executor {
   const session = world.id('session')
+  const becomesFresh = openLeaseGate(world)
   const promised = new Map<string, { readonly project: string; readonly cancel: () => void }>()
   const running = new Map<string, Running>()
   /** Projects that were answered `busy`. */
@@ -242,7 +246,10 @@ export function startExecutor({
   ): Promise<void> {
     let outcome: Outcome | typeof NOT_OURS
     try {
-      outcome = (await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS
+      outcome =
+        (await becomesFresh()) && !signal.aborted
+          ? ((await handlers[job.kind]?.perform({ project, job, signal })) ?? NOT_OURS)
+          : NOT_OURS
     } catch (error) {
       world.log.error(
         { event: 'executor_job_failed', err: error, job: job.id },

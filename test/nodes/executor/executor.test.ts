@@ -39,6 +39,7 @@ function stage({
   takes?: Handler['takes']
 } = {}) {
   let now = 0
+  let fresh = true
   const timers = new Set<{ at: number; run: () => void }>()
   const commands: { name: string; input: Record<string, unknown> }[] = []
   const demands: string[] = []
@@ -50,6 +51,7 @@ function stage({
   let listener: ((offer: Offer) => MaybePromise<Taking | undefined>) | undefined
   const world = {
     now: () => now,
+    fresh: () => fresh,
     demand: (project: string) => void demands.push(project),
     settings: { shards: 4, timing: defaultTiming },
     id: () => 'wst_1',
@@ -91,6 +93,9 @@ function stage({
     on,
     working,
     listening: () => listener !== undefined,
+    setFresh: (value: boolean) => {
+      fresh = value
+    },
     offer: async (numbers: number[], project = 'prj_1') =>
       listener?.({ project, queue: 'default', jobs: numbers.map(header) }),
     assign: async (n: number, project = 'prj_1', secret = 'a') => {
@@ -352,4 +357,22 @@ t.test('an HTTP answer determines the outcome of a job', async (t) => {
     ['network', 'network_error', undefined],
   ] as const)
     t.match(outcomeOf({ failed, message: 'x' }, options), { error_type: type, final })
+})
+
+t.test('a job begins once the lease of the node is fresh', async (t) => {
+  const it = stage()
+  it.setFresh(false)
+  await it.offer([1, 2])
+  await it.assign(1)
+  t.notOk(it.working.has(jobId(1)), 'the cached configuration cannot be trusted yet')
+  it.setFresh(true)
+  await it.pass(50)
+  t.ok(it.working.has(jobId(1)))
+  it.setFresh(false)
+  await it.assign(2)
+  await it.pass(3000)
+  t.notOk(it.working.has(jobId(2)))
+  t.match(it.reports(), [
+    { job_id: jobId(2), status: 'failed', error_type: 'WorkerOverCapacity' },
+  ])
 })
