@@ -131,9 +131,9 @@ export async function ended(
   const cancel = world.later(ms, over)
   const sink = waiting(over)
   try {
-    const opening = await hold.follower.open(0)
+    const opening = await hold.member.follower.open(0)
     if (isRefusal(opening)) return
-    hold.follower.join(sink, 0, opening)
+    hold.member.follower.join(sink, 0, opening)
     await done
   } finally {
     cancel()

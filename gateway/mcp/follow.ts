@@ -72,9 +72,10 @@ export async function followCall(
 ): Promise<Refusal | undefined> {
   const { world } = edge
   const project = scopeId(edge, call)
-  const { follower, release } = edge.followers.hold(
+  const { member, release } = edge.followers.hold(
     timelineSource(world, project, waiting.run_id, progressSpelling),
   )
+  const { follower } = member
   const opening = await follower.open(waiting.at).catch(() => refuse('service_unavailable'))
   if (isRefusal(opening) || !exchange.open) {
     release()

@@ -1,10 +1,8 @@
-/**
- * The sequences that clients of this gateway follow. Each sequence has one follower, and so one
- * subscription.
- */
+/** The sequences of events, logs and messages that clients of this gateway follow. */
 import type { Refusal } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 import { type Ask, Follower, type Page } from './follow.ts'
+import { type Hold, openFollowerPool } from './follower-pool.ts'
 import { retryFrame } from './sse.ts'
 
 /** A sequence that can be followed. */
@@ -23,14 +21,13 @@ export interface Source {
   subscribe(follower: Follower): () => void
 }
 
-/** A follower in use, and the function that releases it. */
-interface Hold {
+interface Followed {
   readonly follower: Follower
-  release(): void
+  close(): void
 }
 export interface Followers {
   /** Returns the follower of a source; it exists until every caller has released it. */
-  hold(source: Source): Hold
+  hold(source: Source): Hold<Followed>
   /** Ends the streams of all clients. */
   stop(): void
 }
@@ -41,61 +38,24 @@ export interface Followers {
  */
 const RETURN = { least: 100, spread: 1900 } as const
 
-/**
- * Returns an empty set of followers. Each follower periodically checks whether live entries were
- * lost.
- */
+/** Returns an empty set of followers. */
 export function openFollowers(world: World): Followers {
-  const followed = new Map<
-    string,
-    { readonly follower: Follower; users: number; readonly close: () => void }
-  >()
-
-  const open = (source: Source) => {
+  const pool = openFollowerPool<Followed>(world)
+  const open = (source: Source): Followed => {
     const follower = new Follower(
       source.ask,
       (ms, run) => world.later(ms, run),
       () => world.count.inc('stream_fallbacks'),
       (items) => world.count.inc('events_sent', items),
     )
-    const unsubscribe = source.subscribe(follower)
-    let cancel = () => {}
-    const look = () => {
-      cancel = world.later(2 * world.settings.keepalive, () => {
-        follower.check()
-        look()
-      })
-    }
-    look()
-    world.count.open('followers', 1)
-    const close = () => {
-      cancel()
-      unsubscribe()
-      world.count.open('followers', -1)
-    }
-    return { follower, users: 0, close }
+    return { follower, close: source.subscribe(follower) }
   }
   return {
-    hold(source) {
-      const entry = followed.get(source.key) ?? open(source)
-      followed.set(source.key, entry)
-      entry.users++
-      let held = true
-      return {
-        follower: entry.follower,
-        release() {
-          if (!held) return
-          held = false
-          if (--entry.users > 0) return
-          followed.delete(source.key)
-          entry.close()
-        },
-      }
-    },
+    hold: (source) => pool.hold(source.key, () => open(source)),
     stop() {
       const farewell = () =>
         retryFrame(RETURN.least + ((world.random(1)[0] ?? 0) * RETURN.spread) / 255)
-      for (const { follower } of [...followed.values()]) follower.stop(farewell)
+      for (const { follower } of pool.members()) follower.stop(farewell)
     },
   }
 }

@@ -98,7 +98,8 @@ export async function runStream(
   const watch = await rule.admit?.(edge, call)
   if (isRefusal(watch)) return watch
 
-  const { follower, release } = followers.hold(source)
+  const { member, release } = followers.hold(source)
+  const { follower } = member
   const opening = await (start === undefined
     ? follower.open(0, source.newest)
     : follower.open(start)

@@ -1,13 +1,11 @@
-/**
- * The sessions that clients of this gateway follow. All clients of a session share one follower and
- * its subscriptions.
- */
+/** The sessions that clients of this gateway follow, and the queries of their transcripts. */
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts'
 import type {
   TranscriptPage,
   TranscriptQuestion,
 } from '../../../protocol/sessions/transcript/pages.ts'
 import type { World } from '../../ports.ts'
+import { type Hold, openFollowerPool } from '../../streams/follower-pool.ts'
 import type { Dialect } from './change.ts'
 import { SessionFollower } from './follower.ts'
 import { sealTranscriptCursor } from './transcript-cursor.ts'
@@ -17,15 +15,11 @@ import { transcriptDialect } from './v2.ts'
 interface Followed {
   readonly follower: SessionFollower
   readonly dialects: Readonly<Record<Dialect['name'], Dialect>>
-  users: number
   close(): void
 }
 export interface FollowedSessions {
   /** Returns the follower of a session; it exists until every caller has released it. */
-  hold(
-    project: string,
-    session_id: string,
-  ): Pick<Followed, 'follower' | 'dialects'> & { release(): void }
+  hold(project: string, session_id: string): Hold<Followed>
   /** Ends the streams of all clients. */
   stop(): void
 }
@@ -65,7 +59,7 @@ export const askPage = (
 
 /** Returns an empty set of followed sessions. */
 export function openFollowedSessions(world: World): FollowedSessions {
-  const followed = new Map<string, Followed>()
+  const pool = openFollowerPool<Followed>(world)
   const { age, idle } = world.settings.sessions
 
   const open = (project: string, session_id: string): Followed => {
@@ -82,18 +76,8 @@ export function openFollowedSessions(world: World): FollowedSessions {
       world.live(project, 'session', session_id, (placed) => follower.hear(placed)),
       world.onPreview(project, session_id, (previews) => follower.preview(previews)),
     ]
-    let cancel = () => {}
-    const look = () => {
-      cancel = world.later(2 * world.settings.keepalive, () => {
-        void follower.check()
-        look()
-      })
-    }
-    look()
-    world.count.open('followers', 1)
     return {
       follower,
-      users: 0,
       dialects: {
         v1: numberedDialect(session_id, idle),
         v2: transcriptDialect(
@@ -103,31 +87,16 @@ export function openFollowedSessions(world: World): FollowedSessions {
         ),
       },
       close() {
-        cancel()
         for (const stop of stops) stop()
         follower.stop()
-        world.count.open('followers', -1)
       },
     }
   }
   return {
-    hold(project, session_id) {
-      const key = `${project} ${session_id}`
-      const entry = followed.get(key) ?? open(project, session_id)
-      followed.set(key, entry)
-      entry.users++
-      let held = true
-      const release = () => {
-        if (!held) return
-        held = false
-        if (--entry.users > 0) return
-        followed.delete(key)
-        entry.close()
-      }
-      return { follower: entry.follower, dialects: entry.dialects, release }
-    },
+    hold: (project, session_id) =>
+      pool.hold(`${project} ${session_id}`, () => open(project, session_id)),
     stop() {
-      for (const { follower } of [...followed.values()]) follower.stop()
+      for (const { follower } of pool.members()) follower.stop()
     },
   }
 }

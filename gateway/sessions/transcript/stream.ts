@@ -76,7 +76,8 @@ async function follow(
   session_id: string,
   { version, from }: Start,
 ): Promise<Answer | Refusal | undefined> {
-  const { follower, dialects, release } = sessions.hold(scopeId(edge, call), session_id)
+  const { member, release } = sessions.hold(scopeId(edge, call), session_id)
+  const { follower, dialects } = member
   const first = await follower.first(from).catch(() => refuse('service_unavailable'))
   if (isRefusal(first) || !exchange.open) {
     release()

@@ -372,7 +372,5 @@ t.test('a job begins once the lease of the node is fresh', async (t) => {
   await it.assign(2)
   await it.pass(3000)
   t.notOk(it.working.has(jobId(2)))
-  t.match(it.reports(), [
-    { job_id: jobId(2), status: 'failed', error_type: 'WorkerOverCapacity' },
-  ])
+  t.match(it.reports(), [{ job_id: jobId(2), status: 'failed', error_type: 'WorkerOverCapacity' }])
 })

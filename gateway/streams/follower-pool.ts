@@ -1,0 +1,78 @@
+/**
+ * A pool of followers. All clients of a sequence share one follower, and so one subscription. A
+ * follower exists while a client holds it, and periodically checks whether live entries were lost.
+ * What a follower reads and how it writes to its clients is defined where it is opened.
+ */
+import type { World } from '../ports.ts'
+
+/** A follower with what its clients share. */
+interface Member {
+  readonly follower: { check(): unknown }
+  /** Ends the subscriptions of the follower. */
+  close(): void
+}
+/** A follower in use; `release` must be called once the client has left. */
+export interface Hold<M extends Member> {
+  readonly member: M
+  release(): void
+}
+export interface FollowerPool<M extends Member> {
+  /**
+   * Returns the follower of a sequence, which exists until every caller has released it.
+   * @param key identifies the sequence.
+   * @param open creates the follower, if no client holds it yet.
+   */
+  hold(key: string, open: () => M): Hold<M>
+  /** The followers in use. */
+  members(): readonly M[]
+}
+
+interface Entry<M> {
+  readonly member: M
+  users: number
+  readonly stopChecks: () => void
+}
+
+/** Returns an empty pool. */
+export function openFollowerPool<M extends Member>(world: World): FollowerPool<M> {
+  const entries = new Map<string, Entry<M>>()
+  const checkRegularly = ({ follower }: M): (() => void) => {
+    let cancel = () => {}
+    const again = () => {
+      cancel = world.later(2 * world.settings.keepalive, () => {
+        void follower.check()
+        again()
+      })
+    }
+    again()
+    return () => cancel()
+  }
+  const add = (key: string, member: M): Entry<M> => {
+    const entry = { member, users: 0, stopChecks: checkRegularly(member) }
+    entries.set(key, entry)
+    world.count.open('followers', 1)
+    return entry
+  }
+  const remove = (key: string, { member, stopChecks }: Entry<M>): void => {
+    entries.delete(key)
+    stopChecks()
+    member.close()
+    world.count.open('followers', -1)
+  }
+  return {
+    hold(key, open) {
+      const entry = entries.get(key) ?? add(key, open())
+      entry.users++
+      let held = true
+      return {
+        member: entry.member,
+        release() {
+          if (!held) return
+          held = false
+          if (--entry.users === 0) remove(key, entry)
+        },
+      }
+    },
+    members: () => [...entries.values()].map(({ member }) => member),
+  }
+}
