@@ -50,10 +50,10 @@ export interface Directory {
   close(): void
 }
 
-interface Load {
-  readonly answer: Promise<unknown>
+interface Load<T> {
+  readonly answer: Promise<T | Refusal>
   /** The loaded directory, once it has been checked. */
-  known?: object
+  known?: T
 }
 /** Maximum number of cached workflow specs. */
 const DEFINITIONS = 200
@@ -61,13 +61,11 @@ const DEFINITIONS = 200
 const ATTEMPTS = 10
 /** Milliseconds between checks of the own lease and of ended gateways. */
 const WATCH = 250
-/** Values of the fields that a shard owner of an older release does not send. */
-const lacking = { organization: { skills: {} }, project: { agents: {} } } as const
 const unavailable = (): Refusal => refuse('service_unavailable')
 
-/** Open an empty directory. */
+/** Returns an empty directory. */
 export function openDirectory(world: World): Directory {
-  const loads = new Map<string, Load>()
+  const caches: Map<string, unknown>[] = []
   const definitions = new Map<string, Definition>()
   const listeners = new Set<(id: string | undefined) => void>()
   let lapsed = false
@@ -75,10 +73,13 @@ export function openDirectory(world: World): Directory {
   const changed = (id: string | undefined): void => {
     for (const listener of [...listeners]) listener(id)
   }
+  const clear = (): void => {
+    for (const loads of caches) loads.clear()
+  }
   const trusted = (): boolean => {
     if (world.fresh()) return true
     lapsed = true
-    loads.clear()
+    clear()
     return false
   }
   let stopWatching = () => {}
@@ -88,74 +89,86 @@ export function openDirectory(world: World): Directory {
     ended = world.ended?.() ?? 0
     if (trusted() && (lapsed || ended !== before)) {
       lapsed = false
-      loads.clear()
+      clear()
       changed(undefined)
     }
     stopWatching = world.later(WATCH, watch)
   }
   watch()
 
-  const begin = (kind: 'organization' | 'project', id: string) => {
-    const load: Load = { answer: world.ask({ project: id, kind, id }, 'directory', { id }) }
-    loads.set(id, load)
-    load.answer.then(
-      (answer) => {
-        if (isRefusal(answer) && loads.get(id) === load) loads.delete(id)
-      },
-      () => {
-        if (loads.get(id) === load) loads.delete(id)
-      },
-    )
-    return load
-  }
-  const get = <T extends object>(
+  /**
+   * The directories of one kind of actor.
+   * @param lacking values of the fields that a shard owner of an older release does not send.
+   */
+  function directories<T extends { readonly id: string }>(
     kind: 'organization' | 'project',
-    id: string,
-  ): MaybePromise<T | Refusal> => {
-    const known = loads.get(id)?.known
-    return known !== undefined && trusted() ? (known as T) : wait<T>(kind, id)
-  }
-  async function wait<T extends object>(
-    kind: 'organization' | 'project',
-    id: string,
-  ): Promise<T | Refusal> {
-    for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
-      const load = loads.get(id) ?? begin(kind, id)
-      try {
-        const answer = await load.answer
-        if (isRefusal(answer)) return unavailable()
-        // An organization that is not yet initialized has no keys; this must not invalidate a
-        // credential.
-        if ((answer as { id?: string } | undefined)?.id !== id) {
+    lacking: Partial<T>,
+    read: (id: string) => Promise<T | Refusal>,
+  ) {
+    const loads = new Map<string, Load<T>>()
+    caches.push(loads)
+    const begin = (id: string) => {
+      const load: Load<T> = { answer: read(id) }
+      loads.set(id, load)
+      load.answer.then(
+        (answer) => {
+          if (isRefusal(answer) && loads.get(id) === load) loads.delete(id)
+        },
+        () => {
           if (loads.get(id) === load) loads.delete(id)
+        },
+      )
+      return load
+    }
+    async function wait(id: string): Promise<T | Refusal> {
+      for (let attempt = 0; attempt < ATTEMPTS && id !== '' && trusted(); attempt++) {
+        const load = loads.get(id) ?? begin(id)
+        try {
+          const answer = await load.answer
+          if (isRefusal(answer)) return unavailable()
+          // An organization that is not yet initialized has no keys; this must not invalidate a
+          // credential.
+          if (answer?.id !== id) {
+            if (loads.get(id) === load) loads.delete(id)
+            return unavailable()
+          }
+          if (loads.get(id) === load)
+            return trusted() ? (load.known ??= { ...lacking, ...answer }) : unavailable()
+        } catch (error) {
+          world.log.warn(
+            { event: 'configuration_read_failed', err: error, kind, id },
+            'configuration read failed',
+          )
           return unavailable()
         }
-        if (loads.get(id) === load)
-          return trusted()
-            ? ((load.known ??= { ...lacking[kind], ...(answer as T) }) as T)
-            : unavailable()
-      } catch (error) {
-        world.log.warn(
-          { event: 'configuration_read_failed', err: error, kind, id },
-          'configuration read failed',
-        )
-        return unavailable()
       }
+      return unavailable()
     }
-    return unavailable()
+    return (id: string): MaybePromise<T | Refusal> => {
+      const known = loads.get(id)?.known
+      return known !== undefined && trusted() ? known : wait(id)
+    }
   }
-  const organization = () => get<OrganizationDirectory>('organization', world.organization())
-  const project = (id: string) => get<ProjectDirectory>('project', id)
+  const organizationOf = directories<OrganizationDirectory>('organization', { skills: {} }, (id) =>
+    world.ask({ project: id, kind: 'organization', id }, 'directory', { id }),
+  )
+  const organization = () => organizationOf(world.organization())
+  const project = directories<ProjectDirectory>('project', { agents: {} }, (id) =>
+    world.ask({ project: id, kind: 'project', id }, 'directory', { id }),
+  )
+  const drop = (id: string): void => {
+    for (const loads of caches) loads.delete(id)
+  }
 
   return {
     organization,
     project,
     refreshOrganization() {
-      loads.delete(world.organization())
+      drop(world.organization())
       return organization()
     },
     refreshProject(id) {
-      loads.delete(id)
+      drop(id)
       return project(id)
     },
     async definition(home, id) {
@@ -185,7 +198,7 @@ export function openDirectory(world: World): Directory {
       }
     },
     forget(id) {
-      loads.delete(id)
+      drop(id)
       changed(id)
     },
     onChange(listener) {

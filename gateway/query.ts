@@ -6,7 +6,6 @@
 import { parseTimestamp } from '../protocol/common.ts'
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
-import type { AuditEntry } from '../protocol/projects/rows.ts'
 import type { RowQuestion, ViewRowName } from '../protocol/queries/views.ts'
 import { namesOf } from './auth/people.ts'
 import { viewerOf } from './auth/viewer.ts'
@@ -207,9 +206,9 @@ async function audit(
   })
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  const parts = answers as readonly Listed[]
+  const parts = answers.flatMap((answer) => (isRefusal(answer) ? [] : [answer]))
   const all = parts
-    .flatMap(({ items }) => items as readonly AuditEntry[])
+    .flatMap(({ items }) => items)
     .sort((a, b) =>
       a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1,
     )

@@ -51,7 +51,7 @@ async function renewals(
   })
   try {
     const answer = await Promise.race([world.ask(to, 'renewals', { job_ids }), late])
-    return answer === undefined || isRefusal(answer) ? [] : (answer as readonly Renewal[])
+    return answer === undefined || isRefusal(answer) ? [] : answer
   } catch (error) {
     world.log.debug(
       { event: 'queue_leases_read_failed', err: error, queue: to.id },

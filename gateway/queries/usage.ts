@@ -7,13 +7,9 @@ import type { RowQuestion } from '../../protocol/queries/views.ts'
 import type { UsageEvent } from '../../protocol/usage/rows.ts'
 import type { Call, Edge } from '../call.ts'
 
-/** A page of one partition; `position` as in `query.ts`. */
-interface Part {
-  readonly items: readonly UsageEvent[]
-  readonly position?: unknown
-  readonly totals: { readonly quantity: number; readonly milli: number }
-}
-/** A page with the totals that the answer contains next to its items. */
+/**
+ * A page with the totals that the answer contains next to its items; `position` as in `query.ts`.
+ */
 interface UsagePage {
   readonly items: readonly UsageEvent[]
   readonly position?: unknown
@@ -35,7 +31,7 @@ export async function listUsage(
   })
   const refused = answers.find(isRefusal)
   if (refused) return refused
-  const parts = answers as readonly Part[]
+  const parts = answers.flatMap((answer) => (isRefusal(answer) ? [] : [answer]))
   const sign = query['recorded_after'] === undefined ? -1 : 1
   const keyOf = ({ recorded_at, id }: UsageEvent) => `${recorded_at} ${id}`
   const all = parts
@@ -46,7 +42,7 @@ export async function listUsage(
   const more =
     last !== undefined &&
     (all.length > items.length || parts.some(({ position }) => position !== undefined))
-  const sum = (of: keyof Part['totals']) =>
+  const sum = (of: 'quantity' | 'milli') =>
     parts.reduce((total, { totals }) => total + totals[of], 0)
   return {
     items,

@@ -3,8 +3,7 @@
  * the session.
  */
 import type { JsonObject } from '../../protocol/common.ts'
-import { isRefusal, type Refusal } from '../../protocol/errors.ts'
-import type { KnownResult } from '../../protocol/sessions/commands.ts'
+import { isRefusal } from '../../protocol/errors.ts'
 import type { TranscriptMessage } from '../../protocol/sessions/schema.ts'
 import { toolUses } from '../../protocol/sessions/turns/blocks.ts'
 import type { World } from '../ports.ts'
@@ -23,9 +22,9 @@ export async function knownResults(
 ): Promise<JsonObject[]> {
   const uses = () => new Set(rows().flatMap(({ content }) => toolUses(content).map(({ id }) => id)))
   if (uses().size === 0) return []
-  const known = (await world
+  const known = await world
     .ask({ project, kind: 'session', id: session_id }, 'results', {})
-    .catch(() => [])) as readonly KnownResult[] | Refusal | null
+    .catch(() => [])
   if (!known || isRefusal(known)) return []
   const open = uses()
   return known

@@ -227,6 +227,13 @@ interface CompletedQueries {
     reply: RowQuery<'session.list'>['reply']
   }
   'session.transcript': { input: TranscriptQuestion; reply: TranscriptPage }
+  'usage.list': {
+    input: RowQuery<'usage.list'>['input']
+    /** The sums over all matching events; `milli`: thousandths of a credit. */
+    reply: RowQuery<'usage.list'>['reply'] & {
+      readonly totals: { readonly quantity: number; readonly milli: number }
+    }
+  }
   'session.turn_live': {
     input: RowQuery<'session.turn_live'>['input']
     reply: LiveRowsOfTurn

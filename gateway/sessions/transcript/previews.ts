@@ -14,7 +14,6 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
 import {
   appendDelta,
-  type Generating,
   type Preview,
   type Previewed,
   type PreviewOf,
@@ -168,7 +167,7 @@ export function openPreviews(world: Ports): Previews {
       publisher.waiting.length = 0
       return
     }
-    const { turn_id, message_id, run_id, revision } = answer as Generating
+    const { turn_id, message_id, run_id, revision } = answer
     publisher.state = 'open'
     publisher.run_id = run_id
     publisher.whole = {

@@ -9,7 +9,7 @@
  */
 
 import { isRefusal } from '../../../protocol/errors.ts'
-import type { GrantedLease, WorkerCommands } from '../../../protocol/internal.ts'
+import type { WorkerCommands } from '../../../protocol/internal.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
 import { command, type Edge, queueNamed } from '../edge.ts'
@@ -59,8 +59,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
     const answer = await world
       .view(session.project, 'leases', { session: id })
       .catch(() => undefined)
-    if (answer !== undefined && !isRefusal(answer))
-      return (answer as ViewQueries['leases']['reply']).items
+    if (answer !== undefined && !isRefusal(answer)) return answer.items
     if (world.now() >= end) break
     await new Promise<void>((resolve) => world.later(AGAIN, resolve))
   }
@@ -120,7 +119,7 @@ async function grantedBy(
   try {
     const answer = await world.ask(to, 'leases', { session: id })
     if (isRefusal(answer)) return undefined
-    return new Map((answer as GrantedLease[]).map((one) => [one.job_id, one.lease_token]))
+    return new Map(answer.map((one) => [one.job_id, one.lease_token]))
   } catch (error) {
     world.log.debug({ event: 'queue_leases_read_failed', err: error }, 'queue leases read failed')
     return undefined
