@@ -23,6 +23,7 @@ import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts'
 import { getOwn } from '../protocol/lookup.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
+import { every } from './timing.ts'
 
 export interface Directory {
   /** Synchronous when the directory is cached, like `project`. */
@@ -82,7 +83,6 @@ export function openDirectory(world: World): Directory {
     clear()
     return false
   }
-  let stopWatching = () => {}
   let ended = world.ended?.() ?? 0
   const watch = (): void => {
     const before = ended
@@ -92,9 +92,9 @@ export function openDirectory(world: World): Directory {
       clear()
       changed(undefined)
     }
-    stopWatching = world.later(WATCH, watch)
   }
   watch()
+  const stopWatching = every(world, WATCH, watch)
 
   /**
    * The directories of one kind of actor.
@@ -205,6 +205,6 @@ export function openDirectory(world: World): Directory {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    close: () => stopWatching(),
+    close: stopWatching,
   }
 }

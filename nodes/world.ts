@@ -11,6 +11,7 @@ import type {
   StorageReport,
   World,
 } from '../gateway/ports.ts'
+import { backoffMs, sleep } from '../gateway/timing.ts'
 import type { Address, Kind, Placed } from '../protocol/entry.ts'
 import { type Refusal, refuse } from '../protocol/errors.ts'
 import { makeId } from '../protocol/ids.ts'
@@ -65,6 +66,8 @@ function repeated(message: ShardMessage): ShardMessage {
  * enough to abandon a dead owner soon.
  */
 const TRY = 2000
+/** Milliseconds before a query that no view answered is repeated. */
+const RETRY = { first: 10, last: 250 } as const
 /** Milliseconds to wait for the node that publishes the preview of a message. */
 const SHOWN = 500
 
@@ -72,7 +75,6 @@ export function createWorld(parts: WorldParts): World {
   const { bus, clock, settings, partitions, shards } = parts
   const ownerProbe = new OwnerProbe(clock, parts.random)
   const locks = createSecretBox(parts.secret, parts.random)
-  const sleep = (ms: number) => new Promise<void>((done) => clock.later(ms, done))
 
   /**
    * Sends a message to the owner of a shard until it is answered or the deadline has passed. A late
@@ -135,7 +137,7 @@ export function createWorld(parts: WorldParts): World {
       if (left <= 0) return refuse('service_unavailable', { retry_after: 1 })
       const answer = await bus.request(subjects.view(partition), message, Math.min(left, TRY))
       if (typeof answer === 'object') return answer.answer
-      await sleep(Math.min(250, 10 * 2 ** Math.min(attempt, 5)))
+      await sleep(clock, backoffMs(attempt, RETRY))
     }
   }
 
@@ -269,7 +271,7 @@ export function createWorld(parts: WorldParts): World {
         )
       )
         return
-      await sleep(50)
+      await sleep(clock, 50)
     }
   }
   return world

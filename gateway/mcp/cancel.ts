@@ -8,6 +8,7 @@ import type { RpcId } from '../../protocol/mcp/messages.ts'
 import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, rows, scopeId } from '../call.ts'
 import { runCommand } from '../command.ts'
+import { sleep } from '../timing.ts'
 
 /** Milliseconds before each lookup of a run, which another gateway may be starting at that time. */
 const LOOKS = [0, 250, 1000]
@@ -47,7 +48,7 @@ export async function cancelCall(
   )
     return undefined
   for (const pause of LOOKS) {
-    if (pause > 0) await new Promise<void>((look) => world.later(pause, look))
+    if (pause > 0) await sleep(world, pause)
     const found = await world.view(scopeId(edge, call), 'run.list', { external_id, limit: 10 })
     if (isRefusal(found)) return found
     for (const { id: run_id } of found.items) {

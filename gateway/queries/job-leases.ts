@@ -10,6 +10,7 @@ import type { Job } from '../../protocol/jobs/rows.ts'
 import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { shardOf } from '../../protocol/subjects.ts'
 import type { World } from '../ports.ts'
+import { atMost } from '../timing.ts'
 
 /** Milliseconds to wait for the answers of queues. */
 const QUEUE_TIMEOUT_MS = 1000
@@ -45,12 +46,8 @@ async function renewals(
   to: AddressOf<'queue'>,
   job_ids: readonly string[],
 ): Promise<readonly Renewal[]> {
-  let stop = () => {}
-  const late = new Promise<undefined>((resolve) => {
-    stop = world.later(QUEUE_TIMEOUT_MS, () => resolve(undefined))
-  })
   try {
-    const answer = await Promise.race([world.ask(to, 'renewals', { job_ids }), late])
+    const answer = await atMost(world, QUEUE_TIMEOUT_MS, world.ask(to, 'renewals', { job_ids }))
     return answer === undefined || isRefusal(answer) ? [] : answer
   } catch (error) {
     world.log.debug(
@@ -58,7 +55,5 @@ async function renewals(
       'queue leases read failed',
     )
     return []
-  } finally {
-    stop()
   }
 }

@@ -23,6 +23,7 @@ import { authorize } from '../auth/authorize.ts'
 import { type Call, type Edge, scopeId } from '../call.ts'
 import type { Identity } from '../http/idempotency.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
+import { sleep } from '../timing.ts'
 import { attachmentPreparations } from './attach.ts'
 import { define, findAgent, inUse, type Wanted } from './definition.ts'
 import { type Located, locate, standingOf } from './session-id.ts'
@@ -256,7 +257,7 @@ async function compacted(edge: Edge, call: Call): Promise<Session | Refusal> {
     const answer = await world.ask(to, 'detail', {})
     if (isRefusal(answer)) return answer
     if (!answer.compaction.in_progress) break
-    await new Promise<void>((look) => world.later(LOOK, look))
+    await sleep(world, LOOK)
   }
   const known = await standingOf(edge, to.project, to.id)
   if (isRefusal(known)) return known

@@ -19,6 +19,7 @@
  */
 import { isRefusal, type Refusal } from '../../protocol/errors.ts'
 import type { Sink } from '../http/respond.ts'
+import { sleep } from '../timing.ts'
 import { type Chunk, chunkAfter, chunkFrames, type Item } from './chunk.ts'
 import { resetFrame } from './sse.ts'
 
@@ -66,6 +67,9 @@ interface Client {
 }
 /** Milliseconds between failed queries; the last value repeats. */
 const PAUSES = [50, 200, 500, 1000, 2000]
+/** The pause after a number of failed queries in a row, in milliseconds. */
+export const pauseMs = (failures: number): number =>
+  PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
 
 export class Follower {
   readonly #ask: Ask
@@ -296,8 +300,6 @@ export class Follower {
   }
 
   #sleep(failures: number): Promise<void> {
-    return new Promise((resolve) =>
-      this.#pause(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, resolve),
-    )
+    return sleep({ later: this.#pause }, pauseMs(failures))
   }
 }

@@ -4,6 +4,7 @@
  * What a follower reads and how it writes to its clients is defined where it is opened.
  */
 import type { World } from '../ports.ts'
+import { every } from '../timing.ts'
 
 /** A follower with what its clients share. */
 interface Member {
@@ -36,19 +37,10 @@ interface Entry<M> {
 /** Returns an empty pool. */
 export function openFollowerPool<M extends Member>(world: World): FollowerPool<M> {
   const entries = new Map<string, Entry<M>>()
-  const checkRegularly = ({ follower }: M): (() => void) => {
-    let cancel = () => {}
-    const again = () => {
-      cancel = world.later(2 * world.settings.keepalive, () => {
-        void follower.check()
-        again()
-      })
-    }
-    again()
-    return () => cancel()
-  }
   const add = (key: string, member: M): Entry<M> => {
-    const entry = { member, users: 0, stopChecks: checkRegularly(member) }
+    const check = () => void member.follower.check()
+    const stopChecks = every(world, 2 * world.settings.keepalive, check)
+    const entry = { member, users: 0, stopChecks }
     entries.set(key, entry)
     world.count.open('followers', 1)
     return entry

@@ -5,6 +5,7 @@
 import { wholeOf } from '../../protocol/common.ts'
 import type { Exchange, Sink } from '../http/respond.ts'
 import type { World } from '../ports.ts'
+import { every } from '../timing.ts'
 
 /**
  * A frame whose data is JSON on one line already. Without an id, a client cannot resume after the
@@ -59,18 +60,13 @@ export function openStream(
   )
   if (sink.closed) return sink
   world.count.open('sse', 1)
-  let cancel = () => {}
-  const next = () => {
-    cancel = world.later(world.settings.keepalive, () => {
-      if (sink.closed) return
-      if (!sink.full) sink.write(beat)
-      onBeat()
-      next()
-    })
-  }
-  next()
+  const stopBeating = every(world, world.settings.keepalive, () => {
+    if (sink.closed) return
+    if (!sink.full) sink.write(beat)
+    onBeat()
+  })
   sink.onClose(() => {
-    cancel()
+    stopBeating()
     world.count.open('sse', -1)
   })
   return sink

@@ -8,6 +8,7 @@ import type { GatewayMessage } from '../../protocol/workers/messages.ts'
 import { closeCodes } from '../../protocol/workers/socket.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import type { World } from '../ports.ts'
+import { atMost, every } from '../timing.ts'
 import { Connection, type Pipe } from './connection.ts'
 import { dispatch } from './dispatch.ts'
 import { type Grant, limits, openEdge, type Serves } from './edge.ts'
@@ -65,7 +66,6 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
   }
   let looking: Promise<void> | undefined
   let again = false
-  let timer: () => void
 
   const look = async (): Promise<void> => {
     const groups = new Map<string, Connection[]>()
@@ -95,12 +95,10 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
     })
     return looking
   }
-  const tick = () => {
-    timer = world.later(limits.recheck, tick)
+  const stopRechecking = every(world, limits.recheck, () => {
     edge.answers.sweep()
     void recheck()
-  }
-  timer = world.later(limits.recheck, tick)
+  })
 
   return {
     connect(grant, pipe) {
@@ -123,7 +121,7 @@ export function openHub(world: World, serves: Serves = () => ({ byService: false
     recheck,
     stopping: () => edge.stopping,
     async stop() {
-      timer()
+      stopRechecking()
       edge.stopping = true
       for (const { session } of edge.connections) {
         if (!session) continue
@@ -145,11 +143,5 @@ function expel(connection: Connection, code: number, reason: string): void {
 }
 
 /** Resolves when no command is in progress, or after `limits.stop`. */
-async function quiet(world: World, pending: ReadonlySet<Promise<unknown>>): Promise<void> {
-  let cancel = () => {}
-  const late = new Promise<void>((resolve) => {
-    cancel = world.later(limits.stop, resolve)
-  })
-  await Promise.race([Promise.allSettled([...pending]), late])
-  cancel()
-}
+const quiet = (world: World, pending: ReadonlySet<Promise<unknown>>): Promise<unknown> =>
+  atMost(world, limits.stop, Promise.allSettled([...pending]))

@@ -10,6 +10,7 @@ import type { AddressOf } from '../../protocol/queries/owners.ts'
 import { sizes, type Up } from '../../protocol/workers/socket.ts'
 import { unsafe } from '../http/validate.ts'
 import type { Outcome } from '../ports.ts'
+import { backoffMs, sleep } from '../timing.ts'
 import { command, type Edge, queueOf, secret, track } from './edge.ts'
 import { ended } from './jobs/held-leases.ts'
 import { settle } from './jobs/offers.ts'
@@ -114,11 +115,11 @@ async function settled(
   const { world } = edge
   const id = secret(world, 12)
   const end = world.now() + world.settings.timing.lease * 1000
-  for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
+  for (let failures = 0; ; failures++) {
     const outcome = await command(edge, session.connection.grant, to, 'queue.report', input, id)
     if (!transient(outcome)) return isRefusal(outcome) ? 'lease_lost' : outcome.reply.outcome
     if (session.closed && (edge.stopping || world.now() >= end)) return undefined
-    await new Promise<void>((resolve) => world.later(wait, resolve))
+    await sleep(world, backoffMs(failures, RETRY))
   }
 }
 

@@ -17,6 +17,7 @@
 import { openLeaseGate } from '../../gateway/lease-gate.ts'
 import type { MaybePromise } from '../../gateway/maybe-promise.ts'
 import type { Log, World } from '../../gateway/ports.ts'
+import { atMost, backoffMs, sleep } from '../../gateway/timing.ts'
 import { errors, isRefusal } from '../../protocol/errors.ts'
 import type { Take } from '../../protocol/internal.ts'
 import { queueOfLease } from '../../protocol/jobs/lease-token.ts'
@@ -204,7 +205,7 @@ export function startExecutor({
   ): Promise<void> {
     const command_id = Buffer.from(world.random(12)).toString('hex')
     const end = world.now() + world.settings.timing.lease * 1000
-    for (let wait: number = RETRY.first; ; wait = Math.min(RETRY.last, wait * 2)) {
+    for (let failures = 0; ; failures++) {
       const decided = await command(
         to,
         'queue.report',
@@ -213,7 +214,7 @@ export function startExecutor({
       )
       if (!isRefusal(decided) || !('retryable' in errors[decided.refused]) || world.now() >= end)
         return
-      await new Promise<void>((again) => world.later(wait, again))
+      await sleep(world, backoffMs(failures, RETRY))
     }
   }
 
@@ -316,25 +317,17 @@ export function startExecutor({
       for (const { cancel } of promised.values()) cancel()
       promised.clear()
       settle()
+      const worked = () => Promise.all([...running.values()].map(({ done }) => done))
       const early = [...running.values()].flatMap((one) => {
         const patience = handlers[one.kind]?.patience
         return patience === undefined ? [] : [world.later(patience, () => end(one, 'stopping'))]
       })
-      await within(STOP_TIMEOUT_MS.work)
+      await atMost(world, STOP_TIMEOUT_MS.work, worked())
       for (const cancel of early) cancel()
       for (const one of running.values()) end(one, 'stopping')
-      await within(STOP_TIMEOUT_MS.reports)
+      await atMost(world, STOP_TIMEOUT_MS.reports, worked())
       for (const one of running.values()) one.stopBeating()
       running.clear()
     },
-  }
-
-  async function within(ms: number): Promise<void> {
-    let cancel = () => {}
-    const late = new Promise<void>((resolve) => {
-      cancel = world.later(ms, resolve)
-    })
-    await Promise.race([Promise.all([...running.values()].map(({ done }) => done)), late])
-    cancel()
   }
 }

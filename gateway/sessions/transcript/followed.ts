@@ -6,6 +6,7 @@ import type {
 } from '../../../protocol/sessions/transcript/pages.ts'
 import type { World } from '../../ports.ts'
 import { type Hold, openFollowerPool } from '../../streams/follower-pool.ts'
+import { sleep } from '../../timing.ts'
 import type { Dialect } from './change.ts'
 import { SessionFollower } from './follower.ts'
 import { sealTranscriptCursor } from './transcript-cursor.ts'
@@ -54,7 +55,7 @@ export const askPage = (
 ): Promise<TranscriptPage | Refusal> =>
   patient(
     () => world.view(project, 'session.transcript', question, fresh),
-    (ms) => new Promise((resolve) => world.later(ms, resolve)),
+    (ms) => sleep(world, ms),
   )
 
 /** Returns an empty set of followed sessions. */

@@ -23,16 +23,15 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import type { TranscriptPage } from '../../../protocol/sessions/transcript/pages.ts'
 import type { Preview } from '../../../protocol/sessions/transcript/previews.ts'
 import type { Sink } from '../../http/respond.ts'
+import { pauseMs } from '../../streams/follow.ts'
 import { readiness } from '../../streams/readable.ts'
+import { sleep } from '../../timing.ts'
 import { begunOf, type Change, compacts, type Dialect, type End, endsTurn } from './change.ts'
 import type { Client, Head, Ports } from './follower-ports.ts'
 import { LiveRows } from './live.ts'
 
 /** The maximum items on a page, and the maximum rows of a transcript opened without a cursor. */
 const [PAGE, NEWEST] = [200, 20]
-
-/** Milliseconds between failed queries; the last value repeats. */
-const PAUSES = [50, 200, 500, 1000, 2000]
 
 export class SessionFollower {
   readonly #ports: Ports
@@ -382,7 +381,6 @@ export class SessionFollower {
     if (this.#clients.has(client) && !this.#keeps(client)) this.#finish(client, 'idle')
   }
   #sleep(failures: number): Promise<void> {
-    const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0
-    return new Promise((resolve) => this.#ports.later(pause, resolve))
+    return sleep(this.#ports, pauseMs(failures))
   }
 }

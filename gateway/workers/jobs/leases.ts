@@ -12,6 +12,7 @@ import { isRefusal } from '../../../protocol/errors.ts'
 import type { WorkerCommands } from '../../../protocol/internal.ts'
 import type { AddressOf } from '../../../protocol/queries/owners.ts'
 import type { ViewQueries } from '../../../protocol/queries/views.ts'
+import { sleep } from '../../timing.ts'
 import { command, type Edge, queueNamed } from '../edge.ts'
 import type { Session } from '../session.ts'
 import { leaseUntil } from './held-leases.ts'
@@ -61,7 +62,7 @@ async function leasesOf(edge: Edge, session: Session, id: string): Promise<reado
       .catch(() => undefined)
     if (answer !== undefined && !isRefusal(answer)) return answer.items
     if (world.now() >= end) break
-    await new Promise<void>((resolve) => world.later(AGAIN, resolve))
+    await sleep(world, AGAIN)
   }
   return []
 }

@@ -1,0 +1,47 @@
+/**
+ * Waits and repetitions. The clock is passed in, so that tests determine the time. All times are
+ * milliseconds.
+ */
+
+/** The part of a clock that calls a function later; the returned function cancels the call. */
+interface Timer {
+  later(ms: number, run: () => void): () => void
+}
+
+/** Resolves after this time. */
+export const sleep = (clock: Timer, ms: number): Promise<void> =>
+  new Promise((resolve) => clock.later(ms, resolve))
+
+/** Calls `run` after each interval until the returned function is called. */
+export function every(clock: Timer, intervalMs: number, run: () => void): () => void {
+  const tick = () => {
+    // Scheduled first, so that `run` can end the repetition.
+    cancel = clock.later(intervalMs, tick)
+    run()
+  }
+  let cancel = clock.later(intervalMs, tick)
+  return () => cancel()
+}
+
+/** The result of a promise; undefined when it has not settled after this time. */
+export async function atMost<T>(
+  clock: Timer,
+  limitMs: number,
+  promise: Promise<T>,
+): Promise<T | undefined> {
+  let cancel = () => {}
+  const late = new Promise<undefined>((resolve) => {
+    cancel = clock.later(limitMs, () => resolve(undefined))
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    cancel()
+  }
+}
+
+/** The pause after a number of failures in a row: the first one, doubled each time up to the last. */
+export const backoffMs = (
+  failures: number,
+  { first, last }: { readonly first: number; readonly last: number },
+): number => Math.min(last, first * 2 ** failures)
