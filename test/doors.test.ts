@@ -1,5 +1,5 @@
 /**
- * The doors of a gateway to actors and views (`view`, `ask`, `command`, `everywhere` of its ports)
+ * The calls of a gateway to actors and views (`view`, `ask`, `command`, `everywhere` of its ports)
  * derive the type of an answer from the name of the query or command, so no caller casts an answer.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywher
 /** Methods of a promise that keep its answer. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
 
-/** The lines of a file that cast an answer of a door. */
+/** The lines of a file that cast an answer of such a call. */
 function castsIn(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const found: string[] = []
@@ -28,7 +28,7 @@ function castsIn(path: string, text: string): string[] {
   visit(file)
   return found
 }
-/** Whether an expression is the answer of a door, its promise, or its member `reply`. */
+/** Whether an expression is the answer of such a call, its promise, or its member `reply`. */
 function isAnswer(node: ts.Expression): boolean {
   if (ts.isCallExpression(node)) {
     const called = node.expression
@@ -77,7 +77,7 @@ t.test('no cast at view, ask or command', async (t) => {
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => join(folder, name))
-      // The shard host has no such doors: it is on their other side.
+      // The shard host receives these calls and makes none.
       .filter((path) => !path.startsWith('nodes/host/')),
   )
   t.ok(paths.length > 100)

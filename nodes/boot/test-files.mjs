@@ -34,6 +34,7 @@ const UNIT = [
   'test/contract-rules.test.ts',
   'test/contract.test.ts',
   'test/docs',
+  'test/doors.test.ts',
   'test/gateway',
   'test/host',
   'test/language',
