@@ -197,7 +197,8 @@ export const spentKey = (
     ? refuse(
         'idempotency_key_conflict',
         undefined,
-        'A key was already created with this idempotency key, and its text is returned only once. Use a new idempotency key.',
+        'A key was already created with this idempotency key, and its text is returned only once. ' +
+          'Use a new idempotency key.',
       )
     : undefined
 

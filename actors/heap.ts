@@ -1,8 +1,8 @@
 /**
- * The binary heap of actors and of the host, in a plain array. `Order.placed` reports each new index of an item to the owner, so
- * any item can be removed or reordered in O(log n) and no stale entries remain. The owner holds the
- * sort keys and is passed to each function as `owner`, so orders are constants and hot paths create
- * no closures.
+ * The binary heap of actors and of the host, in a plain array. `Order.placed` reports each new index
+ * of an item to the owner, so any item can be removed or reordered in O(log n) and no stale entries
+ * remain. The owner holds the sort keys and is passed to each function as `owner`, so orders are
+ * constants and hot paths create no closures.
  */
 
 export interface Order<O, T> {

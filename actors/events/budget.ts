@@ -75,9 +75,11 @@ export function withinLimits(
   for (const [loop_id, trigger_ids] of Object.entries(fires)) {
     const limit =
       started + trigger_ids.length > per_root
-        ? `Triggers have started ${started} runs for the event ${root} and the events that it caused; ${per_root} are allowed`
+        ? `Triggers have started ${started} runs for the event ${root} ` +
+          `and the events that it caused; ${per_root} are allowed`
         : startedOf(budget, loop_id, at) + trigger_ids.length > per_minute
-          ? `Events of runs have started ${startedOf(budget, loop_id, at)} runs of the loop within a minute; ${per_minute} are allowed`
+          ? `Events of runs have started ${startedOf(budget, loop_id, at)} runs of the loop ` +
+            `within a minute; ${per_minute} are allowed`
           : undefined
     if (limit === undefined) {
       within[loop_id] = trigger_ids
@@ -85,7 +87,9 @@ export function withinLimits(
     } else
       overruns[loop_id] = {
         trigger_ids,
-        reason: `${limit}. The next run would be started by ${event_type}, through ${[...(chain?.loops ?? []), loop_id].join(' → ')}.`,
+        reason:
+          `${limit}. The next run would be started by ${event_type}, ` +
+          `through ${[...(chain?.loops ?? []), loop_id].join(' → ')}.`,
       }
   }
   return { fires: within, overruns }

@@ -100,7 +100,8 @@ export function respond(
     return refuse(
       'conflict',
       { limit: INTERACTION_LIMITS.size, actual: size },
-      `With this answer the interaction would have ${size} characters, but at most ${INTERACTION_LIMITS.size} are allowed. Shorten the answer, or refer to large content instead of including it.`,
+      `With this answer the interaction would have ${size} characters, but at most ${INTERACTION_LIMITS.size} ` +
+        `are allowed. Shorten the answer, or refer to large content instead of including it.`,
     )
   const told = tellOf(after, response)
   const responses = currentResponses(after)

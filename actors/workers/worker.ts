@@ -69,7 +69,8 @@ export function workerActor(
           return refuse(
             'conflict',
             { worker_instance_id: asked.instance, project: cause.self.project },
-            `A worker with the instance id ${asked.instance} is already connected to project ${cause.self.project}; give every process a unique instance id.`,
+            `A worker with the instance id ${asked.instance} is already connected to project ` +
+              `${cause.self.project}; give every process a unique instance id.`,
           )
         }
         const registration: Registration = {

@@ -52,7 +52,8 @@ export function newKey(
     from === undefined
       ? world.random(20)
       : world.seal(`api key\n${project ?? ''}\n${from}`).subarray(0, 20)
-  const key = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
+  const prefix = `${world.settings.key_prefix}${kind === 'token' ? 'c' : ''}`
+  const key = `${prefix}_${hexOf(bytes)}${project === undefined ? '' : tagOf(project)}`
   return { key, hash: keyHash(world, key), key_prefix: key.slice(0, TAG) }
 }
 

@@ -55,8 +55,10 @@ function unknownWorkflow(
   const step = steps[index]
   if (!step) return undefined
   const name = workflowsNamed({ steps: [step] }).find((one) => !Object.hasOwn(known, one))
+  const property =
+    step.kind === 'loop' ? '.workflow_id' : step.kind === 'action' ? '.action_name' : ''
   return refuseFields({
-    field: `steps[${index}].config${step.kind === 'loop' ? '.workflow_id' : step.kind === 'action' ? '.action_name' : ''}`,
+    field: `steps[${index}].config${property}`,
     message: `there is no ${step.kind === 'action' ? 'published ' : ''}workflow ${name}`,
     actual: name,
   })

@@ -60,7 +60,8 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
   refuse(
     'payload_too_large',
     { limit, actual },
-    `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have at most ${limit} bytes; this one has ${actual}.`,
+    `${kind === undefined ? 'A file' : `A file of the type ${kind}`} may have at most ${limit} bytes; ` +
+      `this one has ${actual}.`,
   )
 
 /**

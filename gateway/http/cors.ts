@@ -17,7 +17,8 @@ export function corsHeaders(
   return {
     'Access-Control-Allow-Origin': any ? '*' : origin,
     'Access-Control-Expose-Headers':
-      'X-Request-ID, Retry-After, Mcp-Session-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Scope, X-RateLimit-Policy',
+      'X-Request-ID, Retry-After, Mcp-Session-Id, ' +
+      'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Scope, X-RateLimit-Policy',
     ...(!any && { Vary: 'Origin' }),
   }
 }

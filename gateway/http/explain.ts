@@ -254,9 +254,10 @@ function union(all: readonly Schema[], value: unknown, path: string, faults: Fie
     return
   }
   const expected = tries.map((found) => found[0]?.expected)
+  const allowed = expected.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
   faults.push({
     field: path,
-    message: `must be one of: ${expected.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join(', ')}`,
+    message: `must be one of: ${allowed.join(', ')}`,
     expected,
     actual: shown(value),
   })

@@ -166,7 +166,8 @@ async function replyTo(
             version: settings.version,
           },
           instructions:
-            'Tools are the published workflows and the actions of this project. A call to a workflow lasts as long as its run, which continues if the connection is lost.',
+            'Tools are the published workflows and the actions of this project. ' +
+            'A call to a workflow lasts as long as its run, which continues if the connection is lost.',
         })
       )
     }

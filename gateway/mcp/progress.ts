@@ -33,8 +33,13 @@ const messageOf = ({ event_type, step_key }: RunEventRecord): string =>
 /** The format of the timeline for calls. */
 export const progressSpelling = {
   name: 'mcp',
-  spell: (record: RunEventRecord): string =>
-    `${JSON.stringify({ c: record.sequence, ...(told.has(record.event_type) && { m: messageOf(record) }) } satisfies Line)}\n`,
+  spell(record: RunEventRecord): string {
+    const line: Line = {
+      c: record.sequence,
+      ...(told.has(record.event_type) && { m: messageOf(record) }),
+    }
+    return `${JSON.stringify(line)}\n`
+  },
 }
 
 /** The handlers of what is read. */

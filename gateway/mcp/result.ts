@@ -117,7 +117,8 @@ async function readResult(
   const faults = outputSchema ? valueFaults(outputSchema, output, 'output', 'its schema') : []
   return faults.length > 0
     ? failed(
-        `The output does not match the output schema of the tool.\n${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
+        `The output does not match the output schema of the tool.\n` +
+          `${faults.map(({ field, message }) => `${field}: ${message}`).join('\n')}\n${JSON.stringify(output)}`,
         meta,
       )
     : good(output, meta)

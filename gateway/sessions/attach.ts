@@ -154,6 +154,10 @@ const shown: ReadonlySet<string> = new Set([
   'text/markdown',
   'application/pdf',
 ])
+/** The `value-chars` of an extended header parameter (RFC 8187, 3.2.1). */
+const fileNameValue = (name: string): string =>
+  encodeURIComponent(name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
+
 /**
  * Sends the bytes of a file. It first reserves memory for them, which is freed when the exchange
  * closes.
@@ -182,9 +186,10 @@ export async function sendFile(
     world.log.warn({ event: 'file_read_failed', err: error, artifact_id }, 'file read failed')
   }
   if (!bytes) return unavailable
+  const disposition = shown.has(file.mime_type) ? 'inline' : 'attachment'
   const headers = {
     'X-Content-Type-Options': 'nosniff',
-    'Content-Disposition': `${shown.has(file.mime_type) ? 'inline' : 'attachment'}; filename*=utf-8''${encodeURIComponent(file.name).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)}`,
+    'Content-Disposition': `${disposition}; filename*=utf-8''${fileNameValue(file.name)}`,
     'Cache-Control': 'private, no-transform',
     ...(file.sha256 !== undefined && { ETag: `"sha256-${file.sha256}"` }),
     'Content-Security-Policy': "default-src 'none'; sandbox",

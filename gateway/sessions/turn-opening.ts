@@ -14,7 +14,9 @@ import { agentOf, define } from './definition.ts'
 import { locate } from './session-id.ts'
 
 const REVIEWER =
-  'You are a reviewer. You are given a statement about some work, and sometimes evidence. Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. Give a reason that names what decided it.'
+  'You are a reviewer. You are given a statement about some work, and sometimes evidence. ' +
+  'Judge only whether the statement holds, from the evidence alone: what the evidence does not show does not hold. ' +
+  'Give a reason that names what decided it.'
 /** The agent of the service's own judge, which has no tools and no memory. */
 function reviewer({ world }: CapabilityReader): AgentSource {
   const id = `${world.settings.brand.toLowerCase()}-reviewer`

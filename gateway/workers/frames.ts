@@ -97,5 +97,7 @@ function mended(frame: Readonly<Record<string, unknown>>, job_id: string): Up {
 }
 
 /** The text of a `jobs.claimed` frame. @param jobs texts of the jobs, already in JSON. */
-export const claimedFrame = (message_id: string | undefined, jobs: readonly string[]): string =>
-  `{"type":"jobs.claimed",${message_id === undefined ? '' : `"message_id":${JSON.stringify(message_id)},`}"jobs":[${jobs.join(',')}]}`
+export function claimedFrame(message_id: string | undefined, jobs: readonly string[]): string {
+  const reference = message_id === undefined ? '' : `"message_id":${JSON.stringify(message_id)},`
+  return `{"type":"jobs.claimed",${reference}"jobs":[${jobs.join(',')}]}`
+}

@@ -30,9 +30,10 @@ export function signed({
   secret_version,
 }: Signing): Record<string, string> {
   const time = String(Math.floor(at / 1000))
+  const digest = createHmac('sha256', key).update(`v1.${delivery_id}.${time}.`).update(body)
   return {
     [`X-${brand}-Signature-Version`]: 'v1',
-    [`X-${brand}-Signature`]: `sha256=${createHmac('sha256', key).update(`v1.${delivery_id}.${time}.`).update(body).digest('hex')}`,
+    [`X-${brand}-Signature`]: `sha256=${digest.digest('hex')}`,
     [`X-${brand}-Timestamp`]: time,
     [`X-${brand}-Delivery-Id`]: delivery_id,
     [`X-${brand}-Secret-Ref`]: secret_ref,

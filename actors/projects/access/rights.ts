@@ -51,7 +51,8 @@ export function lacking(
       return refuse(
         'permission_denied',
         { permission: brandedPermission(permission, brand.toLowerCase()) },
-        `You cannot grant permissions that you do not have; ${brandedPermission(permission, brand.toLowerCase())} is missing.`,
+        `You cannot grant permissions that you do not have; ` +
+          `${brandedPermission(permission, brand.toLowerCase())} is missing.`,
       )
   return undefined
 }

@@ -90,7 +90,8 @@ function send(
     return refuse(
       'conflict',
       { limit: MAX_SIZE },
-      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; the run accepts no more until a step consumes one.`,
+      `The signals that wait to be consumed are larger than ${MAX_SIZE} characters; ` +
+        `the run accepts no more until a step consumes one.`,
     )
   const stored = storing(cause, name, payload, key)
   const on = draft(state, cause)

@@ -183,7 +183,9 @@ export function completeRun(on: Draft): void {
     if (size > sizes.output)
       failRun(on, {
         error_type: 'output_too_large',
-        error: `The output has ${size} bytes; at most ${sizes.output} are allowed: select the required parts with the output block`,
+        error:
+          `The output has ${size} bytes; at most ${sizes.output} are allowed: ` +
+          `select the required parts with the output block`,
       })
     else
       end(on, {

@@ -37,6 +37,8 @@ export function tooMuch({ state }: Draft, key: string, size: number): RunFault |
     ? undefined
     : {
         error_type: 'outputs_too_large',
-        error: `The output of the step ${key} has ${size} bytes, and the outputs of earlier steps have ${before}; a run stores at most ${sizes.outputs} bytes of outputs`,
+        error:
+          `The output of the step ${key} has ${size} bytes, and the outputs of earlier steps have ${before}; ` +
+          `a run stores at most ${sizes.outputs} bytes of outputs`,
       }
 }

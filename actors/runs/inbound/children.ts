@@ -87,9 +87,11 @@ function goOn(
     if (on.at === undefined) endWait(on, 'wait.closed', { reason: 'cancelled' })
     return
   }
+  const ending =
+    status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`
   const fault: RunFault = {
     error_type: status === 'cancelled' ? 'child_cancelled' : 'child_failed',
-    error: `The run ${run_id} of ${wait?.step ?? ''} ${status === 'cancelled' ? 'was cancelled' : `failed: ${error_message ?? error_type ?? ''}`}`,
+    error: `The run ${run_id} of ${wait?.step ?? ''} ${ending}`,
   }
   if (call)
     emit(on, status === 'completed' ? 'action.completed' : 'action.failed', {

@@ -23,7 +23,9 @@ import { endOf } from './shorten.ts'
 import { nearlyFull } from './window.ts'
 
 const INSTRUCTIONS =
-  'You maintain the memory of a long conversation. Summarize it so far for the participant who continues it: goals, decisions, facts, names, numbers, open questions, and tool results that still matter. Write plain text, as short as possible.'
+  'You maintain the memory of a long conversation. Summarize it so far for the participant ' +
+  'who continues it: goals, decisions, facts, names, numbers, open questions, and tool results ' +
+  'that still matter. Write plain text, as short as possible.'
 
 /**
  * Begin a pass if one is needed.

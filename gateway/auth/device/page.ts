@@ -32,7 +32,8 @@ const codeForm = (status: number, fault?: string): Answer =>
     `${faultOf(fault)}
 <form method="get">
 <label class="field" for="user_code">Code that the device shows</label>
-<input type="text" id="user_code" name="user_code" required maxlength="32" autocomplete="off" autocapitalize="characters" spellcheck="false">
+<input type="text" id="user_code" name="user_code" required maxlength="32"
+ autocomplete="off" autocapitalize="characters" spellcheck="false">
 <button type="submit">Continue</button>
 </form>`,
   )
@@ -47,7 +48,8 @@ const decisionForm = (
     status,
     TITLE,
     `${faultOf(fault)}
-<p class="text">${escaped(label)} requests access to act as you, with all your permissions. Allow it only if you started this sign-in and the device shows the code ${escaped(user_code)}.</p>
+<p class="text">${escaped(label)} requests access to act as you, with all your permissions. \
+Allow it only if you started this sign-in and the device shows the code ${escaped(user_code)}.</p>
 <ul>
 ${client === undefined ? '' : `<li>Program: ${escaped(client)}</li>`}
 <li>Address: ${escaped(address)}</li>

@@ -174,7 +174,10 @@ export function numberedDialect(session_id: string, idle: number): Dialect {
           return note ? event(note.type, note.data, note.id) : ''
         }
         case 'row':
-          return `${change.again ? spell('session.resync', { session_id, reason: 'preview_gap' }) : ''}${whole(change.row, change.at)}`
+          return change.again
+            ? spell('session.resync', { session_id, reason: 'preview_gap' }) +
+                whole(change.row, change.at)
+            : whole(change.row, change.at)
         case 'piece': {
           const {
             turn_id,

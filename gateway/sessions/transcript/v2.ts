@@ -89,7 +89,9 @@ export function transcriptDialect(
           const { index: content_index, opened, added } = appended
           const empty =
             'text' in added ? { type: 'text', text: '' } : { type: 'thinking', thinking: '' }
-          return `${opened ? spell('message.block', { session_id, message_id, content_index, block: empty }) : ''}${spell('message.delta', { session_id, message_id, content_index, ...added })}`
+          const place = { session_id, message_id, content_index }
+          const delta = spell('message.delta', { ...place, ...added })
+          return opened ? spell('message.block', { ...place, block: empty }) + delta : delta
         }
         case 'note':
           return ''

@@ -65,7 +65,8 @@ export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promi
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope
   if (envelope.v !== VERSION) {
     throw new NewerRelease(
-      `The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. It was written by a newer release of Baton: run that release or a newer one on every node.`,
+      `The journal has an envelope of version ${String(envelope.v)}; this release reads version ${VERSION}. ` +
+        `It was written by a newer release of Baton: run that release or a newer one on every node.`,
     )
   }
   if (envelope.entries.every((entry) => Array.isArray(entry.events))) return envelope
