@@ -65,7 +65,10 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.rested',
 ])
 
-/** The reactions of a queue. @param timing lease duration and cadence, in seconds. */
+/**
+ * The reactions of a queue.
+ * @param timing lease duration and cadence, in seconds.
+ */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,
   'job.requeued': offer,

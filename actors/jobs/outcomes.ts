@@ -65,7 +65,10 @@ const tellOwner = (
     : []
 }
 
-/** Ends the job with an outcome. @param at Unix milliseconds. */
+/**
+ * Ends the job with an outcome.
+ * @param at Unix milliseconds.
+ */
 export function settle(
   held: Held,
   outcome: Outcome,

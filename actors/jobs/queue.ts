@@ -55,7 +55,10 @@ const unique = (ids: readonly string[]): string[] => [...new Set(ids)]
 const heldOf = (state: QueueState, ids: readonly string[]): Held[] =>
   unique(ids).flatMap((id) => find(state, id) ?? [])
 
-/** The queue actor. @param timing lease duration and cadence, in seconds. */
+/**
+ * The queue actor.
+ * @param timing lease duration and cadence, in seconds.
+ */
 export function queueActor(
   timing: WorkerTiming,
 ): Actor<QueueState, QueueEvent, Record<never, never>, 'queue', QueueCommands> {

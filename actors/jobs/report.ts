@@ -16,7 +16,10 @@ const CANCELLED = 'Cancelled'
 
 export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
-/** Decides the effect of a report on its job. @param at Unix milliseconds. */
+/**
+ * Decides the effect of a report on its job.
+ * @param at Unix milliseconds.
+ */
 export function judge(state: QueueState, report: JobReport, at: number): Judged {
   const held = find(state, report.job_id)
   if (!held)

@@ -37,7 +37,7 @@ export interface Draft {
 }
 
 /**
- * Begin a decision. Snapshots of older releases may store a default visibility, which
+ * Begins a decision. Snapshots of older releases may store a default visibility, which
  * `withVisibility` corrects.
  */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
@@ -51,7 +51,7 @@ export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   change: {},
 })
 
-/** Add an event to the decision and apply it. */
+/** Adds an event to the decision and applies it. */
 export function emit(on: Draft, event: SessionEvent): void {
   on.events.push(event)
   on.state = (
@@ -69,14 +69,14 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** Send a command to an interaction of this session, which lives in the session's own shard. */
+/** Sends a command to an interaction of this session, which lives in the session's own shard. */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,
   name: N,
   input: InteractionCommands[N]['input'],
 ): void => tell(on, 'interaction', id, name, input)
-/** Send a command to a queue in the session's own shard. */
+/** Sends a command to a queue in the session's own shard. */
 export const tellQueue = (
   on: Draft,
   queue: string,
@@ -84,10 +84,10 @@ export const tellQueue = (
   input: unknown,
 ): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
-/** Add to the collected changes of the session's record. */
+/** Adds to the collected changes of the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
   void (on.change = { ...on.change, ...session })
-/** Add to the totals in the session's record. */
+/** Adds to the totals in the session's record. */
 export function count(
   on: Draft,
   added: Partial<
@@ -143,7 +143,7 @@ const rowOf = (
   ...(row.metadata && { metadata: row.metadata }),
   created_at: row.created_at ?? now(on),
 })
-/** Write a final row, which gets the next sequence number. */
+/** Writes a final row, which gets the next sequence number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
   emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
@@ -179,10 +179,10 @@ function saidIn(
     },
   }
 }
-/** Write a row that no transcript shows. */
+/** Writes a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void =>
   emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
-/** Open a streaming row, or reset it. */
+/** Opens a streaming row, or resets it. */
 export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
   emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
 function expires(on: Draft): void {
@@ -191,7 +191,7 @@ function expires(on: Draft): void {
     change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
 }
 
-/** Change the record of a turn in the transcript. */
+/** Changes the record of a turn in the transcript. */
 export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
@@ -199,12 +199,12 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   // For `phase`, null is a value, not a removal.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
-/** Change the bookkeeping of a turn, which no transcript shows. */
+/** Changes the bookkeeping of a turn, which no transcript shows. */
 export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Patch a block of the turn's open segment. */
+/** Patches a block of the turn's open segment. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)
@@ -217,7 +217,7 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
     })
 }
 
-/** Emit the collected changes of the session's record, if there are any or a turn changed. */
+/** Emits the collected changes of the session's record, if there are any or a turn changed. */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
     return

@@ -115,7 +115,7 @@ function born(
   }
 }
 
-/** Find or create a session. */
+/** Finds or creates a session. */
 export const create =
   (brand: string) =>
   (
@@ -128,7 +128,7 @@ export const create =
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     return answering(on, ({ record }) => publicSession(record))
   }
-/** Record that a newer session of the key exists. */
+/** Records that a newer session of the key exists. */
 export const succeed = (
   state: SessionState,
   { generation }: { readonly generation: number },

@@ -44,7 +44,8 @@ const absorbing = (state: SessionState): Turn | undefined =>
     .at(-1)
 
 /**
- * Send a nudge to the session. For a repeat, the gateway completes the reply with the current turn.
+ * Sends a nudge to the session. For a repeat, the gateway completes the reply with the current
+ * turn.
  */
 export const nudge =
   (brand: string) =>
@@ -187,7 +188,7 @@ function queue(
   })
 }
 
-/** Cancel a nudge. For a nudge that is no longer pending, the gateway reads the record. */
+/** Cancels a nudge. For a nudge that is no longer pending, the gateway reads the record. */
 export const cancelNudge =
   (brand: string) =>
   (

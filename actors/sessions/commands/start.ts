@@ -27,12 +27,12 @@ type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Store the inline config of the request; null clears it. */
+/** Stores the inline config of the request; null clears it. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
 
-/** Send an agent a message. */
+/** Sends an agent a message. */
 export const invoke =
   (brand: string) =>
   (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
@@ -60,7 +60,7 @@ export const invoke =
       input,
     )
   }
-/** Start a turn in an existing session. */
+/** Starts a turn in an existing session. */
 export const startTurn =
   (brand: string) =>
   (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {

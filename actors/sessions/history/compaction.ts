@@ -26,7 +26,7 @@ const INSTRUCTIONS =
   'You maintain the memory of a long conversation. Summarize it so far for the participant who continues it: goals, decisions, facts, names, numbers, open questions, and tool results that still matter. Write plain text, as short as possible.'
 
 /**
- * Begin a pass if one is needed.
+ * Begins a pass if one is needed.
  * @returns false when no rows are new, a pass is under way, or no threshold is reached.
  */
 export function beginCompaction(
@@ -120,7 +120,7 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
   )
 }
 
-/** End the pass with the outcome of its job. */
+/** Ends the pass with the outcome of its job. */
 export function compactionSettled(on: Draft, { outcome, result, error_message }: Settled): void {
   const { compacting } = on.state
   if (!compacting) return
@@ -162,7 +162,7 @@ function failPass(on: Draft, error_type: string, error_message: string): void {
   emit(on, { type: 'compaction.failed', error_type, error_message, pass })
   change(on, { status: on.state.record.status })
 }
-/** Fail the pass if its deadline has passed. */
+/** Fails the pass if its deadline has passed. */
 export function expirePass(on: Draft): void {
   const { compacting } = on.state
   if (!compacting || compacting.deadline > on.cause.at) return

@@ -26,7 +26,7 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
     : undefined
 
 /**
- * Write the context that the window does not show with its current value: it is new or changed, or
+ * Writes the context that the window does not show with its current value: it is new or changed, or
  * a compaction removed it. New names beyond the limit are left out.
  * @param id of the turn.
  */

@@ -22,7 +22,7 @@ import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
 import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
 
-/** Handle a change of one of this session's questions. */
+/** Handles a change of one of this session's questions. */
 export const interactionChanged =
   (brand: string) =>
   (
@@ -52,7 +52,7 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
   goOn(on, id)
 }
 
-/** Handle a settled question: the call gets its result, or its approved action becomes ready. */
+/** Handles a settled question: the call gets its result, or its approved action becomes ready. */
 function resolved(
   on: Draft,
   id: string,
@@ -99,7 +99,7 @@ function resolved(
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /**
- * Continue a turn: a waiting turn is queued again when a call is ready or no question is left, and
+ * Continues a turn: a waiting turn is queued again when a call is ready or no question is left, and
  * otherwise waits for its next question.
  */
 function resume(on: Draft, id: string): void {

@@ -19,7 +19,10 @@ import { isFull, isLive, type SessionState } from '../state.ts'
 import { admit } from '../turns/admit.ts'
 import { end, pump } from '../turns/turns.ts'
 
-/** Open a turn, and create its session if needed. The run receives a report if that fails. */
+/**
+ * Opens a turn, and creates its session if necessary. If that fails, the run that owns the turn
+ * receives a report.
+ */
 export const openTurn =
   (brand: string) =>
   (state: SessionState, input: TurnOpening, cause: Cause): Decision<SessionEvent, undefined> => {
@@ -95,7 +98,7 @@ function sessionOf(
     : on
 }
 
-/** Cancel a turn at the request of its run. */
+/** Cancels a turn at the request of its run. */
 export const stopTurn =
   (brand: string) =>
   (

@@ -35,7 +35,7 @@ interface Admitted {
   readonly after_sequence: number
 }
 
-/** Write the rows of a new turn: changed context, the input, and the queued turn. */
+/** Writes the rows of a new turn: changed context, the input, and the queued turn. */
 export function admit(
   on: Draft,
   {

@@ -21,7 +21,7 @@ interface Came {
 export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
   turnOf(on, id)?.work.segment?.calls[call]
 
-/** Settle a call with its result. */
+/** Settles a call with its result. */
 export function settle(
   on: Draft,
   id: string,

@@ -42,7 +42,7 @@ export function shownTo(
   ]
 }
 
-/** Request the next row of a turn from the model. */
+/** Requests the next row of a turn from the model. */
 export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)
   if (!turn) return undefined
@@ -91,7 +91,7 @@ export function generate(on: Draft, id: string): Next {
   return undefined
 }
 
-/** Reset the row for the next attempt. */
+/** Resets the row for the next attempt. */
 export function restarted(on: Draft, id: string): void {
   const open = turnOf(on, id)?.work.generation
   if (open)
@@ -104,7 +104,7 @@ export function restarted(on: Draft, id: string): void {
     })
 }
 
-/** Continue a turn with the answer of its model. */
+/** Continues a turn with the answer of its model. */
 export function proceed(on: Draft, id: string, answer: Answer): Next {
   const uses = toolUses(answer.content)
   if (uses.length === 0) return concluding(on, id, answer)
@@ -113,7 +113,7 @@ export function proceed(on: Draft, id: string, answer: Answer): Next {
   return openSegment(on, id, answer.content)
 }
 
-/** Record the usage of an answer. */
+/** Records the usage of an answer. */
 export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
@@ -146,7 +146,7 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
   }
 }
 
-/** Handle an answer without tool calls: it ends the turn, unless nudges have arrived meanwhile. */
+/** Handles an answer without tool calls: it ends the turn, unless nudges have arrived meanwhile. */
 function concluding(on: Draft, id: string, { content }: Answer): Next {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined

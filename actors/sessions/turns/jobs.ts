@@ -21,7 +21,7 @@ export type Wanted = Pick<Job, 'kind'> &
     >
   >
 /**
- * Put a job in a queue of the session's shard.
+ * Puts a job in a queue of the session's shard.
  * @param turn the job's turn, if it has one; the job's origin distinguishes turns of runs from
  * those of conversations.
  */

@@ -57,7 +57,7 @@ function ask(
   })
 }
 
-/** Handle the model's call of the ask tool. */
+/** Handles the model's call of the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
   const faults = valueFaults(askSchema, input, '')
   if (faults.length > 0)
@@ -117,7 +117,7 @@ const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =
     .map(({ target }) => target)
 
 /**
- * Request approval for a destructive action: each call needs the approval of a principal that may
+ * Requests approval for a destructive action: each call needs the approval of a principal that may
  * execute the action.
  */
 export function askApproval(
@@ -162,8 +162,8 @@ export function askApproval(
 }
 
 /**
- * Withdraw the open questions of a waiting turn for a more urgent message; their calls are answered
- * as interrupted.
+ * Withdraws the open questions of a waiting turn for a more urgent message; their calls are
+ * answered as interrupted.
  * @returns whether there were any.
  */
 export function interrupt(on: Draft, id: string): boolean {

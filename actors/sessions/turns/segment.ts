@@ -31,7 +31,7 @@ import { askApproval, askPerson } from './questions.ts'
 const DEFAULT_RESULT = { content: '' } as const
 /** The number of characters up to which a call is its own signature. */
 const SIGNATURE = 200
-/** Open a segment for an answer that uses tools. */
+/** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
   const { generation } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
@@ -83,7 +83,7 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 }
 
 /**
- * Determine what a call means, then settle it, ask for its approval or leave it ready.
+ * Determines what a call means, then settle it, ask for its approval or leave it ready.
  * @returns the end of the turn if it repeats this call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
@@ -124,7 +124,7 @@ function signatureOf(name: string, input: JsonObject): string {
     : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
 }
 
-/** Execute a tool that the session answers itself. */
+/** Executes a tool that the session answers itself. */
 function own(
   on: Draft,
   id: string,
@@ -157,7 +157,7 @@ function own(
 }
 
 /**
- * Prepare an action: check it against its schema and the active skills, and ask a person first if
+ * Prepares an action: check it against its schema and the active skills, and ask a person first if
  * it is destructive.
  */
 function act(
@@ -201,7 +201,7 @@ function act(
 }
 
 /**
- * Advance the calls of a running turn: dispatch ready calls, suspend the turn when only questions
+ * Advances the calls of a running turn: dispatch ready calls, suspend the turn when only questions
  * are open, and commit the rows when all calls are settled.
  */
 export function advanceSegment(on: Draft, id: string): Next {
@@ -247,7 +247,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   )
 }
 
-/** Settle a call with the outcome of its job. */
+/** Settles a call with the outcome of its job. */
 export function callSettled(
   on: Draft,
   id: string,
@@ -290,7 +290,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
   )
 }
 
-/** Commit the row and its results when all calls are settled. */
+/** Commits the row and its results when all calls are settled. */
 function commit(on: Draft, id: string): Next {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return undefined

@@ -36,7 +36,7 @@ import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
-/** Start the next queued turn if none runs. When no turn is left, the session may compact. */
+/** Starts the next queued turn if none runs. When no turn is left, the session may compact. */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -53,7 +53,7 @@ export function pump(on: Draft): void {
 }
 
 /**
- * Advance a running turn by one step: its open calls, or, between two iterations, its nudges and
+ * Advances a running turn by one step: its open calls, or, between two iterations, its nudges and
  * the next generation.
  */
 export function goOn(on: Draft, id: string): void {
@@ -66,7 +66,7 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Carry out what a part of a turn has decided. */
+/** Carries out what a part of a turn has decided. */
 export function follow(on: Draft, id: string, next: Next): void {
   if (next === undefined) return
   if (next === 'advance') goOn(on, id)
@@ -86,7 +86,7 @@ export const budgetEnds = ({ record, work }: Turn): number =>
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
 
-/** Suspend a turn that waits for people, so that others can run. */
+/** Suspends a turn that waits for people, so that others can run. */
 function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return
@@ -94,13 +94,13 @@ function wait(on: Draft, id: string, waiting: Wait): void {
   upsert(on, id, { status: 'waiting', wait: waiting })
   pump(on)
 }
-/** Queue a turn again whose wait has ended. */
+/** Queues a turn again whose wait has ended. */
 export function requeue(on: Draft, id: string): void {
   upsert(on, id, { status: 'queued', wait: null })
 }
 
 /**
- * End a turn. If it has open questions, it ends when the last of them has been withdrawn, in the
+ * Ends a turn. If it has open questions, it ends when the last of them has been withdrawn, in the
  * same commit.
  */
 export function end(on: Draft, id: string, ending: Ending): void {
@@ -127,7 +127,7 @@ export function end(on: Draft, id: string, ending: Ending): void {
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
-/** Finish the end of a turn, once nothing of it is open. */
+/** Finishes the end of a turn, once nothing of it is open. */
 export function conclude(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   const ending = turn?.work.ending
@@ -155,6 +155,6 @@ function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> 
     ...(output && { output, output_source: output_source ?? 'tool' }),
   }
 }
-/** End a turn with an error. */
+/** Ends a turn with an error. */
 export const fail = (on: Draft, id: string, error_type: string, error_message: string): void =>
   end(on, id, { status: 'failed', error_type, error_message })
