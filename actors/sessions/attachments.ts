@@ -1,7 +1,7 @@
 /**
- * Files of a session. An upload is announced before its bytes are stored, so the session knows of
- * every object that may be in the store. An effect erases the bytes of files that are given up,
- * deleted or lost with the session.
+ * Files of a session. An upload is announced before its bytes are stored, so the state contains
+ * every object that may be in the store. An effect erases the bytes of abandoned uploads, of
+ * deleted files, and of all files when the session ends.
  *
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
@@ -33,8 +33,8 @@ const attachedOf = (file: KeptAttachment): Attached => ({
 })
 
 /**
- * Announces a file, after which its bytes may be stored. The same key with the same upload refers
- * to the same file.
+ * Announces a file, after which its bytes may be stored. A repeat with the same key and upload
+ * refers to the same file; the same key with another upload is refused.
  */
 export function reserve(
   state: SessionState,
@@ -98,7 +98,10 @@ export function reserve(
     reply: { artifact_id: artifact.id },
   }
 }
-/** Marks a file as stored. Of several uploads under one key, the first one creates the file. */
+/**
+ * Marks a file as stored. If several uploads used one key, the first one creates the file and the
+ * others get the status 200.
+ */
 export function attach(
   state: SessionState,
   { artifact_id }: Input<Api['session.attach']> & Attaching,

@@ -1,5 +1,5 @@
 /**
- * A decision on a session while it is being made. Each event is applied as it is emitted, so later
+ * A decision on a session under construction. Each event is applied as it is emitted, so later
  * parts of the decision see the effect of earlier ones, and the resulting state is returned with
  * the decision. Changes of the session's record are collected and stored as one event at the end,
  * with the next version.
@@ -58,7 +58,7 @@ export function emit(on: Draft, event: SessionEvent): void {
     evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
   )(on.state, event, on.cause.at) as Live
 }
-/** The time of the decision in wire format. */
+/** The time of the decision as RFC 3339. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
 /** The turn with this id, unless it has ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
@@ -160,7 +160,7 @@ const DEEP = MAX_CHAIN_DEPTH + 1
 /** The depth of a turn in a chain of runs and their effects. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
-/** The source-event fields of a row: messages of users and agents are source events, too. */
+/** The data for the source event of a row. Only rows of users and agents are published. */
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
@@ -204,7 +204,7 @@ export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: numb
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Patches a block of the turn's open segment. */
+/** Patches a block of the turn's open segment; does nothing if no segment is open. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)

@@ -1,6 +1,6 @@
 /**
- * How each event changes a session. Frames increment the revision; all other events are
- * bookkeeping.
+ * The changes of a session by each event, without rules. Frames, which clients see, increment the
+ * revision; all other events are bookkeeping.
  */
 
 import { patch } from '../../protocol/patch.ts'
@@ -74,7 +74,7 @@ function upsertRow(state: SessionState, frame: Of<'message.upsert'>): SessionSta
     segment: { message_id: id, turn_index, created_at, content: row.content, calls: {} },
   }))
 }
-/** Closes the segment whose row became final. */
+/** Removes the open segment from a turn's bookkeeping when the segment's row has become final. */
 function ended(work: TurnWork, id: string): TurnWork {
   if (work.segment?.message_id !== id) return work
   const { segment: _, ...rest } = work
@@ -164,7 +164,7 @@ function changeNudge(
   }
 }
 
-/** Members that are emptied when a session is deleted or expires. */
+/** Fields that are emptied when a session is deleted or expires. */
 const EMPTY: Pick<
   SessionState,
   'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'calls' | 'contexts' | 'attachments'

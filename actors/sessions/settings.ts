@@ -1,5 +1,5 @@
 /**
- * Commands that change a session outside its turns: title, status, deletion, appended messages,
+ * Commands that change a session outside of its turns: title, status, deletion, appended messages,
  * cancellation, compaction on request, and timers.
  */
 
@@ -102,7 +102,7 @@ export const remove =
     return bury(on) ?? answering(on, () => undefined)
   }
 
-/** Appends messages as they are. */
+/** Appends messages without starting a turn. It may begin a compaction. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
@@ -173,7 +173,9 @@ export const cancelTurn =
     return answering(on, () => reply)
   }
 
-/** Starts a compaction pass. The gateway waits for its end. */
+/**
+ * Begins a compaction pass, and refuses a second one. The gateway waits for the end of the pass.
+ */
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
   (state, { definition }, cause) => {

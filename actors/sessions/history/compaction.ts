@@ -1,7 +1,7 @@
 /**
- * Compaction: a model summarizes the older rows, and the summary replaces them in what models are
- * shown. Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once,
- * with a summary or a failure, after at most 30 s.
+ * Compaction: a model summarizes the older rows, and the summary replaces them in the window.
+ * Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once, with a
+ * summary or a failure, after at most 30 s.
  */
 
 import type { Pass } from '../../../protocol/sessions/events.ts'
@@ -26,8 +26,9 @@ const INSTRUCTIONS =
   'You maintain the memory of a long conversation. Summarize it so far for the participant who continues it: goals, decisions, facts, names, numbers, open questions, and tool results that still matter. Write plain text, as short as possible.'
 
 /**
- * Begins a pass if one is needed.
- * @returns false when no rows are new, a pass is under way, or no threshold is reached.
+ * Begins a pass if one is needed; a manual pass ignores the thresholds.
+ * @returns whether a pass began. It does not if the session has no definition, no rows are new, a
+ * pass is in progress, or no threshold is reached.
  */
 export function beginCompaction(
   on: Draft,
@@ -82,7 +83,7 @@ export function beginCompaction(
   )
   return true
 }
-/** Rows before those of every turn that has not ended. */
+/** Rows that precede the rows of every turn that has not ended, and the last summary. */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
   return window.filter(

@@ -22,7 +22,7 @@ import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
 import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
 
-/** Handles a change of one of this session's questions. */
+/** Handles a change of one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
   (brand: string) =>
   (
@@ -93,8 +93,8 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call after its question. A refused or expired approval that the service demanded
- * is an error of the call; a question of the agent never is.
+ * The status of a call after its question ended. A refused or expired approval is an error of the
+ * call; an expired question of the agent is not.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'

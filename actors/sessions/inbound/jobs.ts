@@ -1,4 +1,7 @@
-/** Outcomes of the session's jobs. A job that the session no longer waits for changes nothing. */
+/**
+ * Outcomes of the session's jobs. The outcome of a job that the session no longer waits for changes
+ * nothing.
+ */
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { readAnswer } from '../../../protocol/sessions/turns/request.ts'

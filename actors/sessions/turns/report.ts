@@ -1,6 +1,6 @@
 /**
- * Reports to the runs and channels that own turns: the end of each turn, once and in the same
- * commit, and to runs the usage of each model answer.
+ * Reports to the runs and channels that own turns. The end of each turn is reported once, as an
+ * event in the commit that ends the turn. Runs also receive the usage of each answer of the model.
  */
 
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'
@@ -48,12 +48,12 @@ const toRun = <N extends keyof RunCommands>(
   name: N,
   input: RunCommands[N]['input'],
 ): Effect[] => [{ tell: { to: { kind: 'run', id }, name, input } }]
-/** Sends a run the end of its turn. */
+/** Sends the end of a turn to its run. */
 export const tellEnd = (
   { report: { run_id, ...rest } }: Of<'turn.reported'>,
   { id: session_id }: Address,
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
-/** Sends a run the usage of its turn. */
+/** Sends the usage of an answer to the run of its turn, if it has one. */
 export const tellSpending = ({
   spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>
