@@ -34,7 +34,7 @@ export function confirm(
 }
 
 /**
- * Handle the end of a confirmation job; a failed one is started again. Undefined: the job is no
+ * Handles the end of a confirmation job; a failed one is started again. Undefined: the job is no
  * confirmation.
  */
 export function confirmationSettled(

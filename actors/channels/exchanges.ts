@@ -63,7 +63,7 @@ function wokenBy(
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /**
- * Begin an exchange, or defer it until the present one ends.
+ * Begins an exchange, or defers it until the agent's current exchange ends.
  * @param through seq of the newest message.
  */
 function wake(
@@ -107,7 +107,7 @@ function begin(
     ],
   }
 }
-/** Store a message and wake the agents that it concerns. */
+/** Stores a message and wakes the agents that it concerns. */
 export function post(
   state: OpenChannel,
   message: ChannelMessage,
@@ -133,7 +133,7 @@ export function post(
 
 const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefined }
 /**
- * Handle the end of an exchange's turn: its answer is posted, and the next exchange begins if the
+ * Handles the end of an exchange's turn: its answer is posted, and the next exchange begins if the
  * agent was woken meanwhile.
  */
 export function settled(
@@ -149,7 +149,7 @@ export function settled(
   )
 }
 /**
- * Handle the end of a background job of the channel. A completed exchange job has opened the turn
+ * Handles the end of a background job of the channel. A completed exchange job has opened the turn
  * in its session; any other outcome ends the exchange without a turn.
  */
 export function errandSettled(

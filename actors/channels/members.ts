@@ -47,7 +47,7 @@ const removed = (member: ChannelMember): ChannelEvent => ({
 })
 
 /**
- * Add a member. A caller that is no administrator can only add itself to a public channel, as a
+ * Adds a member. A caller that is no administrator can only add itself to a public channel, as a
  * plain member.
  */
 export function add(
@@ -101,7 +101,7 @@ export function add(
   }
 }
 
-/** Remove a member, or leave the channel. */
+/** Removes a member; a member may remove itself. */
 export function leave(
   state: ChannelState,
   { user_id }: Input<Api['channel.remove_member']>,
@@ -127,8 +127,8 @@ export function leave(
 }
 
 /**
- * Remove a member that is no longer an active principal, whatever the state of the channel. Members
- * of a direct message are fixed: only archived principals leave it, not disabled ones.
+ * Removes a member that is no longer an active principal, whatever the state of the channel.
+ * Members of a direct message are fixed: only archived principals leave it, not disabled ones.
  */
 export function expel(
   state: ChannelState,
@@ -139,7 +139,7 @@ export function expel(
   return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
-/** Move the read marker forward; an older position changes nothing. */
+/** Moves the read marker forward; an older position changes nothing. */
 export function markRead(
   state: ChannelState,
   { user_id, seq }: Input<Api['channel.mark_read']>,

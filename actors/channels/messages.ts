@@ -87,7 +87,7 @@ function attribution(
 }
 
 /**
- * Send a message. The reply omits content and metadata: the gateway has them, and replies are
+ * Sends a message. The reply omits content and metadata: the gateway has them, and replies are
  * stored for repeats.
  */
 export const send =
@@ -131,7 +131,7 @@ export const send =
   }
 
 /**
- * Change a message: its sender may change content and metadata, and any member may pin it. The
+ * Changes a message: its sender may change content and metadata, and any member may pin it. The
  * reply is empty: the gateway reads the message afterwards.
  */
 export function edit(

@@ -50,7 +50,7 @@ function administered(
       )
 }
 
-/** Open the channel, in the commit that takes its name. */
+/** Opens the channel, in the commit that takes its name. */
 export function open(
   state: ChannelState,
   { channel, members, holder }: ChannelCommands['channel.open']['input'],
@@ -67,7 +67,7 @@ export function open(
 }
 
 /**
- * Reopen a direct message: it is no longer archived, and missing members are added again, because
+ * Reopens a direct message: it is no longer archived, and missing members are added again, because
  * older releases removed disabled ones.
  */
 export function reopen(
@@ -111,7 +111,7 @@ function archivedAt(
     : { at: timestamp(at) }
 }
 
-/** Change the settings. Of a direct message, only the topic and the archiving can change. */
+/** Changes the settings. Of a direct message, only the topic and the archiving can change. */
 export function update(
   state: ChannelState,
   input: Update,
@@ -148,7 +148,7 @@ export function update(
   }
 }
 
-/** Delete the channel permanently, and release its name in the same commit. */
+/** Deletes the channel permanently, and releases its name in the same commit. */
 export function remove(
   state: ChannelState,
   input: Caller,

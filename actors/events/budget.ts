@@ -95,7 +95,7 @@ export function withinLimits(
   return { fires: within, overruns }
 }
 
-/** Count the runs that an event starts. */
+/** Counts the runs that an event starts. */
 export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored, at: number): void {
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return

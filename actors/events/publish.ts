@@ -87,7 +87,7 @@ const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => (
   keys: asked,
 })
 
-/** Publish an event of the service. */
+/** Publishes an event of the service. */
 export function publish(
   state: SourcesState,
   { recalled, ...publication }: SourceCommands['source.publish']['input'],
@@ -160,7 +160,7 @@ function publishAll(
     : { events, items }
 }
 
-/** Publish one event of a client. */
+/** Publishes one event of a client. */
 export function publishOne(
   state: SourcesState,
   { ids, recalled, ...custom }: Input<Api['event.publish']> & Named,
@@ -180,8 +180,8 @@ export function publishOne(
   }
 }
 /**
- * Publish several events of a client. The reply is empty when all are new: the gateway knows their
- * ids, and replies are stored for repeats.
+ * Publishes several events of a client. The reply is empty when all are new: the gateway knows
+ * their ids, and replies are stored for repeats.
  */
 export function publishMany(
   state: SourcesState,

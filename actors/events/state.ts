@@ -94,7 +94,7 @@ export function recall(
 }
 
 /**
- * Remember a key. When the present generation is full or a day old, the previous one is forgotten
+ * Remembers a key. When the present generation is full or a day old, the previous one is forgotten
  * and a new one begins.
  */
 export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
@@ -110,7 +110,7 @@ export function remember({ keys }: SourcesState, key: string, id: string, at: nu
   keys.count++
 }
 
-/** Count the faults of triggers' conditions; those of waits are not counted. */
+/** Counts the faults of triggers' conditions; those of waits are not counted. */
 export function blame(
   state: SourcesState,
   {

@@ -19,7 +19,7 @@ import type { InteractionState } from './state.ts'
 type Create = Input<Api['interaction.create']>
 
 /**
- * Create an interaction for a client. The run that receives the answer lives in the same shard and
+ * Creates an interaction for a client. The run that receives the answer lives in the same shard and
  * is informed in the same commit.
  */
 export const create =
@@ -56,7 +56,7 @@ export const create =
     }
   }
 
-/** Create an interaction for a step: the run records it on its timeline itself. */
+/** Creates an interaction for a step: the run records it on its timeline itself. */
 export function open(
   state: InteractionState | null,
   {
@@ -81,7 +81,7 @@ export function open(
   return { ...asked(record, { step, depth, chain }), reply: undefined }
 }
 
-/** Create an interaction for a turn. */
+/** Creates an interaction for a turn. */
 export function ask(
   state: InteractionState | null,
   { depth, withheld, approval, ...input }: InteractionCommands['interaction.ask']['input'],

@@ -46,7 +46,7 @@ function closed(
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
 /**
- * Answer as a target. The answer that satisfies the policy completes the interaction or submits it
+ * Answers as a target. The answer that satisfies the policy completes the interaction or submits it
  * for review.
  */
 export function respond(
@@ -190,7 +190,8 @@ function sameValue(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Accept the submitted answers, or request another round. A principal cannot review its own answer.
+ * Accepts the submitted answers, or requests another round. A principal cannot review its own
+ * answer.
  */
 export function review(
   state: InteractionState | null,

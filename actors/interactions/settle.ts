@@ -26,7 +26,7 @@ type Ended = { readonly events: InteractionEvent[]; readonly tells: Tell[] }
 export const recordReply = (after: InteractionState): Interaction => after.record
 
 /**
- * End an interaction.
+ * Ends an interaction.
  * @param state before the change.
  * @param change names the new status; times are added.
  * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers
@@ -63,7 +63,7 @@ export function conclude(
 }
 
 /**
- * Cancel an interaction on request. Agents may not: an agent does not decide that no person is
+ * Cancels an interaction on request. Agents may not: an agent does not decide that no person is
  * needed.
  */
 export function cancel(
@@ -89,7 +89,7 @@ export function cancel(
   }
 }
 
-/** Cancel an interaction at the request of the run or turn that waits for it. */
+/** Cancels an interaction at the request of the run or turn that waits for it. */
 export const withdraw = (
   state: InteractionState | null,
   { reason }: InteractionCommands['interaction.withdraw']['input'],
@@ -103,7 +103,7 @@ export const withdraw = (
     : { events: [], reply: undefined }
 
 /**
- * Cancel an interaction whose targets or reviewers, named by a step or a model, do not exist. It
+ * Cancels an interaction whose targets or reviewers, named by a step or a model, do not exist. It
  * could not be answered, so this is an error of its asker.
  */
 export const invalidate = (
@@ -145,7 +145,7 @@ const cancellation = (
   },
 })
 
-/** Expire an interaction that is due. Waking early or twice is harmless. */
+/** Expires an interaction that is due. Waking early or twice is harmless. */
 export function wake(
   state: InteractionState | null,
   _: unknown,
@@ -166,7 +166,7 @@ export function wake(
   }
 }
 
-/** Delete an interaction that has ended: it disappears from all lists. */
+/** Deletes an interaction that has ended: it disappears from all lists. */
 export function remove(state: InteractionState | null): Decision<InteractionEvent, undefined> {
   if (!state || state.deleted) return refuse('not_found')
   const { id, status } = state.record

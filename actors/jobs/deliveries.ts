@@ -1,7 +1,7 @@
 /**
- * Effects after a queue's commit. Matching starts when a job waits. A claimed job goes to the
- * gateway of the session that claimed it. A cancellation goes to the gateway where the session was
- * last seen.
+ * Effects after a queue's commit. A job that starts to wait is offered. A claimed job is sent to
+ * the gateway of the session that claimed it. A cancellation is sent to the gateway where the
+ * session was last seen.
  */
 
 import type { Address } from '../../protocol/entry.ts'
@@ -65,7 +65,10 @@ export const joinsLine: ReadonlySet<string> = new Set<QueueEvent['type']>([
   'job.rested',
 ])
 
-/** The reactions of a queue. @param timing lease duration and cadence, in seconds. */
+/**
+ * The reactions of a queue.
+ * @param timing lease duration and cadence, in seconds.
+ */
 export const deliveries = (timing: WorkerTiming): Reactions => ({
   'job.queued': offer,
   'job.requeued': offer,
@@ -102,7 +105,7 @@ export const deliveries = (timing: WorkerTiming): Reactions => ({
 
 /**
  * Whether an assignment that may have been sent needs no repeat: its lease was replaced or has
- * ended, or its worker has sent a heartbeat.
+ * ended, or its worker has sent a heartbeat. Other messages are always repeated.
  */
 export function isObsolete(state: QueueState, { message }: Push): boolean {
   if (message.type !== 'assign') return false

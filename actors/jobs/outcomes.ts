@@ -4,9 +4,9 @@
  * queue in the same commit.
  *
  * Two limits, counted separately:
- * - `max_attempts` bounds reported failures: the worker ran the job and it failed.
- * - `max_losses` bounds lost leases: it is unknown whether the job ran. A job that is safe to
- *   repeat may be lost more often than it may fail; any other job may be lost less often.
+ * - `max_attempts` bounds reported failures: the worker executed the job and it failed.
+ * - `max_losses` bounds lost leases: it is unknown whether the job was executed. A job that is safe
+ *   to repeat may be allowed more losses than failures.
  */
 
 import type { InvocationFacts } from '../../protocol/actions/invocation.ts'
@@ -37,7 +37,7 @@ export type Outcome =
   | ({ readonly outcome: 'failed' | 'cancelled' } & Fault)
 type Requeued = Extract<QueueEvent, { type: 'job.requeued' }>
 
-/** The reasons why a job waits again, as stored in `job.requeued`. */
+/** The reasons why a job returns to the queue, as stored in `job.requeued`. */
 export const reasons = {
   failure: 'failure',
   expired: 'lease_expired',
@@ -59,13 +59,16 @@ const tellOwner = (
   input: Readonly<Record<string, unknown>>,
 ): readonly Tell[] => {
   const to = ownerOf(held.header)
-  // Owners of the service's internal jobs are only interested in the end of the job.
+  // Owners of the service's internal jobs are only notified of the end of the job.
   return to && !(isUnlisted(held.header.kind) && name === 'job.retried')
     ? [{ to, name, input }]
     : []
 }
 
-/** Ends the job with an outcome. @param at Unix milliseconds. */
+/**
+ * Ends the job with an outcome.
+ * @param at Unix milliseconds.
+ */
 export function settle(
   held: Held,
   outcome: Outcome,
@@ -124,8 +127,8 @@ const requeue = (
 })
 
 /**
- * Returns the job to the queue without counting the attempt. A job that was asked to stop ends
- * instead, because a cancellation is final.
+ * Returns the job to the queue without counting the attempt. A job whose cancellation was requested
+ * ends instead.
  */
 export const giveBack = (
   held: Held,
@@ -134,7 +137,10 @@ export const giveBack = (
   at: number,
 ): Ended => (held.cancel ? cancelled(held, at) : { events: [requeue(held, counted, reason, at)] })
 
-/** Handles a failed attempt: the job gets another attempt or ends. */
+/**
+ * Handles a failed attempt: the job gets another attempt or ends.
+ * @param at Unix milliseconds.
+ */
 export function failed(
   held: Held,
   fault: Fault,
@@ -146,7 +152,7 @@ export function failed(
   return held.cancel ? cancelled(held, at) : again(held, 'failure', fault, at, retry_in)
 }
 
-/** Returns the job to the queue after the pause before its next attempt. */
+/** Returns a resting job to the queue at the end of its pause. */
 export const rested = (held: Held, at: number): Ended => ({
   events: [{ type: 'job.rested', id: held.header.id, job: { updated_at: timestamp(at) } }],
 })

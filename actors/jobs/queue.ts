@@ -1,17 +1,18 @@
 /**
  * The queue actor: the jobs of one queue name in one shard, waiting or under a lease. Its id is
- * `<shard>.<name>`.
+ * `<shard>.<name>`. Matching with workers happens outside, from its offers.
  *
  * Invariants:
  * Q1. A job is in exactly one state: waiting, resting before its next attempt, under one lease, or
- *     ended. A token is compared as a whole, so a superseded token changes nothing.
- * Q2. A job that was asked to stop is never handed out again.
- * Q3. A job that waits again keeps its `enqueued_at`, so it is again the oldest of its fairness
- *     key.
+ *     ended. Reports and heartbeats must present the complete lease token, so a superseded token
+ *     changes nothing, except for late results (report.ts).
+ * Q2. A job whose cancellation was requested is never leased again.
+ * Q3. A job that returns to the queue keeps its `enqueued_at`, and with it its place within its
+ *     fairness key.
  * Q4. The state alone makes every command idempotent, so no command ids are stored.
- * Q5. Lease renewals are soft events: a new owner assumes one full duration for every lease.
- *     Ownership may change repeatedly within that duration, so the worker's gateway may report that
- *     an assumed lease has expired.
+ * Q5. Lease renewals are soft events, so a new owner assumes one full duration for every lease. If
+ *     ownership changes repeatedly within that duration, leases are extended repeatedly; the
+ *     worker's gateway may therefore report that an assumed lease has expired.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -55,7 +56,10 @@ const unique = (ids: readonly string[]): string[] => [...new Set(ids)]
 const heldOf = (state: QueueState, ids: readonly string[]): Held[] =>
   unique(ids).flatMap((id) => find(state, id) ?? [])
 
-/** The queue actor. @param timing lease duration and cadence, in seconds. */
+/**
+ * Creates the queue actor.
+ * @param timing lease duration and heartbeat cadence, in seconds.
+ */
 export function queueActor(
   timing: WorkerTiming,
 ): Actor<QueueState, QueueEvent, Record<never, never>, 'queue', QueueCommands> {
@@ -166,7 +170,7 @@ export function queueActor(
           })
         return { ...together(ended), reply: undefined }
       },
-      // A heartbeat proves that the job was delivered and that the worker has it.
+      // A heartbeat proves that the job was delivered, so only a lease without one can be released.
       'queue.release': (state, { job_id, lease_token }, cause) => {
         const held = find(state, job_id)
         const undelivered = held?.lease?.token === lease_token && !held.lease.heard
@@ -267,9 +271,9 @@ export function queueActor(
     react: deliveries(timing),
     isObsolete: isObsolete,
     ask: {
-      /** Headers of the jobs to hand out next, in order, at most `limit` per capability. */
+      /** Headers of the jobs to offer next, in order, at most `limit` per capability. */
       waiting: (state, { limit }: { readonly limit: number }) => waitingJobs(state, limit),
-      /** The number of waiting jobs and of leased jobs. */
+      /** The number of leased jobs, and of all other jobs, which wait or rest. */
       depth: ({ jobs, due }) => {
         const leased = due.filter((id) => jobs[id]?.lease).length
         return { waiting: Object.keys(jobs).length - leased, leased }
@@ -299,7 +303,8 @@ export function queueActor(
       const first = state.due[0]
       return first === undefined ? undefined : dueAt(state.jobs[first] as Held)
     },
-    // All leases now expire at the same time. Resting jobs keep their time, so the heap is rebuilt.
+    // All leases now expire at the same time. The heap is rebuilt only if there are resting jobs,
+    // because those keep their time.
     recover: (state, at) => {
       for (const id of state.due) {
         const held = state.jobs[id] as Held

@@ -1,14 +1,17 @@
 /**
- * Evaluation of a worker's report. Only reports under the current lease count, with one exception:
- * a result that arrives after its lease was lost is accepted if no other worker has the job, so
- * that the work is not done twice.
+ * Evaluation of a worker's report. Only reports under the current lease count. There is one
+ * exception: a report that ends the job and arrives after its lease was lost is accepted if no
+ * other worker has a lease of the job, so that the work is not done twice.
  */
 import type { JobReport } from '../../protocol/internal.ts'
 import { readAnswer } from '../../protocol/sessions/turns/request.ts'
 import { cancelled, type Ended, failed, giveBack, reasons, settle } from './outcomes.ts'
 import { find, type Held, isFinished, type QueueState } from './state.ts'
 
-/** How often workers may return a job at shutdown before another return counts as a failure. */
+/**
+ * Number of times that workers may return a job at shutdown before another return counts as a
+ * failure.
+ */
 const SHUTDOWNS = 5
 /** Error types that workers use by convention. */
 const OVER_CAPACITY = 'WorkerOverCapacity'
@@ -16,7 +19,11 @@ const CANCELLED = 'Cancelled'
 
 export type Judged = Ended & { readonly outcome: 'accepted' | 'duplicate' | 'lease_lost' }
 
-/** Decides the effect of a report on its job. @param at Unix milliseconds. */
+/**
+ * Decides the effect of a report on its job.
+ * @param at Unix milliseconds.
+ * @returns the events, and whether the report was accepted, a duplicate, or under a lost lease.
+ */
 export function judge(state: QueueState, report: JobReport, at: number): Judged {
   const held = find(state, report.job_id)
   if (!held)
@@ -42,7 +49,7 @@ function valid(held: Held, report: JobReport, at: number): Ended {
 }
 
 /**
- * Handles a report under the last lease while the job waits for its next attempt. Only a report
+ * Handles a report under the previous lease while the job waits for its next attempt. Only a report
  * that ends the job has an effect.
  */
 function late(held: Held, report: JobReport, at: number): Ended {

@@ -1,11 +1,12 @@
 /**
  * Round-robin scheduling of named members, as plain JSON. A member moves to the back after its
  * turn, and new members join at the back, so between two turns of one member every other existing
- * member has one turn. All operations are O(1).
+ * member has one turn. Adding, removing and moving a member are O(1). The content of members is up
+ * to the caller.
  */
 
 export interface Ring<T> {
-  /** Names of the first and the last member; empty when there is none. */
+  /** Name of the first member, and below of the last; both are empty when there is no member. */
   first: string
   last: string
   readonly members: Record<string, { before: string; after: string; readonly value: T }>
@@ -17,7 +18,10 @@ export const isEmpty = (ring: Ring<unknown>): boolean => ring.first === ''
 export const member = <T>(ring: Ring<T>, name: string): T | undefined =>
   Object.hasOwn(ring.members, name) ? ring.members[name]?.value : undefined
 
-/** Adds a member at the back. A name must not be empty, `__proto__`, or already in the ring. */
+/**
+ * Adds a member at the back.
+ * @param name must not be empty, `__proto__`, or already in the ring.
+ */
 export function join<T>(ring: Ring<T>, name: string, value: T): T {
   const last = ring.members[ring.last]
   ring.members[name] = { before: ring.last, after: '', value }
@@ -27,7 +31,7 @@ export function join<T>(ring: Ring<T>, name: string, value: T): T {
   return value
 }
 
-/** Removes a member. */
+/** Removes a member; an unknown name changes nothing. */
 export function leave<T>(ring: Ring<T>, name: string): void {
   const link = ring.members[name]
   if (!link) return
@@ -54,8 +58,8 @@ export function* turns<T>(ring: Ring<T>): Generator<T, void> {
 }
 
 /**
- * Interleaves the sources: one item of each source, then the second of each, until all are
- * exhausted. A source is opened at its first turn.
+ * Interleaves the sources: yields the first item of each source, then the second of each, until all
+ * are exhausted. A source is opened at its first turn.
  */
 export function* alternate<T, S>(
   sources: Iterable<S>,

@@ -1,7 +1,7 @@
 /**
- * State of a queue, as plain JSON: all waiting and leased jobs, the order of the waiting jobs, the
- * leased and resting jobs by the time of their next deadline, and the ids of the jobs that ended
- * last.
+ * State of a queue, as plain JSON: all jobs that have not ended, the order of the waiting jobs, the
+ * leased and resting jobs by their next deadline, and the ids of the jobs that ended last. The
+ * rules are in queue.ts, outcomes.ts and report.ts.
  */
 import type { JobHeader, LeaseGrant } from '../../protocol/jobs/rows.ts'
 import { add, moved, type Order, removeAt } from '../heap.ts'
@@ -18,9 +18,7 @@ interface Lease extends LeaseGrant {
   expires_at: number
   /** The worker has sent a heartbeat, so the job was delivered. */
   heard: boolean
-  /**
-   * The owner of the queue has changed since the last heartbeat, so `expires_at` is an upper bound.
-   */
+  /** The shard's owner has changed since the last heartbeat, so `expires_at` is an upper bound. */
   assumed?: true
 }
 export interface Held {
@@ -30,7 +28,7 @@ export interface Held {
   readonly arrival: number
   failures: number
   losses: number
-  /** How often workers returned the job because they were shutting down. */
+  /** Number of times that workers returned the job because they were shutting down. */
   shutdowns: number
   /**
    * Index of the job in its heap: the heap of its fairness key while it waits, `due` while it is
@@ -39,8 +37,8 @@ export interface Held {
   place: number
   lease?: Lease
   /**
-   * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not in
-   * the queue of waiting jobs.
+   * End of the pause before the next attempt, in Unix milliseconds. Until then the job is not among
+   * the waiting jobs.
    */
   rest?: number
   /** The previous lease. `reported`: its outcome is known, so a report under it is a repeat. */
@@ -50,7 +48,10 @@ export interface Held {
     readonly instance: string
     readonly reported: boolean
   }
-  /** Present when a stop was requested; at `until` the job ends without its worker. */
+  /**
+   * Present when cancellation was requested. The job ends at `until`, even without a report of its
+   * worker. Both times are Unix milliseconds.
+   */
   cancel?: { readonly at: number; until: number; readonly reason?: string }
 }
 export interface QueueState {
@@ -71,17 +72,15 @@ export const initial = (): QueueState => ({
   finished: { ids: {}, ring: [], next: 0 },
 })
 
-/**
- * Returns a job that waits or is leased. The id may be any text, because it can come from a worker.
- */
+/** Returns a job that has not ended. The id may be any text, because it can come from a worker. */
 export const find = (state: QueueState, id: string): Held | undefined =>
   Object.hasOwn(state.jobs, id) ? state.jobs[id] : undefined
 /** Number of attempts that were counted; the next claim has the next number. */
 export const attemptsOf = (held: Held): number => held.failures + held.losses
 
 /**
- * The time of the next deadline. Leased job: its lease expires, or the wait for a requested stop
- * ends. Resting job: its pause ends.
+ * Unix milliseconds of the job's next deadline. For a leased job, its lease expires or the time for
+ * a requested cancellation ends. For a resting job, its pause ends.
  */
 export const dueAt = (held: Held): number =>
   held.rest ?? Math.min(held.lease?.expires_at ?? Infinity, held.cancel?.until ?? Infinity)
@@ -103,7 +102,7 @@ export function lease(state: QueueState, id: string, grant: LeaseGrant): void {
   held.lease = { ...grant, heard: false }
   add(state.due, id, byDue, state)
 }
-/** Keeps a job out of the queue of waiting jobs until a time. */
+/** Makes a job rest until a time in Unix milliseconds. */
 export function rest(state: QueueState, id: string, until: number): void {
   ;(state.jobs[id] as Held).rest = until
   add(state.due, id, byDue, state)
@@ -113,10 +112,13 @@ export function unrest(state: QueueState, held: Held): void {
   removeAt(state.due, held.place, byDue, state)
   delete held.rest
 }
-/** Restores the order after a lease was renewed or a stop was requested. */
+/** Restores the order of `due` after the deadline of a job has changed. */
 export const dueMoved = (state: QueueState, held: Held): void =>
   moved(state.due, held.place, byDue, state)
-/** Ends the lease of a job. */
+/**
+ * Ends the lease of a job.
+ * @param reported whether the outcome of the lease is known.
+ */
 export function unlease(state: QueueState, held: Held, reported: boolean): void {
   if (!held.lease) return
   removeAt(state.due, held.place, byDue, state)
@@ -135,6 +137,6 @@ export function finish(state: QueueState, id: string): void {
   ids[id] = true
   state.finished.next = (state.finished.next + 1) % FINISHED
 }
-/** Whether the job is one of the jobs that ended last. */
+/** Whether the job is among the remembered jobs that ended last. */
 export const isFinished = (state: QueueState, id: string): boolean =>
   Object.hasOwn(state.finished.ids, id)

@@ -1,11 +1,11 @@
 /**
- * The queue of waiting jobs.
+ * The order of the waiting jobs of a queue. Leased and resting jobs are in state.ts.
  *
- * Order: higher priority first; within a priority the capabilities take turns, within a capability
- * the fairness keys take turns, within a key the oldest goes first. A job is one unit of service,
- * so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights: two keys that
- * both wait are never more than one job apart. Jobs of a capability that no worker has wait
- * separately and do not block other jobs.
+ * Higher priority goes first. Within a priority the capabilities take turns, within a capability
+ * the fairness keys take turns, and within a key the oldest job goes first. A job is one unit of
+ * service, so taking turns is start-time fair queuing (Goyal et al. 1996) with equal weights: two
+ * keys that both wait are never more than one job apart. Jobs of a capability that no worker has
+ * wait separately and do not block other jobs.
  */
 import type { JobHeader } from '../../protocol/jobs/rows.ts'
 import { add, inOrder, type Order, removeAt } from '../heap.ts'
@@ -74,8 +74,8 @@ export function enter(state: QueueState, id: string): void {
 }
 
 /**
- * Removes a job from the queue of waiting jobs. `served`: it was handed out, so its key and its
- * capability had their turn.
+ * Removes a job from the queue of waiting jobs.
+ * @param served whether the job was claimed, so that its key and its capability had their turn.
  */
 export function leave(state: QueueState, id: string, served: boolean): void {
   const { header, capability, place } = state.jobs[id] as Held
@@ -94,8 +94,8 @@ export function leave(state: QueueState, id: string, served: boolean): void {
 }
 
 /**
- * The jobs to hand out next, in order, at most `limit` per capability. Costs O(log limit) per
- * returned job.
+ * Returns the headers of the jobs to offer next, in order, at most `limit` per capability. Costs
+ * O(log limit) per returned job.
  */
 export function waitingJobs(state: QueueState, limit: number): JobHeader[] {
   const left = new Map<string, number>()

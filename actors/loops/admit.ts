@@ -95,7 +95,8 @@ export type Verdict =
 
 /**
  * Applies both rules to one more run of a trigger, or of no trigger. Displaces the runs that it
- * replaces. @param patient the run may wait, but is never rejected and displaces no run.
+ * replaces.
+ * @param patient the run may wait, but is never rejected and displaces no run.
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
   // A displaced run counts as active until it has stopped, so these counts stay valid.

@@ -16,7 +16,10 @@ import { isLiving, type LoopState } from './state.ts'
 export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
   ['asked', 'declined'].includes(getOwn(places, run_id) ?? '')
 
-/** Requests a slot for an admitted run. @returns whether the run has to wait for the slot. */
+/**
+ * Requests a slot for an admitted run.
+ * @returns whether the run has to wait for the slot.
+ */
 export function askForPlace(on: Draft, run_id: string): boolean {
   const { organization } = on.state.standing
   if (on.options.plan_concurrency === undefined || organization === '') return false

@@ -16,8 +16,8 @@ function actionsOf(state: LoopState): readonly string[] {
 }
 
 /**
- * The event that reports a change of the summary to the project, if there is one. @param
- * organization its id if the command contains it, otherwise empty.
+ * The event that reports a change of the summary to the project, if there is one.
+ * @param organization its id if the command contains it, otherwise empty.
  */
 export function stands(
   before: LoopState,

@@ -95,7 +95,7 @@ function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEve
     }))
 }
 
-/** Save an entry as a whole: fields that the wish leaves out get their defaults. */
+/** Saves an entry as a whole: fields that the wish leaves out get their defaults. */
 function save(
   state: MemoryState,
   memory_key: string,
@@ -159,7 +159,7 @@ function save(
   }
 }
 
-/** Delete an entry, if it exists. */
+/** Deletes an entry, if it exists. */
 function forget(
   state: MemoryState,
   memory_key: string,

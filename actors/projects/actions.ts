@@ -33,7 +33,7 @@ const named = ({ actions: all }: ProjectState, name: string): KeptAction | undef
   Object.values(all).find(({ action }) => action.name === name)
 
 /**
- * Define an action. The project never receives the raw secret: the gateway adds it to the reply.
+ * Defines an action. The project never receives the raw secret: the gateway adds it to the reply.
  */
 export function createAction(
   { brand }: ProjectOptions,
@@ -96,7 +96,7 @@ export function createAction(
   }
 }
 
-/** Change an action. Null and empty values remove a field. */
+/** Changes an action. Null and empty values remove a field. */
 export function updateAction(
   state: ProjectState,
   input: Input<Rows['action.update']> & SentUrl,
@@ -157,7 +157,7 @@ export function updateAction(
 /** Maximum number of loops that a refusal lists. */
 const MAX_LOOPS_NAMED = 20
 /**
- * Delete an action that no active loop calls. Calls under way complete; a step that names the
+ * Deletes an action that no active loop calls. Calls under way complete; a step that names the
  * action later waits for a worker.
  */
 export function deleteAction(
@@ -177,7 +177,7 @@ export function deleteAction(
   return { events: [{ type: 'action.deleted', id, name }], reply: undefined }
 }
 
-/** Replace the secret of an HTTP action. */
+/** Replaces the secret of an HTTP action. */
 export function rotateSecret(
   { brand }: ProjectOptions,
   state: ProjectState,

@@ -33,7 +33,9 @@ const given = (before: readonly Given[], ids: readonly string[], cause: Cause): 
 const sameOrder = (a: readonly Given[], b: readonly Given[]): boolean =>
   a.length === b.length && a.every(({ id }, index) => id === b[index]?.id)
 
-/** Set the toolkits of an agent to exactly this list. The gateway adds the records to the reply. */
+/**
+ * Sets the toolkits of an agent to exactly this list. The gateway adds the records to the reply.
+ */
 export function assignToolkits(
   state: ProjectState,
   { id, toolkit_ids }: Input<Rows['agent.assign_toolkits']>,
@@ -61,7 +63,7 @@ export function assignToolkits(
   }
 }
 /**
- * Set the skills of an agent to exactly this list. A skill of the organization is accepted if the
+ * Sets the skills of an agent to exactly this list. A skill of the organization is accepted if the
  * gateway holds it or the agent has it already.
  */
 export function assignSkills(
@@ -122,7 +124,7 @@ export function equippedOf(
   }
 }
 
-/** Remove a deleted toolkit or skill from all agents. */
+/** Removes a deleted toolkit or skill from all agents. */
 export function take(state: ProjectState, what: keyof AgentCapabilities, id: string): ProjectState {
   for (const [agent, has] of Object.entries(state.equipment))
     if (has[what].some((one) => one.id === id))

@@ -130,7 +130,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Create or adopt an agent. The reply of an adoption has `status_code: 200`. */
+/** Creates or adopts an agent. The reply of an adoption has `status_code: 200`. */
 export function createAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -175,7 +175,7 @@ function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
     : rest
 }
 
-/** Change an agent. Its principal takes the same name. */
+/** Changes an agent. Its principal takes the same name. */
 export function updateAgent(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -233,7 +233,7 @@ export function updateAgent(
   }
 }
 
-/** Assign an agent its e-mail address; a repeat changes nothing. */
+/** Assigns an agent its e-mail address; a repeat changes nothing. */
 export function openInbox(
   state: ProjectState,
   { id, domain }: Input<Rows['agent.inbox']> & Domain,
@@ -258,7 +258,7 @@ export function openInbox(
   }
 }
 
-/** Delete an agent: its principal is archived, and its credentials are revoked. */
+/** Deletes an agent: its principal is archived, and its credentials are revoked. */
 export function deleteAgent(
   state: ProjectState,
   { id }: Input<Rows['agent.delete']>,

@@ -46,7 +46,7 @@ function replaced(
     : { events: [{ type: 'binding.updated', id: before.id, binding, changes }], binding }
 }
 
-/** Create or replace the binding of an agent to an account. */
+/** Creates or replaces the binding of an agent to an account. */
 export function setBinding(
   state: ProjectState,
   { id: agent_id, project: _, replace_existing = false, ...wish }: Input<Rows['agent.set_binding']>,
@@ -118,7 +118,7 @@ export function setBinding(
   }
 }
 
-/** Delete a binding of an agent. */
+/** Deletes a binding of an agent. */
 export function deleteBinding(
   state: ProjectState,
   { id, binding_id }: Input<Rows['agent.delete_binding']>,

@@ -24,7 +24,7 @@ export interface KnownLoop {
   readonly gone?: number
 }
 
-/** Record the standing that a loop reports. */
+/** Records the standing that a loop reports. */
 export function noteLoop(
   { loops, ended }: ProjectState,
   { loop_id, version, actions, gone }: LoopStanding,
@@ -40,7 +40,7 @@ export function noteLoop(
   }
 }
 
-/** End the loops of a deleted project, up to 500 in each commit. */
+/** Ends the loops of a deleted project, up to 500 in each commit. */
 export function endProject(
   { loops }: ProjectState,
   { organization, after = '' }: LoopsCommands['project.end']['input'],

@@ -127,7 +127,7 @@ const [principal, role, assignment, agent] = [
   evolveRecord('assignments', 'assignment'),
   evolveRecord('agents', 'agent'),
 ]
-/** Remove the assignments of a deleted principal or role. */
+/** Removes the assignments of a deleted principal or role. */
 function unassign(state: ProjectState, of: 'principal_id' | 'role_id', id: string): ProjectState {
   for (const one of Object.values(state.assignments))
     if (one[of] === id) delete state.assignments[one.id]

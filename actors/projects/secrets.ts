@@ -23,7 +23,7 @@ const SECRET_LIMITS = { secrets: 200, versions: 10 } as const
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
 /**
- * Store the next version. The project never receives the values: the gateway seals them and lists
+ * Stores the next version. The project never receives the values: the gateway seals them and lists
  * the names of the entries.
  */
 export function putSecret(
@@ -68,7 +68,7 @@ export function putSecret(
   return { events: [{ type: 'secret.stored', id: name, secret, material }], reply: secret }
 }
 
-/** Delete a secret. */
+/** Deletes a secret. */
 export const deleteSecret = (
   { secrets: all }: ProjectState,
   { secret_name: id }: Input<Rows['secret.delete']>,

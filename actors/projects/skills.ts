@@ -22,7 +22,7 @@ interface Options {
   readonly source: 'project' | 'organization'
 }
 
-/** Create a skill. */
+/** Creates a skill. */
 export function createSkill(
   { brand, source }: Options,
   { skills }: SkillOwner,
@@ -53,8 +53,8 @@ export function createSkill(
 }
 
 /**
- * Replace a skill as a whole; fields that the request leaves out are removed. Instructions are kept
- * out of the audit log.
+ * Replaces a skill as a whole; fields that the request leaves out are removed. Instructions are
+ * kept out of the audit log.
  */
 export function replaceSkill(
   { brand }: Options,
@@ -91,7 +91,7 @@ export function replaceSkill(
   }
 }
 
-/** Delete a skill. The caller has checked that it may be deleted. */
+/** Deletes a skill. The caller has checked that it may be deleted. */
 export function deleteSkill({ skills }: SkillOwner, id: string): Decided<undefined> {
   const skill = getOwn(skills, id)
   return skill

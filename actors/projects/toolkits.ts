@@ -23,7 +23,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof rows
 type Decided<R> = Decision<ToolkitEvent, R>
 
-/** Create a toolkit. */
+/** Creates a toolkit. */
 export function createToolkit(
   { brand }: ProjectOptions,
   { toolkits }: ProjectState,
@@ -59,7 +59,7 @@ const ownToolkit = ({ toolkits }: ProjectState, id: string): Toolkit | Refusal =
     ? refuse('forbidden', undefined, 'Toolkits of the service cannot be changed.')
     : (getOwn(toolkits, id) ?? refuse('not_found'))
 
-/** Replace a toolkit as a whole; fields that the request leaves out are removed. */
+/** Replaces a toolkit as a whole; fields that the request leaves out are removed. */
 export function replaceToolkit(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -97,7 +97,7 @@ export function replaceToolkit(
   }
 }
 
-/** Delete a toolkit, and remove it from all agents. */
+/** Deletes a toolkitand removes it from all agents. */
 export function deleteToolkit(
   state: ProjectState,
   { id }: Input<Rows['toolkit.delete']>,

@@ -52,7 +52,7 @@ const announceToMatcher = (
 })
 
 /**
- * Create a webhook. The project never receives the raw secret: the gateway adds it to the reply.
+ * Creates a webhook. The project never receives the raw secret: the gateway adds it to the reply.
  */
 export function createWebhook(
   { brand }: ProjectOptions,
@@ -95,8 +95,8 @@ export function createWebhook(
 }
 
 /**
- * Change a webhook. Empty tags remove the field; an empty URL and an empty event list are stored as
- * empty values.
+ * Changes a webhook. Empty tags remove the field; an empty URL and an empty event list are stored
+ * as empty values.
  */
 export function updateWebhook(
   { brand }: ProjectOptions,
@@ -153,7 +153,7 @@ export function updateWebhook(
   }
 }
 
-/** Delete a webhook. Pending deliveries are dropped when they find no webhook. */
+/** Deletes a webhook. Pending deliveries are dropped when they find no webhook. */
 export function deleteWebhook(
   state: ProjectState,
   { webhook_id }: Input<Rows['webhook.delete']>,
@@ -169,7 +169,7 @@ export function deleteWebhook(
     : refuse('not_found')
 }
 
-/** Replace the secret of a webhook. */
+/** Replaces the secret of a webhook. */
 export function rotateWebhookSecret(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -195,7 +195,7 @@ export function rotateWebhookSecret(
   }
 }
 
-/** Send a test event. The gateway waits for the outcome of the delivery. */
+/** Sends a test event. The gateway waits for the outcome of the delivery. */
 export function pingWebhook(
   state: ProjectState,
   { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,

@@ -18,7 +18,7 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof workflows
 type Decided<R> = Decision<WorkflowEvent | HoldEvent, R>
 
-/** Create a workflow under its reserved id and handle, with version 1. */
+/** Creates a workflow under its reserved id and handle, with version 1. */
 export function createWorkflow(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -58,7 +58,7 @@ export function createWorkflow(
   }
 }
 
-/** Change a workflow; with a spec, add its next version. */
+/** Changes a workflow. A request with a spec adds the next version. */
 export function updateWorkflow(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -103,7 +103,7 @@ export function updateWorkflow(
   }
 }
 
-/** Delete a workflow with its versions; its runs carry their own spec and continue. */
+/** Deletes a workflow with its versions; its runs carry their own spec and continue. */
 export function deleteWorkflow(
   state: ProjectState,
   input: Input<Rows['workflow.delete']>,
@@ -123,8 +123,8 @@ export function deleteWorkflow(
 }
 
 /**
- * Answer the organization's question about a claim: unless the workflow exists, release the claim
- * and never create a workflow under this id.
+ * Answers the organization's question about a claim. Unless the workflow exists, it releases the
+ * claim and ensures that no workflow is created under this id.
  */
 export const settleHandle = (
   state: ProjectState,

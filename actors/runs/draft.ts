@@ -30,7 +30,10 @@ import {
 
 /** A wait for a turn of an agent. */
 export type AgentWait = Extract<OpenWait, { kind: 'agent' }>
-/** The queue of jobs that look up the definitions of turns; each project has one in every shard. */
+/**
+ * Name of the queue of jobs that look up the definitions of turns. Each project has such a queue in
+ * every shard.
+ */
 export const OPENINGS = '$openings'
 
 export interface Draft {
@@ -63,7 +66,7 @@ export interface Parts {
   readonly row?: Patch<RunStep>
   readonly usage?: UsageSource
   readonly note?: Note
-  /** Changes of the current branch, or of the run itself. */
+  /** Changes of the current branch, or of the run itself if there is no current branch. */
   readonly place?: Patch<Omit<Branch, 'key' | 'index' | 'rows'>>
 }
 
@@ -92,7 +95,7 @@ function noteOf({ at }: Draft, { step, row, note, place }: Parts): Note | undefi
     : { engine: place as Patch<Engine> }
 }
 
-/** The time of the decision in wire format. */
+/** The time of the decision as RFC 3339. */
 export const now = (on: Draft): string => timestamp(on.cause.at)
 
 /** Position, tries and wait of the current branch, or of the run itself. */
@@ -143,7 +146,7 @@ export const tellInteraction = (
   on.tells.push({ to: { kind: 'interaction', id }, name, input })
 }
 /**
- * Withdraws the interaction that the current step waits for, or stops its turn of an agent. Call
+ * Withdraws the interaction, or stops the turn of an agent, that the current step waits for. Call
  * this before ending the wait.
  */
 export function withdraw(on: Draft, reason: string): void {
@@ -152,7 +155,10 @@ export function withdraw(on: Draft, reason: string): void {
     tellInteraction(on, wait.interaction_id, 'interaction.withdraw', { reason })
   else if (wait?.kind === 'agent') stopTurn(on, wait, reason)
 }
-/** Stops a turn in its session. A turn that was not opened yet will not be opened. */
+/**
+ * Stops a turn in its session. A turn that is not open yet is never opened, because its lookup is
+ * cancelled.
+ */
 function stopTurn(
   on: Draft,
   { step, turn_id, job_id, session_id }: AgentWait,
@@ -167,7 +173,9 @@ function stopTurn(
     })
   else if (job_id !== undefined) tellOpenings(on, 'queue.cancel', { job_ids: [job_id], reason })
 }
-/** Sends a command to the queue in the run's own shard that looks up definitions of turns. */
+/**
+ * Sends a command to the queue of lookups (`OPENINGS`) in the run's own shard, in the same commit.
+ */
 export const tellOpenings = (
   on: Draft,
   name: 'queue.enqueue' | 'queue.cancel',
@@ -186,7 +194,10 @@ export const tellRun = (
   on.tells.push({ to: { kind: 'run', id }, name, input })
 }
 
-/** Sends a command to the run's loop, which lives in the run's own shard, in the same commit. */
+/**
+ * Sends a command to the run's loop, if it has one, which lives in the run's own shard, in the same
+ * commit.
+ */
 export const tellLoop = <N extends 'run.left' | 'run.returns' | 'run.spent'>(
   on: Draft,
   name: N,

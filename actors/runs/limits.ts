@@ -1,9 +1,9 @@
 /**
- * Limits of a run, checked before every step. A run that one of them stopped continues only after a
- * recovery raises the limit.
+ * Limits of a run, checked before every step outside of the cleanup. A run that a limit stopped can
+ * be recovered if the recovery raises the limit (commands/control.ts). Exceptions: the step limit
+ * cannot be raised, and the daily budget belongs to the loop.
  *
- * Spending is the sum of the reported usages; a call that was in progress may have exceeded the
- * budget.
+ * Spending is the sum of the reported usages, so calls in progress may exceed the budget.
  */
 import { type JsonObject, parseDuration, parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { StopReason } from '../../protocol/loops/run.ts'
@@ -17,16 +17,16 @@ import { aboutOf } from './outbound/source-events.ts'
 import { abandon } from './steps/action.ts'
 
 /**
- * Maximum number of step attempts of one run, unless its definition sets another. It ends runs that
- * loop forever. Branches and items cannot loop, so their steps count only toward a limit that the
- * author has set.
+ * Maximum number of step attempts of one run, unless its definition sets another maximum.
+ * Otherwise, recoveries could repeat steps without end. Steps of branches and items count only
+ * toward a maximum that the definition sets, because a step may have more items than this.
  */
 export const MAX_EXECUTED = 1000
 const stepsAllowed = ({ state }: Draft): number => state.spec.limits?.max_steps ?? MAX_EXECUTED
 const stepsUsed = ({ state: { spec, engine } }: Draft): number =>
   engine.executed - (spec.limits?.max_steps === undefined ? (engine.aside ?? 0) : 0)
 
-/** Whether the run has exceeded its time limit. */
+/** Whether the time limit of the run has passed. It does not apply to the cleanup. */
 export const wallClockPassed = ({ state, cause }: Draft): boolean =>
   !state.engine.ending && (state.engine.wall_deadline ?? Infinity) <= cause.at
 /** Whether the next attempt, or the attempt that `step.retried` has begun, exceeds the limit. */
@@ -45,8 +45,8 @@ const asksAgent = (on: Draft): boolean => {
 }
 
 /**
- * Ends the run when a limit does not allow the current step to begin. @returns whether it ended the
- * run.
+ * Ends the run when a limit does not allow the current step to begin.
+ * @returns whether the run was ended.
  */
 export function stopped(on: Draft): boolean {
   if (on.state.engine.ending) return false
@@ -75,8 +75,9 @@ export function stopped(on: Draft): boolean {
 }
 
 /**
- * Ends the run, also in the middle of a step, when its budget is spent. @returns whether it was
- * spent.
+ * Ends the run, even in the middle of a step, when its own budget or the daily budget of its loop
+ * is spent.
+ * @returns whether one of them is spent.
  */
 export function overspent(on: Draft): boolean {
   const { credit_budget = 0, credit_spent = 0 } = on.state.record
@@ -94,7 +95,7 @@ export function overspent(on: Draft): boolean {
   return true
 }
 
-/** Ends the run, also in the middle of a step, because its time limit has passed. */
+/** Ends the run, even in the middle of a step, because its time limit has passed. */
 export function exceedWallClock(on: Draft): void {
   const started = parseTimestamp(on.state.record.started_at ?? '') ?? on.cause.at
   const seconds = (at: number): number => Math.round((at - started) * 1000) / 1_000_000

@@ -1,7 +1,11 @@
 /**
- * A run: executes the steps of a spec one after another, and the steps of branches concurrently. It
- * advances only on a command: from an operator, a signal, the end of a job, or a timer. Between
- * commands it waits or has ended (engine/advance.ts, E1).
+ * The run actor: executes the steps of a spec one after another, and the steps of branches
+ * concurrently. This file only lists commands, events and effects. Decisions on commands are in
+ * `commands/` and `inbound/`, the engine is in `engine/`, and the kinds of steps are in `steps/`.
+ *
+ * A run advances only on a command, such as a signal, the end of a job or a timer. Between commands
+ * it waits, is held by its loop, or has ended (engine/advance.ts, E1). A queued or suspended run
+ * can also end directly.
  *
  *     queued → running → completed | failed | cancelled
  *                 ↕                    ↓ recovery
@@ -39,7 +43,7 @@ import { halt, recordUsage } from './outbound/usage.ts'
 import { apply, created, deadline, hasEnded, type RunState } from './state.ts'
 import { turnWanted } from './steps/agent.ts'
 
-/** The run actor. */
+/** The run actor; its state is null before `run.created`. */
 export const run: Actor<
   RunState | null,
   RunEvent,
@@ -158,15 +162,21 @@ export const run: Actor<
     'run.cancelled': sayEnd('run.cancelled'),
   },
   ask: {
-    /** The content of a job for its worker, or null when the run no longer waits for the job. */
+    /**
+     * The content of a job for its worker, or the turn that a lookup job resolves. Null when the
+     * run no longer waits for the job.
+     */
     job_spec: (state, input) => jobSpec(state, input) ?? turnWanted(state, input),
-    /** The facts about a call that an executor needs in addition to its parameters, or null. */
+    /**
+     * The facts that an executor needs to execute an action call. Null when the run no longer waits
+     * for the job.
+     */
     action_call: actionCall,
     /** The status and outcome of a direct call. */
     invoked,
-    /** Event types that steps wait for, with the ids of their waits. */
+    /** Types of the events that steps wait for, with the ids of the waits. */
     awaiting,
-    /** The record, or null. */
+    /** The record as clients see it, or null if the run does not exist. */
     get: (state) => state && shownRun(state.record),
   },
   deadline,

@@ -1,21 +1,22 @@
 /**
  * State of a run between two commands, as plain JSON, and the single function that applies an event
- * to it.
+ * to it. The decisions are elsewhere; this file contains no rules.
  *
  * Invariants:
- * S1. Every field of the run record and of a step's record comes from the `run` and `row` patches
- *     of events, every field of the engine from their `private` note. `apply` contains no rules;
- *     the views apply the same patches.
+ * S1. The run record and the records of steps change only by the `run` and `row` patches of events,
+ *     which the views apply too. The rest of the state comes from `run.created` and changes only by
+ *     the `private` notes of events.
  * S2. A run that has not ended has `engine.wait` after every command, and its status is then
  *     `suspended`. Exceptions: a run that pauses, or waits for an event that the matcher has not
- *     confirmed, is `running`; a run that is `held` by its loop is `queued` and has no wait.
+ *     confirmed, is `running`; a run that its loop holds (`held`) is `queued` and has no wait.
  * S3. `engine.position` is the index of the current step, or the number of steps after the last
- *     one. With `engine.ending` it is an index of the cleanup steps, and `engine.ending` contains
- *     the position at which the run ended.
- * S4. The outputs of finished steps are the `result` of their records and are stored only there.
- * S5. Active branches and items have separate positions (`branches`), with the records of their
- *     steps. Of ended ones only the outcome is stored (`yields`), in chunks, so that the cost of an
- *     event does not grow with the number of earlier items.
+ *     one. While `engine.ending` is present, it is an index into the cleanup steps, and
+ *     `engine.ending` contains the position at which the run ended.
+ * S4. The output of a completed step is stored in the `result` of its record; the engine keeps no
+ *     copy.
+ * S5. Each active branch or item has its own position and its own step records (`branches`). When
+ *     it completes or fails, only its outcome remains (`yields`). Outcomes are stored in chunks, so
+ *     that the cost of an event does not grow with the number of earlier items.
  */
 
 import type { Definition } from '../../protocol/access/directory.ts'
@@ -48,8 +49,8 @@ interface Opened extends Waiting {
 /** A wait that the timeline shows; the names of the kinds are the `wait_kind` of the API. */
 export type OpenWait =
   /**
-   * A job. `base`: attempts of the step before this job; `retried`: the last attempt that was
-   * reported as retried.
+   * A job. `base`: attempts of the step before this job; `retried`: number of the job's last
+   * attempt that was reported as retried.
    */
   | (Opened & {
       readonly kind: 'worker'
@@ -75,8 +76,9 @@ export type OpenWait =
   /** The branches of this step. */
   | (Opened & { readonly kind: 'branches' })
   /**
-   * A turn of an agent. `job_id`: the job that looks up its definition; `session_id`: the session
-   * that opened it; `judges`: the index of the assertion that it judges.
+   * A turn of an agent. `job_id`: the job that looks up the turn's definition, until the turn is
+   * opened; `session_id`: the session of the opened turn; `judges`: the index of the assertion that
+   * the turn judges.
    */
   | (Opened & {
       readonly kind: 'agent'
@@ -86,8 +88,9 @@ export type OpenWait =
       readonly judges?: number
     })
 /**
- * The reason why a run does not continue now: an open wait, the delay before the next attempt
- * of a step, or a pause (`pause`). A run that pauses has filled its commit and stays `running`.
+ * The reason why a run does not continue now: a wait that the timeline shows, the delay before the
+ * next attempt of a step (`retry`), or a pause (`pause`). A run pauses when its next steps belong
+ * to a later commit; its status stays `running`.
  */
 export type Wait = OpenWait | (Waiting & { readonly kind: 'retry' | 'pause'; readonly due: number })
 
@@ -102,7 +105,7 @@ export interface StoredSignal {
   readonly key?: string
 }
 
-/** A sequence of steps: the run itself, or one of its branches. */
+/** The progress in one sequence of steps: that of the run itself, or of one of its branches. */
 export interface Place {
   /** Index of the current step. */
   readonly position: number
@@ -112,18 +115,18 @@ export interface Place {
 }
 /** An active branch of a `parallel` step, or an active item of a `for_each`. */
 export interface Branch extends Place {
-  /** Key of the step that contains it, a dot, and its own name or number. */
+  /** Prefix of the containing step (`prefixBelow`), then the branch's id or the index. */
   readonly key: string
-  /** Its index among the branches or items. */
+  /** Index among the branches or items of the step. */
   readonly index: number
-  /** Records of its steps, by their own keys. */
+  /** Records of the branch's steps, by step key without the key of the branch. */
   readonly rows: Readonly<Record<string, RunStep>>
-  /** Bytes of the large outputs of its steps. */
+  /** Bytes of the large outputs of the branch's steps (engine/retained.ts). */
   readonly size?: number
-  /** Present when one of its steps has failed for good. */
+  /** Present when a step of the branch has failed for good. */
   readonly fault?: { readonly error_type: string; readonly error: string }
 }
-/** The outcome of a branch or item. */
+/** The outcome of a branch or item that has completed or failed. */
 export type Yield =
   | { readonly output: JsonObject }
   | { readonly fault: { readonly error_type: string; readonly error: string } }
@@ -134,18 +137,24 @@ export interface Join {
   readonly count: number
   /** The items of a `for_each`. */
   readonly items?: readonly unknown[]
-  /** Number of branches begun: of all, or of those in `todo`. */
+  /** Number of branches that the current attempt of the step has begun. */
   readonly next: number
-  /** The branches that a later attempt begins; absent: all. */
+  /**
+   * Indexes of the branches that a later attempt begins; absent in the first attempt, which begins
+   * all branches.
+   */
   readonly todo?: readonly number[]
   readonly done: number
   readonly failed: number
-  /** Characters of all outputs so far. */
+  /** Total characters of the outputs so far, as JSON. */
   readonly size: number
   /** Index of the first branch that completed. */
   readonly winner?: number
 }
-/** The end of the run, decided before its cleanup runs. */
+/**
+ * The decided end of the run. It takes effect after the cleanup and, for a failed run of a loop,
+ * after the reply of the loop.
+ */
 export interface Ending {
   readonly type: 'run.completed' | 'run.failed' | 'run.cancelled'
   readonly position: number
@@ -166,7 +175,8 @@ export interface Engine extends Place {
   readonly priority: number
   readonly fairness_key?: string
   /**
-   * Number of step attempts begun over the whole lifetime of the run, those of branches included.
+   * Number of step attempts that the run has begun since it was created, in branches too. Attempts
+   * of a job that only the queue repeats are not counted.
    */
   readonly executed: number
   /** Number of those attempts that belong to branches. */
@@ -175,22 +185,25 @@ export interface Engine extends Place {
   readonly sizes?: Readonly<Record<string, number>>
   /** 1, plus one for every recovery. */
   readonly attempt: number
-  /** Time limit of the run, in Unix milliseconds. */
+  /** Unix milliseconds at which the time limit of the run passes. */
   readonly wall_deadline?: number
   readonly cancel_reason?: string
   /** Present when the run is cancelled because its loop replaces it with another run. */
   readonly replaced?: true
-  /** Open interactions that clients created for this run. */
+  /** Ids of the open interactions that clients created for this run. */
   readonly asked?: readonly string[]
   readonly ending?: Ending
-  /** The end of the run, which takes effect when its loop answers `run.end` in the same commit. */
+  /**
+   * The decided end of a failed run of a loop. It takes effect with the loop's reply `run.end`,
+   * which arrives in the same commit.
+   */
   readonly leaving?: Ending
   readonly parent?: Parent
   /** Number of ancestors of this run. */
   readonly depth?: number
-  /** Depth of the source event that caused the run; absent: no event caused it. */
+  /** Number of runs between this run and the first cause of its causal chain; absent: 0. */
   readonly cause_depth?: number
-  /** Causal chain of that event. */
+  /** Causal chain of the source event that caused the run, directly or through a parent run. */
   readonly chain?: Chain
   /**
    * The principal on whose behalf the run acts; absent: a trigger or an older release started it.
@@ -201,24 +214,29 @@ export interface Engine extends Place {
    * rendering them. `timeout`: milliseconds that one attempt may take.
    */
   readonly invoked?: { readonly timeout: number }
-  /** Workflows that steps start as child runs, as they were when the root of these runs started. */
+  /**
+   * Definitions of the workflows that steps start as child runs, as of the start of the root run.
+   */
   readonly definitions?: Readonly<Record<string, Definition>>
   /**
-   * Unix milliseconds at which work continues that did not fit into its commit: branches or a
+   * Unix milliseconds at which work that was left to a later commit continues: branches, or a
    * cancellation.
    */
   readonly more_at?: number
-  /** The source events that were delivered last, to detect repeats. */
+  /** Ids of the source events that were delivered last, to detect repeats. */
   readonly delivered?: readonly string[]
-  /** Present while the run waits for its loop to let it start, or continue after a recovery. */
+  /**
+   * Present while the run waits for its loop's permission to start, or to continue after a recovery
+   * by `resume` or `retry`.
+   */
   readonly held?: 'start' | 'resume' | 'retry'
   /** The trigger that started the run. */
   readonly trigger_id?: string
   /** Ids of the usages that were recorded last, to detect repeats. */
   readonly usages?: readonly string[]
   /**
-   * Present when the loop has spent its daily budget, in credits: no further step begins. `true` in
-   * runs of older releases.
+   * Present when the loop has spent its daily budget, so that no further step begins. The amounts
+   * are credits. `true` in runs of older releases.
    */
   readonly spent_out?: true | { readonly used: number; readonly limit: number }
   /** The agent for steps that specify none. */
@@ -236,8 +254,8 @@ export interface RunState {
   /** Source event ids by signal name and idempotency key (`signalKey`). */
   readonly keys: Readonly<Record<string, string>>
   /**
-   * Active branches, in the order in which they began. A list, because it is copied with every
-   * event and is short.
+   * Active branches, in the order in which they began. A list is used because it is short and is
+   * copied with every event.
    */
   readonly branches?: readonly Branch[]
   readonly join?: Join
@@ -254,12 +272,15 @@ export interface Note {
   readonly take?: string
   /** Id of a wait that the matcher can drop. */
   readonly unwatch?: string
-  /** Key of the branch that the event concerns; the step's record is stored there. */
+  /**
+   * Key of the branch that the event concerns. The branch stores the record of the event's step.
+   */
   readonly at?: string
-  /** Changes of that branch; null: it has ended. */
+  /** Changes of the branch `at`; null: the branch has ended. */
   readonly place?: Patch<Branch> | null
   /**
-   * Changes of the join; null: its step has ended, and the outcomes of its branches are dropped.
+   * Changes of the join; null: the step of the join has ended, and the outcomes of its branches are
+   * dropped.
    */
   readonly join?: Patch<Join> | null
   /** Facts about the run for its source events. */
@@ -269,10 +290,13 @@ export interface Note {
   /** A command to an actor of any shard, sent after the commit. */
   readonly tell?: Tell
 }
-/** The part of the note for a wait that ends: the matcher must drop the wait if it stores it. */
+/**
+ * Returns the part of a note that makes the matcher drop a wait that ends. The matcher stores waits
+ * for source events, but not for signals.
+ */
 export const unwatching = (wait: Wait | undefined): Pick<Note, 'unwatch'> =>
   wait?.kind === 'event' && !wait.event_type.startsWith('signal.') ? { unwatch: wait.id } : {}
-/** Whether a wait is not open yet. */
+/** Whether a wait is not open yet, because the matcher has not confirmed it. */
 export const isAsked = (wait: Wait | undefined): boolean =>
   wait?.kind === 'event' && wait.asked === true
 /** Converts a note to the form stored in an event. */
@@ -326,25 +350,29 @@ export function apply(state: RunState | null, event: RunEvent): RunState {
 }
 /** The key of a step: its id, else its index as text. */
 export const keyOf = (step: Step, index: number): string => step.id ?? String(index)
-/** Returns an active branch. */
+/** Returns an active branch by its key. */
 export const branchAt = ({ branches = [] }: RunState, at: string): Branch | undefined =>
   branches[indexAt(branches, at)]
 /**
- * Returns the record of a step, once the run has reached it. Authors choose the keys, so
- * `constructor` is a valid key. @param at key of its branch, if it has one.
+ * Returns the record of a step, or undefined if the run has not reached the step. Authors choose
+ * the keys, so `constructor` is a valid key.
+ * @param at key of the branch of the step, if it is in a branch.
  */
 export const rowOf = (state: RunState, key: string, at?: string): RunStep | undefined => {
   if (at === undefined) return getOwn(state.steps, key)
   const branch = branchAt(state, at)
   return branch && rowIn(branch, key)
 }
-/** Whether the run has ended or is ending; a failed run may be recovered. */
+/**
+ * Whether the run has ended, or ends in the current commit (`leaving`). A run in its cleanup has
+ * not ended; a failed run may be recovered.
+ */
 export const hasEnded = ({ record, engine }: RunState): boolean =>
   terminal.has(record.status) || engine.leaving !== undefined
 
 /**
- * The run itself (key `undefined`) and every active branch, with its key. The number is bounded by
- * the allowed concurrency.
+ * Returns the run itself (key `undefined`) and every active branch with its key. The number of
+ * active branches is bounded by the allowed concurrency.
  */
 export function placesOf(state: RunState): [at: string | undefined, place: Place][] {
   const main: [undefined, Place] = [undefined, state.engine]
@@ -354,9 +382,9 @@ export function placesOf(state: RunState): [at: string | undefined, place: Place
 }
 
 /**
- * Time at which the run needs its next wake, in Unix milliseconds. A run with a requested
- * cancellation has no timers: its jobs end within a lease, and the run ends with them. Only its
- * cleanup may wait for a time.
+ * Unix milliseconds at which the run next needs `wake`. A run that is held, or whose cancellation
+ * was requested before its cleanup, has only the timer `more_at`: the loop ends the hold, and the
+ * last of the run's jobs, children and turns ends the run.
  */
 export function deadline(state: RunState | null): number | undefined {
   if (!state || hasEnded(state)) return undefined

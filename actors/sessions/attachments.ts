@@ -1,7 +1,7 @@
 /**
- * Files of a session. An upload is announced before its bytes are stored, so the session knows of
- * every object that may be in the store. An effect erases the bytes of files that are given up,
- * deleted or lost with the session.
+ * Files of a session. An upload is announced before its bytes are stored, so the state contains
+ * every object that may be in the store. An effect erases the bytes of abandoned uploads, of
+ * deleted files, and of all files when the session ends.
  *
  * Invariants:
  * F1. The bytes of an acknowledged file were stored before the acknowledgement. The file stays
@@ -33,8 +33,8 @@ const attachedOf = (file: KeptAttachment): Attached => ({
 })
 
 /**
- * Announce a file, after which its bytes may be stored. The same key with the same upload refers to
- * the same file.
+ * Announces a file, after which its bytes may be stored. A repeat with the same key and upload
+ * refers to the same file; the same key with another upload is refused.
  */
 export function reserve(
   state: SessionState,
@@ -98,7 +98,10 @@ export function reserve(
     reply: { artifact_id: artifact.id },
   }
 }
-/** Mark a file as stored. Of several uploads under one key, the first one creates the file. */
+/**
+ * Marks a file as stored. If several uploads used one key, the first one creates the file and the
+ * others get the status 200.
+ */
 export function attach(
   state: SessionState,
   { artifact_id }: Input<Api['session.attach']> & Attaching,
@@ -111,7 +114,7 @@ export function attach(
     ? { events: [], reply: { ...attachedOf(file), status_code: 200 } }
     : { events: [{ type: 'attachment.stored', id: artifact_id }], reply: attachedOf(file) }
 }
-/** Delete a file; its bytes are erased by an effect. */
+/** Deletes a file; its bytes are erased by an effect. */
 export function detach(
   state: SessionState,
   { artifact_id }: Input<Api['session.detach']>,
@@ -139,13 +142,13 @@ const idsOf = (
 const erase = (on: Draft, ids: readonly string[]): void => {
   if (ids.length > 0) emit(on, { type: 'attachment.erased', ids })
 }
-/** Erase all files when the session ends. */
+/** Erases all files when the session ends. */
 export const eraseAll = (on: Draft): void =>
   erase(
     on,
     idsOf(filesOf(on.state), () => true),
   )
-/** Give up uploads that did not arrive in time. */
+/** Gives up uploads that did not arrive in time. */
 export const giveUp = (on: Draft): void =>
   erase(
     on,

@@ -1,5 +1,5 @@
 /**
- * A decision on a session while it is being made. Each event is applied as it is emitted, so later
+ * A decision on a session under construction. Each event is applied as it is emitted, so later
  * parts of the decision see the effect of earlier ones, and the resulting state is returned with
  * the decision. Changes of the session's record are collected and stored as one event at the end,
  * with the next version.
@@ -37,7 +37,7 @@ export interface Draft {
 }
 
 /**
- * Begin a decision. Snapshots of older releases may store a default visibility, which
+ * Begins a decision. Snapshots of older releases may store a default visibility, which
  * `withVisibility` corrects.
  */
 export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
@@ -51,14 +51,14 @@ export const draft = (state: Live, cause: Cause, brand: string): Draft => ({
   change: {},
 })
 
-/** Add an event to the decision and apply it. */
+/** Adds an event to the decision and applies it. */
 export function emit(on: Draft, event: SessionEvent): void {
   on.events.push(event)
   on.state = (
     evolve[event.type] as (state: SessionState, event: SessionEvent, at: number) => SessionState
   )(on.state, event, on.cause.at) as Live
 }
-/** The time of the decision in wire format. */
+/** The time of the decision as RFC 3339. */
 export const now = ({ cause }: Draft): string => timestamp(cause.at)
 /** The turn with this id, unless it has ended. */
 export const turnOf = ({ state }: Draft, id: string): Turn | undefined => state.turns[id]
@@ -69,14 +69,14 @@ export const tell = (
   name: string,
   input: unknown,
 ): void => void on.tells.push({ to: { kind, id }, name, input })
-/** Send a command to an interaction of this session, which lives in the session's own shard. */
+/** Sends a command to an interaction of this session, which lives in the session's own shard. */
 export const tellInteraction = <N extends keyof InteractionCommands>(
   on: Draft,
   id: string,
   name: N,
   input: InteractionCommands[N]['input'],
 ): void => tell(on, 'interaction', id, name, input)
-/** Send a command to a queue in the session's own shard. */
+/** Sends a command to a queue in the session's own shard. */
 export const tellQueue = (
   on: Draft,
   queue: string,
@@ -84,10 +84,10 @@ export const tellQueue = (
   input: unknown,
 ): void => tell(on, 'queue', `${on.cause.shard}.${queue}`, name, input)
 
-/** Add to the collected changes of the session's record. */
+/** Adds to the collected changes of the session's record. */
 export const change = (on: Draft, session: Patch<Session>): void =>
   void (on.change = { ...on.change, ...session })
-/** Add to the totals in the session's record. */
+/** Adds to the totals in the session's record. */
 export function count(
   on: Draft,
   added: Partial<
@@ -143,7 +143,7 @@ const rowOf = (
   ...(row.metadata && { metadata: row.metadata }),
   created_at: row.created_at ?? now(on),
 })
-/** Write a final row, which gets the next sequence number. */
+/** Writes a final row, which gets the next sequence number. */
 export function write(on: Draft, row: Row): TranscriptMessage {
   const message = rowOf(on, row, 'final', on.state.sequence + 1)
   emit(on, { type: 'message.upsert', ...message, ...saidIn(on, message) })
@@ -160,7 +160,7 @@ const DEEP = MAX_CHAIN_DEPTH + 1
 /** The depth of a turn in a chain of runs and their effects. */
 export const depthOf = ({ work: { depth, owner } }: Turn): number =>
   depth ?? (owner === 'run' ? DEEP : 0)
-/** The source-event fields of a row: messages of users and agents are source events, too. */
+/** The data for the source event of a row. Only rows of users and agents are published. */
 function saidIn(
   { state, change: changed }: Draft,
   { role, turn_id }: TranscriptMessage,
@@ -179,10 +179,10 @@ function saidIn(
     },
   }
 }
-/** Write a row that no transcript shows. */
+/** Writes a row that no transcript shows. */
 export const writeHidden = (on: Draft, row: Row): void =>
   emit(on, { type: 'context.stored', message: rowOf(on, row, 'final', on.state.sequence + 1) })
-/** Open a streaming row, or reset it. */
+/** Opens a streaming row, or resets it. */
 export const stream = (on: Draft, row: Row & { readonly id: string }): void =>
   emit(on, { type: 'message.upsert', ...rowOf(on, row, 'streaming', null) })
 function expires(on: Draft): void {
@@ -191,7 +191,7 @@ function expires(on: Draft): void {
     change(on, { expires_at: timestamp(on.cause.at + retention.ttl_seconds * 1000) })
 }
 
-/** Change the record of a turn in the transcript. */
+/** Changes the record of a turn in the transcript. */
 export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   const { record } = turnOf(on, id) as Turn
   const status = more.status ?? record.status
@@ -199,12 +199,12 @@ export function upsert(on: Draft, id: string, more: Patch<TurnUpsert>): void {
   // For `phase`, null is a value, not a removal.
   emit(on, { type: 'turn.upsert', ...patch(record, more), status, phase, updated_at: now(on) })
 }
-/** Change the bookkeeping of a turn, which no transcript shows. */
+/** Changes the bookkeeping of a turn, which no transcript shows. */
 export const note = (on: Draft, id: string, work: Patch<TurnWork>, tokens?: number): void =>
   emit(on, { type: 'turn.noted', id, work, ...(tokens !== undefined && { tokens }) })
 export const noteCall = (on: Draft, turn_id: string, id: string, call: Patch<Call>): void =>
   emit(on, { type: 'call.noted', turn_id, id, call })
-/** Patch a block of the turn's open segment. */
+/** Patches a block of the turn's open segment; does nothing if no segment is open. */
 export function patchCall(on: Draft, turn_id: string, index: number, change: BlockPatch): void {
   const message_id = turnOf(on, turn_id)?.work.segment?.message_id
   if (message_id !== undefined)
@@ -217,7 +217,7 @@ export function patchCall(on: Draft, turn_id: string, index: number, change: Blo
     })
 }
 
-/** Emit the collected changes of the session's record, if there are any or a turn changed. */
+/** Emits the collected changes of the session's record, if there are any or a turn changed. */
 function settleRecord(on: Draft): void {
   if (Object.keys(on.change).length === 0 && !on.events.some(({ type }) => type === 'turn.upsert'))
     return

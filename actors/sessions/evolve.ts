@@ -1,6 +1,6 @@
 /**
- * How each event changes a session. Frames increment the revision; all other events are
- * bookkeeping.
+ * The changes of a session by each event, without rules. Frames, which clients see, increment the
+ * revision; all other events are bookkeeping.
  */
 
 import { patch } from '../../protocol/patch.ts'
@@ -47,7 +47,7 @@ const newest = <T>(
     : Object.fromEntries(keys.slice(keys.length - most).map((key) => [key, record[key] as T]))
 }
 
-/** Add a final row to the window; a summary replaces the rows that it covers. */
+/** Adds a final row to the window; a summary replaces the rows that it covers. */
 function enter(before: SessionState, row: TranscriptMessage): SessionState {
   const state = { ...before, calls: withCalls(callsOf(before), [row]) }
   const sequence = row.sequence ?? state.sequence
@@ -74,7 +74,7 @@ function upsertRow(state: SessionState, frame: Of<'message.upsert'>): SessionSta
     segment: { message_id: id, turn_index, created_at, content: row.content, calls: {} },
   }))
 }
-/** Close the segment whose row became final. */
+/** Removes the open segment from a turn's bookkeeping when the segment's row has become final. */
 function ended(work: TurnWork, id: string): TurnWork {
   if (work.segment?.message_id !== id) return work
   const { segment: _, ...rest } = work
@@ -146,7 +146,7 @@ function keyNudge(
     nudges: known ? { ...state.nudges, [id]: { ...known, kept } } : state.nudges,
   }
 }
-/** Patch a nudge; a nudge that is no longer pending leaves the state. */
+/** Patches a nudge; a nudge that is no longer pending leaves the state. */
 function changeNudge(
   state: SessionState,
   id: string,
@@ -164,7 +164,7 @@ function changeNudge(
   }
 }
 
-/** Members that are emptied when a session is deleted or expires. */
+/** Fields that are emptied when a session is deleted or expires. */
 const EMPTY: Pick<
   SessionState,
   'window' | 'size' | 'keys' | 'nudges' | 'nudge_keys' | 'calls' | 'contexts' | 'attachments'

@@ -1,6 +1,6 @@
 /**
- * The files of a session, without decisions: how events change them, how content that refers to
- * them is completed, and which of them can be read.
+ * The files of a session: how events change them, how content that refers to them is completed, and
+ * which of them can be read. The decisions are in attachments.ts.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -24,13 +24,15 @@ import { isLive, type SessionState } from './state.ts'
 type Files = NonNullable<SessionState['attachments']>
 /** The files of a session by id. */
 export const filesOf = ({ attachments = {} }: SessionState): Files => attachments
-/** Unix milliseconds when the next upload is given up; Infinity when none is awaited. */
+/**
+ * Unix milliseconds at which the next unfinished upload is abandoned; Infinity when there is none.
+ */
 export const awaited = (state: SessionState): number =>
   Math.min(Infinity, ...Object.values(filesOf(state)).map(({ until }) => until ?? Infinity))
 
 /**
- * How events change the files. An abandoned upload leaves no record; of erased files, the newest
- * are remembered.
+ * The changes of the files by events. An abandoned upload leaves no record. Of erased files, the
+ * newest `limits.file.erased` are remembered.
  */
 export const evolveAttachments = {
   'attachment.reserved': (

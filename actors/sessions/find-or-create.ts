@@ -1,7 +1,7 @@
 /**
  * Finding and creating sessions. The id of a session is derived from project, agent and key, so all
  * requests for a key reach the same actor. A deleted or expired session keeps its id. The next
- * session of the key has the next generation, lives in the same shard, and informs the first
+ * session of the key has the next generation, lives in the same shard, and notifies the first
  * session of the key.
  */
 import { policyOf, resolvedPolicy } from '../../protocol/agents/schema.ts'
@@ -20,7 +20,10 @@ import { isLive, type Live, type SessionState } from './state.ts'
 
 type Seed = SessionSeed & { readonly agent_id: string }
 
-/** Begins a decision on the session of a request, which exists already or is created. */
+/**
+ * Begins a decision on the session of a request, which exists or is created, as the request's
+ * `mode` allows.
+ */
 export function place(
   brand: string,
   state: SessionState,
@@ -44,7 +47,8 @@ export function place(
       )
     return draft(state, cause, brand)
   }
-  // The session ended after the gateway's lookup; the next lookup finds the next generation.
+  // The session ended after the gateway had looked it up; the next lookup finds the next
+  // generation.
   if (state.record)
     return refuse(
       'service_unavailable',
@@ -115,7 +119,7 @@ function born(
   }
 }
 
-/** Find or create a session. */
+/** Finds or creates a session. */
 export const create =
   (brand: string) =>
   (
@@ -128,7 +132,7 @@ export const create =
     if (on.state.record.status === 'archived') change(on, { status: 'active' })
     return answering(on, ({ record }) => publicSession(record))
   }
-/** Record that a newer session of the key exists. */
+/** Records that a newer session of the key exists. */
 export const succeed = (
   state: SessionState,
   { generation }: { readonly generation: number },

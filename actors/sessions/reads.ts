@@ -1,4 +1,4 @@
-/** Reads of a session's committed state. */
+/** Reads of a session's committed state. Reads of files are in files.ts. */
 import type { ActionCall } from '../../protocol/actions/invocation.ts'
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Compacting, KnownResult } from '../../protocol/sessions/commands.ts'

@@ -1,10 +1,12 @@
 /**
  * The session actor: one conversation with an agent, and the single writer of its messages, turns,
- * nudges and compactions. A turn is a state machine that advances with each command: the model's
- * answer, the end of a tool call, a person's reply, a nudge, a timer. Between commands the journal
- * holds everything a turn needs, so any node can continue it.
+ * nudges and compactions. This file only lists commands, effects and reads. A turn is a state
+ * machine that advances with each command: the model's answer, the end of a tool call, a person's
+ * reply, a nudge, a timer. Between commands the journal holds everything that a turn needs, so any
+ * node can continue it.
  *
- * Invariants: S (state.ts), L (turns.ts), T (protocol/sessions/events.ts).
+ * The invariants are in the files that keep them: S (state.ts), L (turns/turns.ts), W
+ * (history/window.ts), F (attachments.ts) and T (protocol/sessions/events.ts).
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -45,7 +47,7 @@ type Extra = {
 
 /**
  * Creates the session actor.
- * @param brand as configured.
+ * @param brand the configured brand.
  */
 export function sessionActor({
   brand: configured,
@@ -89,9 +91,15 @@ export function sessionActor({
       'turn.spent': tellSpending,
     },
     ask: {
-      /** Whether the session is live, for a gateway that looks up the session of a key. */
+      /**
+       * Whether the session is live, and the key's newest generation, for a gateway that resolves a
+       * session key.
+       */
       standing,
-      /** The input of a job for its worker; null when the session no longer waits for the job. */
+      /**
+       * The input of a job for its worker or executor; null when the session no longer waits for
+       * the job.
+       */
       job_spec: jobSpec(brand),
       /** The action call of a job, for its executor. */
       action_call: actionCall,

@@ -1,5 +1,5 @@
 /**
- * Commands that change a session outside its turns: title, status, deletion, appended messages,
+ * Commands that change a session outside of its turns: title, status, deletion, appended messages,
  * cancellation, compaction on request, and timers.
  */
 
@@ -41,7 +41,7 @@ type Decide<N extends keyof Api, R, E = unknown> = (
 ) => Decision<SessionEvent, R>
 const record = ({ record: one }: Live): Session => publicSession(one)
 
-/** Change title, status, compaction policy and thinking effort. */
+/** Changes title, status, compaction policy and thinking effort. */
 export const update =
   (brand: string): Decide<'session.update', Session> =>
   (state, input, cause) => {
@@ -64,7 +64,7 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/** Mark the session as deleted, which frees its key. Refused while a turn has not ended. */
+/** Marks the session as deleted, which frees its key. Refused while a turn has not ended. */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -92,7 +92,7 @@ function stopPass(on: Draft): void {
     pass: compacting.pass,
   })
 }
-/** Delete a session. */
+/** Deletes a session. */
 export const remove =
   (brand: string): Decide<'session.delete', undefined> =>
   (state, _, cause) => {
@@ -102,7 +102,7 @@ export const remove =
     return bury(on) ?? answering(on, () => undefined)
   }
 
-/** Append messages as they are. */
+/** Appends messages without starting a turn. It may begin a compaction. */
 export const append =
   (brand: string): Decide<'session.append', Appended, Partial<Defined>> =>
   (state, input, cause) => {
@@ -143,7 +143,8 @@ export const append =
   }
 
 /**
- * Cancel the turns that have not ended. Turns of runs are left to their runs unless `force` is set.
+ * Cancels the turns that have not ended. Turns of runs are left to their runs unless `force` is
+ * set.
  */
 export const cancel =
   (brand: string): Decide<'session.cancel', Session> =>
@@ -157,7 +158,7 @@ export const cancel =
       if (!work.ending) end(on, turn.id, { status: 'cancelled' })
     return answering(on, record)
   }
-/** Cancel one turn. The reply carries only its id; the gateway reads the record. */
+/** Cancels one turn. The reply carries only its id; the gateway reads the record. */
 export const cancelTurn =
   (brand: string): Decide<'session.cancel_turn', AgentTurn> =>
   (state, { turn_id }, cause) => {
@@ -172,7 +173,9 @@ export const cancelTurn =
     return answering(on, () => reply)
   }
 
-/** Start a compaction pass. The gateway waits for its end. */
+/**
+ * Begins a compaction pass, and refuses a second one. The gateway waits for the end of the pass.
+ */
 export const compact =
   (brand: string): Decide<'session.compact', Session, Defined> =>
   (state, { definition }, cause) => {
@@ -203,7 +206,7 @@ export function deadline(state: SessionState): number | undefined {
   )
   return Number.isFinite(first) ? first : undefined
 }
-/** Handle everything that is due. Waking early or twice is harmless. */
+/** Handles everything that is due. Waking early or twice is harmless. */
 export const wake =
   (brand: string) =>
   (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {

@@ -1,4 +1,4 @@
-/** Source events of a session: one for each message that a person or the agent posts in it. */
+/** Source events of a session: one for each final row with the role `user` or `assistant`. */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { Address } from '../../protocol/entry.ts'
 import type { ServicePublication } from '../../protocol/events/sources.ts'
@@ -9,14 +9,14 @@ import { reduced } from '../events/reduced.ts'
 
 type MessageUpsert = Extract<SessionEvent, { type: 'message.upsert' }>
 
-/** The record of a message; without its content if the message is confidential. */
+/** The record of a message, without its content if the session belongs to a private channel. */
 function recordOf(event: MessageUpsert, closed?: true): JsonObject {
   const { content, ...rest } = sessionMessage(rowIn(event))
   return reduced({ ...rest, ...(!closed && { content }) })
 }
 /**
- * Publishes a posted message as a source event. Context, summaries and streaming rows are not
- * published.
+ * Publishes a final row of a user or an agent as a source event. Context, summaries and streaming
+ * rows are not published.
  */
 export function tellMessage(event: MessageUpsert, { project }: Address): readonly Effect[] {
   const { said, id: message_id, session_id, agent_id, role, sequence, turn_id, content } = event

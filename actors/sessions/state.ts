@@ -1,15 +1,16 @@
 /**
- * The state of a session between two commands: its record, the rows that the model is shown, the
- * turns that have not ended, and the keys that were used. `evolve` builds it from events alone.
+ * The state of a session between two commands: its record, its files, the rows that the model is
+ * shown, the turns and nudges that have not ended, and the newest keys. `evolve` builds it from
+ * events alone.
  *
  * Invariants:
  * S1. `window` holds the final rows after the last compaction, its summary first, within the bounds
- *     of window.ts; older rows are only in views.
- * S2. Only turns that have not ended and pending nudges are stored in full. Of others, the state
- *     holds the newest `limits.keys` keys and the newest ids of tool uses, so it does not grow with
- *     the conversation.
- * S3. An `evolve` arm never mutates the state it receives: a decision applies events to the state
- *     before they are committed.
+ *     of window.ts. Older rows are only in views.
+ * S2. Only turns that have not ended and pending nudges are stored in full. Of all turns and
+ *     nudges, the state holds the newest idempotency keys (`limits.keys`, `limits.nudge_keys`) and
+ *     the newest ids of tool uses, so it does not grow with the conversation.
+ * S3. An `evolve` arm never mutates the state that it receives, because a decision applies events
+ *     to the state before they are committed.
  */
 import { parseTimestamp, timestamp } from '../../protocol/common.ts'
 import type { KeptAttachment } from '../../protocol/sessions/attachments.ts'
@@ -50,7 +51,7 @@ export interface KeyedNudge
   readonly nudge_id: string
   readonly content_hash: string
 }
-/** A compaction under way; `deadline` in Unix milliseconds. */
+/** A compaction in progress; `at` and `deadline` are Unix milliseconds. */
 interface Compacting {
   readonly job_id: string
   readonly at: number
@@ -61,12 +62,18 @@ interface Compacting {
 export interface SessionState extends Window {
   /** Absent before the session is created. */
   readonly record?: Session
-  /** The request that created the session named its visibility. */
+  /** The request that created the session specified its visibility. */
   readonly visibility_requested?: true
-  /** Id of the first session of the same key, and the number of sessions before this one. */
+  /**
+   * Id of the first session of the same key. `generation` is the number of sessions of the key
+   * before this one.
+   */
   readonly root: string
   readonly generation: number
-  /** On the first session of a key: the generation of the newest one, as reported to it. */
+  /**
+   * In the first session of a key: the generation of the key's newest session, which that session
+   * reported. In other sessions: their own generation.
+   */
   readonly newest: number
   readonly gone: boolean
   readonly sequence: number
@@ -87,7 +94,7 @@ export interface SessionState extends Window {
   readonly contexts: Readonly<Record<string, string>>
   /** Files by id. */
   readonly attachments?: Readonly<Record<string, KeptAttachment>>
-  /** Input and output tokens of the last generation: how full the context window is. */
+  /** Tokens of the last generation, input and output: how full the model's context window is. */
   readonly tokens: number
 }
 export const unborn = (): SessionState => ({
@@ -111,8 +118,8 @@ export const unborn = (): SessionState => ({
 /** A session that exists and has neither ended nor expired. */
 export type Live = SessionState & { readonly record: Session }
 /**
- * Unix milliseconds when the session expires for idleness; undefined: never, or not while it has
- * turns.
+ * Unix milliseconds at which the session expires because it was idle. Undefined if its retention is
+ * not bounded, or as long as it has turns.
  */
 export function expiry({ record, gone, turns }: SessionState): number | undefined {
   const ttl = record?.retention?.mode === 'bounded' ? record.retention.ttl_seconds : undefined
@@ -144,8 +151,8 @@ export const runningTurn = (state: SessionState): Turn | undefined =>
 export const directTurn = (state: SessionState): Turn | undefined =>
   turnsOf(state).find(({ work }) => work.owner === 'direct')
 /**
- * Whether the session accepts no more turns and nudges. A pending nudge counts as a turn because it
- * becomes one when its own turn fails, and all of them must fit into that commit.
+ * Whether the session accepts no more turns and nudges. A pending nudge counts as a turn, because
+ * it becomes one if its turn ends without it, and all of them must fit into that commit.
  */
 export const isFull = ({ turns, nudges }: Pick<SessionState, 'turns' | 'nudges'>): boolean =>
   Object.keys(turns).length + Object.keys(nudges).length >= limits.turns

@@ -50,7 +50,10 @@ const same = ({ queues, action_names, models }: Registration, takes: Taken): boo
   JSON.stringify([queues, action_names, models]) ===
   JSON.stringify([takes.queues, takes.action_names, takes.models])
 
-/** The worker actor. @param timing stale time and takeover window, in seconds. */
+/**
+ * The worker actor.
+ * @param timing stale time and takeover window, in seconds.
+ */
 export function workerActor(
   timing: WorkerTiming,
 ): Actor<WorkerState, WorkerEvent, typeof workers, 'worker', WorkerCommands> {

@@ -26,8 +26,8 @@ interface PlanState {
 }
 
 /**
- * The actor of the organization's slots. @param limit maximum number of active runs in the
- * organization; absent: no limit.
+ * The actor of the organization's slots.
+ * @param limit maximum number of active runs in the organization; absent: no limit.
  */
 export function planActor({
   plan_concurrency: limit = Infinity,
@@ -35,7 +35,10 @@ export function planActor({
   readonly plan_concurrency?: number
 }): Actor<PlanState, PlaceEvent, Api, 'plan', PlaceCommands> {
   const roomIn = ({ given }: PlanState): number => Math.max(0, limit - Object.keys(given).length)
-  /** Grants slots to the first waiting runs. @param capacity number of free slots after the event. */
+  /**
+   * Grants slots to the first waiting runs.
+   * @param capacity number of free slots after the event.
+   */
   const give = ({ line }: PlanState, capacity: number): PlaceEvent[] =>
     line.slice(0, Math.min(capacity, GIVEN)).map((wanting) => ({ ...wanting, type: 'place.given' }))
   const done = (events: readonly PlaceEvent[]): Decided<PlaceEvent, undefined> => ({

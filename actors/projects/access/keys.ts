@@ -100,7 +100,7 @@ export function keyRecord(
 }
 
 /**
- * Create a project key. The project never receives the raw key: the gateway adds it to the reply.
+ * Creates a project key. The project never receives the raw key: the gateway adds it to the reply.
  */
 export function createKey(
   options: ProjectOptions,
@@ -137,7 +137,7 @@ export function createKey(
   return { events: [...holder.events, madeOf(key, input)], reply: key as Created }
 }
 
-/** Revoke a project key. */
+/** Revokes a project key. */
 export function revokeKey(
   state: ProjectState,
   input: Input<Rows['key.revoke']>,

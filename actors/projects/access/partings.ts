@@ -58,7 +58,7 @@ function begin(id: string, cause: Cause): { readonly event: PartingEvent; readon
   }
 }
 
-/** Handle the end of the removal job; a failed job is started again. */
+/** Handles the end of the removal job; a failed job is started again. */
 export function partingSettled(
   { partings }: ProjectState,
   { job_id, outcome }: ProjectCommands['job.settled']['input'],

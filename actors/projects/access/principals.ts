@@ -135,7 +135,7 @@ export const principalFaults = (
   brand: string,
 ): FieldError[] => [...reservedTags(input.tags, brand), ...roleFaults(state, input.role_ids)]
 
-/** Create a service principal, with its roles in the same commit. */
+/** Creates a service principal, with its roles in the same commit. */
 export function createPrincipal(
   options: ProjectOptions,
   state: ProjectState,
@@ -156,8 +156,8 @@ export function createPrincipal(
 }
 
 /**
- * Change a principal; `role_ids` replaces its roles, and an empty list removes them all. The caller
- * must hold the permissions of the added roles only.
+ * Changes a principal; `role_ids` replaces its roles, and an empty list removes them all. The
+ * caller must hold the permissions of the added roles only.
  */
 export function changePrincipal(
   state: ProjectState,
@@ -198,7 +198,7 @@ export function changePrincipal(
     reply: principalRecord({ ...(change?.next ?? principal), updated_at }, role_ids),
   }
 }
-/** Change a principal of any kind. */
+/** Changes a principal of any kind. */
 export function updatePrincipal(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -246,7 +246,7 @@ function needed(
     )
   )
 }
-/** Archive a principal that no valid key signs in as. The tokens of a user are revoked with it. */
+/** Archives a principal that no valid key signs in as. The tokens of a user are revoked with it. */
 export function deletePrincipal(
   state: ProjectState,
   input: Pick<Input<Rows['principal.delete']>, 'id'>,

@@ -32,7 +32,7 @@ type Decided<R> = Decision<RoleEvent, R>
 /** Maximum number of custom roles of a project, and of roles of one principal. */
 const ROLE_LIMITS = { roles: 200, roles_of_one: 64 } as const
 
-/** Create a role. */
+/** Creates a role. */
 export function createRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -79,7 +79,7 @@ const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
     : (getOwn(roles, id) ?? refuse('not_found'))
 
 /**
- * Change a role; `permissions` replaces its permissions. The caller must hold only the added ones.
+ * Changes a role; `permissions` replaces its permissions. The caller must hold only the added ones.
  */
 export function updateRole(
   { brand }: ProjectOptions,
@@ -143,7 +143,8 @@ export function updateRole(
 const MAX_ASSIGNMENTS_NAMED = 400
 
 /**
- * Delete a role with its assignments. A key whose scope is this role has no permissions afterwards.
+ * Deletes a role with its assignments. A key whose scope is this role has no permissions
+ * afterwards.
  */
 export function deleteRole(
   state: ProjectState,
@@ -165,7 +166,7 @@ export function deleteRole(
   }
 }
 
-/** Assign a role to a principal. */
+/** Assigns a role to a principal. */
 export function assignRole(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -212,7 +213,7 @@ export function assignRole(
   }
 }
 
-/** Remove a role from a principal. */
+/** Removes a role from a principal. */
 export function unassignRole(
   state: ProjectState,
   input: Input<Rows['assignment.delete']>,

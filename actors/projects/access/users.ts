@@ -58,7 +58,7 @@ function taken(
   return other ? refuse('already_exists', { field: 'email', email, user_id: other.id }) : undefined
 }
 
-/** Add a user, with their roles in the same commit. */
+/** Adds a user, with their roles in the same commit. */
 export function createUser(
   options: ProjectOptions,
   state: ProjectState,
@@ -77,7 +77,7 @@ export function createUser(
   return { events, reply: principalRecord(principal, role_ids) }
 }
 
-/** Change a user; `role_ids` replaces their roles. */
+/** Changes a user; `role_ids` replaces their roles. */
 export function updateUser(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -101,7 +101,7 @@ export function updateUser(
   )
 }
 
-/** Archive a user and revoke their tokens. */
+/** Archives a user and revokes their tokens. */
 export function deleteUser(
   state: ProjectState,
   input: Input<Rows['user.delete']>,
@@ -117,7 +117,7 @@ const tokensOf = ({ keys }: ProjectState, person: string): ApiKey[] =>
     .filter((key) => isPersonal(key) && key.principal_id === person)
 
 /**
- * Create a token of a user. The project never receives the raw token: the gateway adds it to the
+ * Creates a token of a user. The project never receives the raw token: the gateway adds it to the
  * reply.
  */
 export function createToken(
@@ -152,7 +152,7 @@ export function createToken(
   return { events: [madeOf(key, input)], reply: key as Reply<Rows['token.create']> }
 }
 
-/** Revoke a token of a user. */
+/** Revokes a token of a user. */
 export function revokeToken(
   state: ProjectState,
   input: Pick<Input<Rows['token.revoke']>, 'id' | 'token'>,
@@ -164,7 +164,7 @@ export function revokeToken(
     : refuse('not_found')
 }
 
-/** Create a token for the caller, which does not outlive the token that signed the request. */
+/** Creates a token for the caller, which does not outlive the token that signed the request. */
 export function createOwnToken(
   options: ProjectOptions,
   state: ProjectState,
@@ -187,7 +187,7 @@ export function createOwnToken(
     })
   return createToken(options, state, { ...input, id: cause.principal.id }, cause)
 }
-/** Revoke one of the caller's own tokens. */
+/** Revokes one of the caller's own tokens. */
 export const revokeOwnToken = (
   state: ProjectState,
   { token }: Input<Rows['me.revoke_token']>,

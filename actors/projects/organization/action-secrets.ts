@@ -73,7 +73,7 @@ const revoked = (one: SecretVersion, at: number): SecretVersion => ({
   revoked_at: timestamp(at),
 })
 
-/** Create the next version; a pending one is revoked. */
+/** Creates the next version; a pending one is revoked. */
 export function rotateSecret(
   state: OrganizationState,
   { action_id, sealed }: { readonly action_id: string } & SealedSecret,
@@ -107,7 +107,7 @@ function versionOf(
   return kept && one ? { action: kept.action, one } : refuse('not_found')
 }
 
-/** Sign with the pending version from now on; receivers accept the previous one for a while. */
+/** Signs with the pending version from now on; receivers accept the previous one for a while. */
 export function activateSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.activate_secret']>,
@@ -134,7 +134,7 @@ export function activateSecret(
   return changed(action, 'activated', one.version, versions, one.version, at)
 }
 
-/** Revoke a version at once. A repeat changes nothing. */
+/** Revokes a version at once. A repeat changes nothing. */
 export function revokeSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.revoke_secret']>,
@@ -165,7 +165,7 @@ export function revokeSecret(
 
 const endOf = ({ status, accept_until }: SecretVersion): number | undefined =>
   status === 'retiring' && accept_until !== undefined ? parseTimestamp(accept_until) : undefined
-/** Retire the versions whose `accept_until` has passed. */
+/** Retires the versions whose `accept_until` has passed. */
 export const retire = ({ actions }: OrganizationState, { at }: Cause): OrganizationActionEvent[] =>
   Object.values(actions).flatMap(({ action }): OrganizationActionEvent[] => {
     const due = (one: SecretVersion) => (endOf(one) ?? Infinity) <= at

@@ -41,8 +41,8 @@ const faultsOf = (
 }
 
 /**
- * Define an action; its first secret is active. The organization never receives the raw secret: the
- * gateway adds it to the reply.
+ * Defines an action; its first secret is active. The organization never receives the raw secret:
+ * the gateway adds it to the reply.
  */
 export function createAction(
   { brand }: OrganizationOptions,
@@ -104,7 +104,7 @@ export function createAction(
   }
 }
 
-/** Change an action. Null and empty values remove a field. */
+/** Changes an action. Null and empty values remove a field. */
 export function updateAction(
   { brand }: OrganizationOptions,
   state: OrganizationState,
@@ -158,7 +158,7 @@ export function updateAction(
   }
 }
 
-/** Delete an action with its secrets. */
+/** Deletes an action with its secrets. */
 export function deleteAction(
   { actions }: OrganizationState,
   { action_id }: Input<Rows['organization_action.delete']>,

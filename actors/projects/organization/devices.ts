@@ -67,7 +67,7 @@ const shown = ({
   expires_at: timestamp(expires_at),
 })
 
-/** Open a sign-in request of a device. */
+/** Opens a sign-in request of a device. */
 export function requestDevice(
   { devices }: DeviceHolder,
   { id, user_code, label, client, project_handle, address }: In<'device.request'>,
@@ -100,7 +100,7 @@ export function requestDevice(
   }
 }
 
-/** Return the status of a request to its device. */
+/** Returns the status of a request to its device. */
 export function pollDevice(
   { devices }: DeviceHolder,
   { id }: In<'device.poll'>,
@@ -121,7 +121,7 @@ export function pollDevice(
   }
 }
 
-/** Approve or deny a device. A repeat of the same answer changes nothing. */
+/** Approves or denies a device. A repeat of the same answer changes nothing. */
 export function answerDevice(
   state: DeviceHolder,
   {
@@ -183,7 +183,7 @@ export interface DeviceAnswerer {
   readonly expires_at?: string
 }
 
-/** End a request whose token was created. */
+/** Ends a request whose token was created. */
 export const redeemDevice = (
   { devices }: DeviceHolder,
   { id }: In<'device.redeem'>,
@@ -197,7 +197,7 @@ export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => 
   const ends = Object.values(devices).map(endOf)
   return ends.length === 0 ? undefined : Math.min(...ends)
 }
-/** Delete the requests whose retention has ended. */
+/** Deletes the requests whose retention has ended. */
 export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEvent[] =>
   Object.entries(devices).flatMap(([id, login]): DeviceEvent[] =>
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],

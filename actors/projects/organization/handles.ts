@@ -10,7 +10,7 @@ type In<N extends keyof OrganizationCommands> = OrganizationCommands[N]['input']
 type Decided = Decision<ClaimEvent, undefined>
 const nothing: Decided = { events: [], reply: undefined }
 
-/** Grant the handle to the project for this workflow, unless another project holds it. */
+/** Grants the handle to the project for this workflow, unless another project holds it. */
 export function reserve(
   { projects, claims }: OrganizationState,
   { id, handle, project }: In<'handle.reserve'>,
@@ -26,13 +26,13 @@ export function reserve(
     : { events: [{ type: 'handle.reserved', id, handle, project }], reply: undefined }
 }
 
-/** Release a claim. */
+/** Releases a claim. */
 export const release = ({ claims }: OrganizationState, { id }: In<'handle.release'>): Decided =>
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * Ask the projects about the workflows of claims that are due; a project answers with a release, or
- * not at all.
+ * Asks the projects about the workflows of claims that are due; a project answers with a release,
+ * or not at all.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>

@@ -73,7 +73,7 @@ export function bornKey(
 }
 
 /**
- * Create an organization key. The organization never receives the raw key: the gateway adds it to
+ * Creates an organization key. The organization never receives the raw key: the gateway adds it to
  * the reply.
  */
 export function createOrganizationKey(
@@ -103,7 +103,7 @@ export function createOrganizationKey(
   return { events: [madeOf(key, input)], reply: key as Created }
 }
 
-/** Revoke an organization key, unless no Owner key would be left. */
+/** Revokes an organization key, unless no Owner key would be left. */
 export function revokeOrganizationKey(
   { brand }: OrganizationOptions,
   state: OrganizationState,

@@ -50,7 +50,7 @@ function adopt(
   return { events: [], reply: adopted }
 }
 
-/** Create or adopt a project. The reply of an adoption has `status_code: 200`. */
+/** Creates or adopts a project. The reply of an adoption has `status_code: 200`. */
 export function createProject(
   options: OrganizationOptions,
   state: OrganizationState,
@@ -125,7 +125,7 @@ const liveProject = (state: OrganizationState, id: string): Project | Refusal =>
   return project && !project.deleted ? project : refuse('not_found')
 }
 
-/** Change a project. Its external reference can be set only once. */
+/** Changes a project. Its external reference can be set only once. */
 export function updateProject(
   { brand }: OrganizationOptions,
   state: OrganizationState,
@@ -187,7 +187,7 @@ export function updateProject(
   }
 }
 
-/** Delete a project permanently; its record is retained but hidden. */
+/** Deletes a project permanently; its record is retained but hidden. */
 export function deleteProject(
   state: OrganizationState,
   input: Input<Rows['project.delete']>,

@@ -24,7 +24,7 @@ export interface SkillHolds extends SkillOwner {
   readonly grants: Record<string, number>
 }
 
-/** Hold skills during their assignment. */
+/** Holds skills during their assignment. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],
@@ -42,7 +42,7 @@ export function holdSkills(
     reply: undefined,
   }
 }
-/** Release a hold. */
+/** Releases a hold. */
 export const letGo = (
   { holds }: SkillHolds,
   { id }: SkillHoldCommands['skill.let_go']['input'],
@@ -51,7 +51,7 @@ export const letGo = (
   reply: undefined,
 })
 
-/** Delete a skill that no agent has and that no request is assigning. */
+/** Deletes a skill that no agent has and that no request is assigning. */
 export function deleteOrganizationSkill(
   state: SkillHolds,
   { id, seen }: { readonly id: string } & SkillSeen,

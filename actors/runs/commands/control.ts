@@ -1,7 +1,7 @@
 /**
  * Operator commands: cancel a run, resume it before its wait has ended, retry it after it has
- * failed. A run is recovered in place: finished steps keep their outputs, and the failed step runs
- * again.
+ * failed. A recovery continues the same run: the step that failed, or an earlier one, runs again,
+ * and the steps before it keep their outputs.
  */
 
 import type { RecoverExtra } from '../../../protocol/access/directory.ts'
@@ -38,7 +38,7 @@ type Retry = Omit<Input<Api['run.retry']>, 'project' | 'id'> & RecoverExtra
 /**
  * Requests cancellation. Jobs, children and turns receive a stop request, and the run ends with the
  * last of them; without any it ends at once. A job that no worker has claimed ends in the same
- * commit. A run that is in its cleanup ends as already decided.
+ * commit. A run in its cleanup ends as decided before the cleanup.
  */
 export function cancel(
   state: RunState | null,
@@ -63,8 +63,9 @@ export function cancel(
 }
 
 /**
- * Resumes a suspended run now: its wait ends with an empty output. Jobs, children, turns and
- * branches continue unchanged.
+ * Resumes a suspended run now: a retry delay ends, and any other wait ends with an empty output.
+ * Waits for jobs, children, turns and branches continue unchanged. A run that is not suspended is
+ * refused with `run_not_suspended`.
  */
 export function resume(
   state: RunState | null,
@@ -109,13 +110,16 @@ export function resume(
   return decided(on)
 }
 
-/** Retries a failed run, from the step that failed or from an earlier one. */
+/**
+ * Retries a failed run, from the step that failed or from an earlier one. Other runs are refused
+ * with `run_not_failed`.
+ */
 export const retry = (
   state: RunState | null,
   input: Retry,
   cause: Cause,
 ): Decision<RunEvent, Run> => recovery(state, input, cause, 'retry')
-/** Resumes a run in place: a suspended run as in `resume`, a failed run at the step that failed. */
+/** Resumes a suspended run as `resume` does, or a failed run at the step that failed. */
 export const recover = (
   state: RunState | null,
   input: Recover,
@@ -217,7 +221,10 @@ function raised(input: Recover): {
   }
 }
 
-/** The index of a step that the run has reached. */
+/**
+ * Returns the index of a step by its key. Refuses unknown steps (`not_found`) and steps that the
+ * run has not reached.
+ */
 function positionOf(state: RunState, from_step: string): number | Refusal {
   const index = state.spec.steps.findIndex((step, at) => keyOf(step, at) === from_step)
   if (index < 0)

@@ -22,7 +22,7 @@ const STEP = 'call'
 /** Minimum duration of an attempt in seconds, even if the caller waits for less. */
 const MIN_ATTEMPT_S = 30
 
-/** Members that the gateway adds to a direct call. */
+/** Fields that the gateway adds to a direct call. */
 export interface InvokeExtra {
   /** Id by which the caller finds the run again. */
   readonly external_id?: string
@@ -61,7 +61,7 @@ export function invoke(
     : { ...decision, reply: { status: 'active', run_id: cause.self.id } }
 }
 
-/** The status and outcome of a direct call. */
+/** The status and outcome of a direct call; null if there is no such run. */
 export function invoked(state: RunState | null): Reply<Row> | null {
   if (!state) return null
   const { record } = state

@@ -1,7 +1,7 @@
 /**
  * Commands of a loop to its runs. The loop decides whether a run begins at once or waits (`held`).
- * The commit that ends the run also notifies the loop, so the loop's limits on active runs hold in
- * every order of events.
+ * The commit that ends the run also notifies the loop, so the loop never counts an ended run as
+ * active.
  */
 
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
@@ -21,8 +21,8 @@ import { allowances, begin, birth, initiator, nameOf } from './start.ts'
 type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 
 /**
- * Creates the run, and begins it unless it has to wait. If the run exists and has ended, it reports
- * the status `known` to its loop.
+ * Creates the run, and begins it unless it has to wait. A run that exists and has ended only
+ * reports the status `known` to its loop.
  */
 export function open(
   state: RunState | null,
@@ -145,7 +145,7 @@ const startedPayload = ({ state: { record } }: Draft): JsonObject => {
   }
 }
 
-/** Begins a run that waited, or continues it where it had failed. */
+/** Begins a held run, or continues it after a recovery. Other runs do not change. */
 export function turnCame(
   state: RunState | null,
   { later }: Told<'run.begin'>,
@@ -168,7 +168,7 @@ export function turnCame(
   return silently(on)
 }
 
-/** Records that a run of the loop has to wait. */
+/** Records the reason why a held run has to wait. */
 export function wait(
   state: RunState | null,
   { queue_reason }: Told<'run.hold'>,
@@ -181,7 +181,7 @@ export function wait(
 }
 
 /**
- * Requests cancellation, because another run replaces this one or its loop was deleted. The run is
+ * Requests cancellation, because a newer run replaces this run or its loop was deleted. The run is
  * cancelled in a separate commit.
  */
 export function displace(
@@ -203,8 +203,8 @@ export function displace(
 }
 
 /**
- * Ends a failed run after its loop has replied. If the failure paused the loop, the run first
- * records that.
+ * Ends a failed run after its loop has replied. If the failure paused the loop, the run's timeline
+ * first shows the pause.
  */
 export function finish(
   state: RunState | null,

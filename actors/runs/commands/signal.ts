@@ -1,7 +1,7 @@
 /**
- * Signals, in two forms. By name: the signal is stored durably, and a step that waits for it now or
- * later consumes it once. By step: the suspended step is completed with the given result, whatever
- * it waits for.
+ * Signals, in two forms. A signal by name is stored durably, and one step that waits for the name,
+ * now or later, consumes it. A signal by step completes a suspended step with the given result,
+ * whatever the step waits for.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey, type JsonObject } from '../../../protocol/common.ts'
@@ -50,7 +50,9 @@ export const storing = (
 })
 /** Total size of the stored signals. Signals of older releases have no size. */
 const held = ({ signals }: RunState): number => signals.reduce((sum, { size = 0 }) => sum + size, 0)
-/** Whether a run can store this many more signals. */
+/**
+ * Whether the number of signals allows this many more, and their current size is within the limit.
+ */
 export const hasRoom = (state: RunState, more = 1): boolean =>
   state.signals.length + more <= MAX_STORED && held(state) <= MAX_SIZE
 
@@ -145,7 +147,7 @@ function complete(
   } satisfies Decided<RunEvent, Answer>
 }
 
-/** Whether the run has a step with this key, also in an active branch. */
+/** Whether the run has a step with this key, or an active branch has a record under it. */
 const isKnown = (state: RunState, key: string): boolean =>
   state.spec.steps.some((step, index) => keyOf(step, index) === key) ||
   rowOf(state, key) !== undefined ||

@@ -87,7 +87,10 @@ export function birth(run: RunRecord, spec: Spec, engine: Engine, cause: Cause):
   on.events.push(first)
   return on
 }
-/** Begins a run. @param later whether its first step executes in a separate commit. */
+/**
+ * Begins a run.
+ * @param later whether the first step is executed in a separate commit.
+ */
 export function begin(on: Draft, payload: JsonObject, later: boolean): void {
   const wall = parseDuration(on.state.spec.limits?.wall_clock_timeout ?? '0')
   const { at } = on.cause
@@ -165,7 +168,7 @@ export const initiator = ({ credential, principal }: Cause): string =>
   principal.name ??
   principal.id
 
-/** `meta` is the caller's metadata; it cannot override the names that the service sets. */
+/** `meta` is the caller's metadata; it cannot override the fields that the service sets. */
 const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Cause): Engine => ({
   meta: {
     ...input.metadata,
@@ -198,8 +201,8 @@ const engineOf = (input: Start, record: RunRecord, config: JsonObject, cause: Ca
 
 /**
  * The name and description that the workflow defines for its runs. A template that fails to render
- * is left out, because a name is no reason to refuse a start. @param run the record of the run,
- * which has no name yet.
+ * is left out, because a missing name must not prevent a start.
+ * @param run the record of the run, which has no name yet.
  */
 export function nameOf(
   { run_name }: Spec,

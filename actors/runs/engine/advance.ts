@@ -1,14 +1,17 @@
 /**
- * The engine: executes steps in the order of the spec until one waits or the run ends.
+ * The engine: executes steps in the order of the spec until one waits or the run ends. The start
+ * and end of a single step are in outcome.ts, its work in `../steps/`.
  *
  * Invariants:
  * E1. A call of `advance` ends with a wait or with the run ended, never in between. With a wait the
  *     run is `suspended`, unless the wait is not confirmed yet or is a pause.
- * E2. Only `advance` knows whether a suspended run continues: it emits `run.resumed` when a step
- *     executes or the run ends, but not when a step only goes from a wait into its retry delay.
- * E3. One command emits a bounded number of events, because commits are bounded: a run that could
- *     continue pauses, and a timer that is due at once continues it.
- * E4. `if` is evaluated at every attempt, so an attempt after a failed `if` cannot bypass it.
+ * E2. `advance` emits `run.resumed` before a suspended run executes a step or completes. A step
+ *     that goes from a wait directly into its retry delay does not resume the run. Operator
+ *     commands emit their own `run.resumed` (../commands/control.ts).
+ * E3. Commits are bounded, so one command emits a bounded number of events. A run that could
+ *     continue then pauses, and a timer that is due at once continues it.
+ * E4. `if` is evaluated at every attempt that the engine begins, so a retry after an error in `if`
+ *     cannot bypass it.
  */
 import { predicate } from '../../../protocol/rules/expressions/expression.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'
@@ -56,8 +59,8 @@ export function advance(on: Draft): void {
 
 const finish = (on: Draft): void => (on.state.engine.ending ? concludeCleanup(on) : completeRun(on))
 /**
- * Leaves the remaining steps to a separate commit. Clients do not see the pause, because the run
- * waits for nothing external.
+ * Leaves the remaining steps to a later commit. Clients do not see the pause, because the run waits
+ * for nothing external.
  */
 export const pause = (on: Draft, step: string): void =>
   emit(on, 'run.paused', {
@@ -71,7 +74,7 @@ function take(on: Draft, step: Step): void {
     skipStep(on)
     return
   }
-  // For the run itself, `advance` checked the limits before the run resumed.
+  // For the run itself, `advance` has already checked the limits.
   if (on.at !== undefined && stopped(on)) return
   beginStep(on)
   const execute = executors[step.kind] as (on: Draft, step: Step) => void

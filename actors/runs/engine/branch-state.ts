@@ -1,7 +1,7 @@
 /**
- * The effects of events on the stored branches of a run. The work per event is bounded: there are
- * few active branches, and outcomes are stored in chunks, so that adding an outcome copies one
- * chunk and not all earlier outcomes.
+ * The part of `apply` (../state.ts) that changes the stored branches of a run. The work per event
+ * is bounded: there are few active branches, and outcomes are stored in chunks, so that adding an
+ * outcome copies one chunk and not all earlier outcomes.
  */
 
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -69,15 +69,15 @@ function withBranch(
 }
 /**
  * The record of a step of a branch. Records are stored under the step's own key, which all items
- * share, because V8 creates a hidden class for each set of unique names. The first snapshots
- * contain the whole key.
+ * share, because V8 creates a hidden class for each set of unique names. Snapshots of the first
+ * releases use the key with the branch's prefix.
  */
 export const rowIn = ({ key, rows }: Branch, step: string): RunStep | undefined =>
   getOwn(rows, step.slice(key.length + 1)) ?? getOwn(rows, step)
 
 /**
- * Copying a list takes 1 µs; copying a record with numeric names took 50 µs, 4 % of the cost of an
- * item.
+ * Stores the outcome of a branch in its chunk. Chunks are lists, because copying a list takes 1 µs;
+ * copying a record with numeric names took 50 µs, 4 % of the cost of an item.
  */
 function withYield(yields: Yields, index: number, what: Yield): Yields {
   const [chunk, place] = [Math.floor(index / CHUNK), index % CHUNK]
@@ -91,7 +91,7 @@ function withYield(yields: Yields, index: number, what: Yield): Yields {
 }
 
 type First = Readonly<Record<string, Readonly<Record<string, Yield>>>>
-/** The first snapshots contained nested records by number instead of lists. */
+/** Converts the nested records by number in snapshots of the first releases to lists. */
 const listed = (yields: Yields | First): Yields =>
   Array.isArray(yields)
     ? (yields as Yields)

@@ -1,12 +1,12 @@
 /**
- * Branches of a `parallel` step and items of a `for_each`: each executes its steps one after
- * another, all of them within one run. Meanwhile the run itself has a wait of the kind `branches`.
+ * Branches of a `parallel` step and items of a `for_each`, within one run. Each branch executes its
+ * own steps in order. Meanwhile the run itself has a wait of the kind `branches`.
+ * `../steps/branches.ts` begins the step.
  *
  * Invariants:
  * B1. The number of active branches does not exceed the limit of the step, so the work per event
  *     does not grow with the number of items.
- * B2. When a commit is full, a timer that is due at once (`more_at`) continues the work, as in the
- *     engine itself.
+ * B2. When a commit is full, a timer that is due at once (`more_at`) continues the work.
  * B3. The outputs of branches survive a failure of the step: a later attempt runs only the branches
  *     without an output.
  */
@@ -25,18 +25,20 @@ import { endWait, resumeStep } from './resume.ts'
 
 /** The step kinds that have branches. */
 export type JoinStep = Extract<Step, { kind: 'parallel' | 'for_each' }>
-/** Work in one commit after which branches pause: events, plus a weight for each tell. */
+/** Work in one commit after which branches pause: the number of events, plus 4 for each tell. */
 const PAUSE_AFTER = 200
-/** Maximum total characters of the outputs of all branches. */
+/** Maximum total characters of the outputs of all branches, as JSON. */
 const MAX_SIZE = 786_432
 const CONCURRENCY = 10
 
-/** Whether branches may add no more to this commit. */
+/** Whether the commit is full, so that branches have to pause. */
 export const isFull = (on: Draft): boolean => on.events.length + 4 * on.tells.length >= PAUSE_AFTER
 
 /**
- * Executes one step in some branch, or begins or ends one branch, or ends all. @returns whether
- * anything changed. @param take executes a step.
+ * Makes one unit of progress: executes a step of a branch, begins or ends a branch, or ends the
+ * step that contains the branches. If the commit is full, it schedules a wake instead.
+ * @param take executes a step.
+ * @returns whether to continue; false if every branch waits or the commit is full.
  */
 export function turn(on: Draft, take: (on: Draft, step: Step) => void): boolean {
   const { join, branches = [] } = on.state
@@ -95,7 +97,7 @@ function move(on: Draft, take: (on: Draft, step: Step) => void): void {
 
 /**
  * The outcome of a branch after its last step: its rendered `output`, else the outputs of its steps
- * by key.
+ * by key. An `output` that cannot be rendered fails the branch.
  */
 function given(on: Draft): Yield {
   const at = on.at ?? ''
@@ -140,7 +142,7 @@ function close(on: Draft, what: Yield): void {
   })
 }
 
-/** Ends the step, and with it the branches that are still active. */
+/** Ends the step, and with it all branches that are still active. */
 function finish(on: Draft, step: JoinStep, join: Join): void {
   leaveBranches(on, 'the step no longer needs this branch')
   const fault = faultOf(on, step, on.state.join ?? join)
@@ -175,7 +177,7 @@ const faults = (on: Draft, count: number): { index: number; error_type: string; 
     ({ index, given }) => (given && 'fault' in given ? [{ index, ...given.fault }] : []),
   )
 
-/** The output of the step. */
+/** Returns the output of a step with branches: their outputs, and their faults if any failed. */
 export function outputOf(
   on: Draft,
   step: JoinStep,

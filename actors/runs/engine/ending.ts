@@ -2,12 +2,13 @@
  * The end of a run: first its cleanup, if it has one, then the event that ends it.
  *
  * Invariants:
- * N1. The event that ends a run is the last one of its commit, and contains the `status` that
- *     clients look for.
+ * N1. The event that ends a run is the run's last event in its commit, and its payload contains the
+ *     final `status`, by which clients recognize the end.
  * N2. Cleanup does not change how the run ends: that is decided before the cleanup begins.
- * N3. The commit that ends a run also notifies the parent that waits for it, and its loop. A
- *     failure may pause the loop, and the timeline shows the pause before the end of the run. So
- *     the loop receives its message first, and ends the run in the same commit (`leaving`).
+ * N3. The commit that ends a run also notifies its loop, and the parent that waits for it. A
+ *     failure may pause the loop, and the timeline shows the pause before the end of the run. A
+ *     failed run therefore first notifies its loop, whose reply `run.end` ends the run in the same
+ *     commit (`leaving`).
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import type { StopReason } from '../../../protocol/loops/run.ts'
@@ -73,7 +74,7 @@ function leave(on: Draft, ending: Ending): void {
   })
 }
 
-/** Ends the run as decided. */
+/** Emits the event that ends the run, and notifies its interactions, its parent and its loop. */
 export function conclude(on: Draft, { type, step, payload, run, position }: Ending): void {
   const { asked, ending, leaving, more_at } = on.state.engine
   const changes = { ...run, completed_at: now(on) }
@@ -116,8 +117,9 @@ function settleParent(on: Draft): void {
 }
 
 /**
- * Ends the run as failed. @param step key of the step that failed. @param stop_reason why the run
- * ends.
+ * Ends the run as failed, after its cleanup.
+ * @param step key of the step that failed.
+ * @param stop_reason why the run ends.
  */
 export function failRun(
   on: Draft,
@@ -139,7 +141,10 @@ export function failRun(
   })
 }
 
-/** Ends the run as cancelled: closes its waits and cancels its active steps. */
+/**
+ * Ends the run as cancelled, after its cleanup. Closes its waits and cancels its active steps
+ * first.
+ */
 export function cancelRun(on: Draft): void {
   on.at = undefined
   const reason = on.state.engine.cancel_reason
@@ -170,8 +175,9 @@ export function cancelRun(on: Draft): void {
 }
 
 /**
- * Ends the run after its last step. Its result is the rendered `output` block, else the outputs of
- * all steps by key. A result that is too large fails the run; the steps keep their outputs.
+ * Ends the run after its last step. The result is the rendered `output` block, else the outputs of
+ * all steps by key. A result that is too large or cannot be rendered fails the run; the steps keep
+ * their outputs.
  */
 export function completeRun(on: Draft): void {
   const { state } = on

@@ -1,4 +1,7 @@
-/** The values that expressions and templates of a run can read. */
+/**
+ * The values that expressions and templates of a run can read. Their evaluation is in
+ * `protocol/rules/expressions/`.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { RunRecord } from '../../../protocol/loops/record.ts'
 import type { Draft } from '../draft.ts'
@@ -6,10 +9,10 @@ import { branchAt, keyOf, type RunState, rowOf } from '../state.ts'
 import { keyBelow, stepsAt } from './places.ts'
 
 /**
- * The roots: `input` and `event` (the same), `config`, `meta`, `run` (its own ids), and `steps` by
- * key and by index. In a branch `steps` also contains the earlier steps of the branch, and for an
- * item there are `item` and `index`. Only completed steps are included: a skipped step is as
- * undefined as a future one.
+ * Returns the roots: `input` and `event` (the same value), `config`, `meta`, `run` (`runRoot`), and
+ * `steps` by key and by index. In a branch, `steps` also contains the branch's own steps, and an
+ * item has the roots `item` and `index`. Only completed steps are included: a skipped step is
+ * undefined, like a step that has not run.
  */
 export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): JsonObject {
   const { record, engine } = state
@@ -39,15 +42,16 @@ export function expressionScope({ state, at }: Pick<Draft, 'state' | 'at'>): Jso
 }
 
 /**
- * The root `run`: the run that evaluates the expression, even if `meta` contains the ids of other
- * runs. @param attempt 1, plus one for every recovery.
+ * Returns the root `run`: the run that evaluates the expression, even if `meta` contains the ids of
+ * other runs.
+ * @param attempt 1, plus one for every recovery.
  */
 export const runRoot = (
   { id, loop_id, name }: Pick<RunRecord, 'id' | 'loop_id' | 'name'>,
   attempt = 1,
 ): JsonObject => ({ id, loop_id: loop_id ?? null, name: name ?? null, attempt })
 
-/** Key, output and index of the completed steps, in order. */
+/** Key, output and index of the completed steps of the run itself, in order. */
 export const outputs = (state: RunState): [key: string, output: unknown, index: number][] =>
   state.spec.steps.flatMap((step, index) => {
     const key = keyOf(step, index)
@@ -55,7 +59,7 @@ export const outputs = (state: RunState): [key: string, output: unknown, index: 
     return row?.status === 'completed' ? [[key, row.result, index]] : []
   })
 
-/** Own key and output of the completed steps of a branch, in order. */
+/** Key (without that of the branch) and output of the completed steps of a branch, in order. */
 export const outputsAt = (state: RunState, at: string): [key: string, output: unknown][] =>
   stepsAt(state, at).flatMap((step, index) => {
     const row = rowOf(state, keyBelow(at, step, index), at)

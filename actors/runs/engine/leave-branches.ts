@@ -1,8 +1,11 @@
-/** The early end of branches: the step or the run that contains them ends without their outcome. */
+/**
+ * The early end of branches: the step or the run that contains them ends without their outcomes.
+ * `branches.ts` contains the regular end.
+ */
 import { current, type Draft, emit, now, placeOf, tellQueue, tellRun, withdraw } from '../draft.ts'
 import { isAsked, unwatching } from '../state.ts'
 
-/** Ends every active branch: stops jobs and children, withdraws interactions. */
+/** Ends every active branch: stops its job, child run or turn, or withdraws its interaction. */
 export function leaveBranches(on: Draft, reason: string): void {
   const job_ids: string[] = []
   for (const { key, wait } of on.state.branches ?? []) {
@@ -16,7 +19,10 @@ export function leaveBranches(on: Draft, reason: string): void {
   if (job_ids.length > 0) tellQueue(on, 'queue.cancel', { job_ids, reason })
 }
 
-/** Ends the current branch and its current step. */
+/**
+ * Ends the current branch and its current step. The caller has already stopped the work of the
+ * branch.
+ */
 export function leaveBranch(on: Draft, reason: string): void {
   const {
     at,

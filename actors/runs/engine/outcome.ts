@@ -3,9 +3,10 @@
  * decides which step comes next.
  *
  * Invariants:
- * O1. A step begins with `step.started` once; later attempts begin with `step.retried`.
- * O2. A step that fails for good fails the run. In a branch it marks the branch as failed, and in
- *     the cleanup the next step follows.
+ * O1. The first attempt of a step begins with `step.started`, later attempts with `step.retried`. A
+ *     branch that is repeated begins its steps anew.
+ * O2. A step that fails for good fails the run. In a branch it marks the branch as failed instead;
+ *     in the cleanup the next cleanup step follows.
  */
 
 import { type JsonObject, parseDuration, timestamp } from '../../../protocol/common.ts'
@@ -23,8 +24,8 @@ import { countedSize, tooMuch } from './retained.ts'
 export const attemptsOf = (step: Step): number => Math.min(step.retry?.max_attempts ?? 1, 10)
 
 /**
- * Runs `work` for the current step. An expression that fails to evaluate fails the attempt, or
- * calls `otherwise`.
+ * Runs `work` for the current step. An expression that cannot be evaluated fails the attempt, or is
+ * passed to `otherwise` if that is given.
  */
 export function attempting(
   on: Draft,
@@ -45,10 +46,10 @@ export function attempting(
   }
 }
 
-/** The kind of a step on the timeline. */
+/** The kind that the timeline shows for a step: `cleanup` for every cleanup step. */
 const kindOf = ({ state: { engine } }: Draft, { kind }: Step): RunStep['kind'] =>
   engine.ending ? 'cleanup' : kind
-/** The counters of attempts after one more attempt. */
+/** The run's counters of attempts, increased by one attempt of the current step. */
 const counted = ({
   at,
   state: {
@@ -60,8 +61,8 @@ const counted = ({
 })
 
 /**
- * Begins the current step, unless it has begun. A finished step that a recovery repeats begins
- * another attempt.
+ * Begins the current step, unless it is already active. A finished step that a recovery repeats
+ * begins another attempt.
  */
 export function beginStep(on: Draft): void {
   const at = current(on)
@@ -101,7 +102,7 @@ export function beginStep(on: Draft): void {
     ...place,
   })
 }
-/** The agent that executes a step. */
+/** The agent of an agent step, as part of the payload. */
 function whom(
   { state: { engine } }: Draft,
   { kind, config }: Step,
@@ -153,8 +154,8 @@ export function skipStep(on: Draft): void {
 }
 
 /**
- * The position after a completed step, with the size of the output that the run retains. A step
- * with branches drops their outcomes.
+ * The changes after a completed step: the next position, and the size of the output that the run
+ * retains. A step with branches drops their outcomes.
  */
 function counting(on: Draft, key: string, size: number, { place }: Parts): Parts {
   const joined = on.at === undefined && on.state.join?.step === key && { join: null }
@@ -166,8 +167,8 @@ function counting(on: Draft, key: string, size: number, { place }: Parts): Parts
 }
 
 /**
- * Completes the current step. The step fails if its output exceeds the limit of the run. @param row
- * further changes of its record.
+ * Completes the current step. The step fails if its output exceeds the limit of the run.
+ * @param row further changes of the step's record.
  */
 export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> = {}): void {
   const key = current(on)?.key ?? ''
@@ -194,8 +195,10 @@ export function completeStep(on: Draft, output: JsonObject, row: Patch<RunStep> 
 
 /**
  * Handles a failed attempt of the current step: retries it as its policy allows, at once or after
- * the delay, else fails the run or the branch. With `final` there is no retry, because the policy
- * was applied elsewhere or another attempt cannot succeed.
+ * the delay. Otherwise the step fails, with the consequences of O2.
+ * @param final allows no retry, because the policy was applied elsewhere or another attempt cannot
+ * succeed.
+ * @param row further changes of the step's record if the step fails.
  * @param stop the stop reason of the run if it ends; by default, that the step failed.
  */
 export function failStep(

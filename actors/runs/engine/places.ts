@@ -1,13 +1,15 @@
-/** Lookup of the steps, waits and keys of a run and its branches. */
+/**
+ * Lookup of the steps, waits and keys of a run and its branches. Nothing here changes the state.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { Spec, Step } from '../../../protocol/workflows/spec.ts'
 import { branchAt, keyOf, type Place, type RunState, rowOf, type Wait } from '../state.ts'
 
-/** The step at the run's position, outside of branches and of the cleanup. */
+/** The current step of the run itself, while the run is not in its cleanup. */
 export const mainStep = ({ spec, engine }: RunState): Step | undefined =>
   spec.steps[engine.position]
 
-/** The steps of a branch, or of the run itself. */
+/** The steps of a branch; without a branch, the steps or cleanup steps of the run itself. */
 export function stepsAt(state: RunState, at: string | undefined): readonly Step[] {
   if (at === undefined) return state.engine.ending ? (state.spec.cleanup ?? []) : state.spec.steps
   return bodyOf(state, at)?.steps ?? []
@@ -45,7 +47,7 @@ export const isWork = (wait: Wait): boolean =>
   wait.kind === 'worker' ||
   wait.kind === 'run' ||
   (wait.kind === 'agent' && wait.session_id !== undefined)
-/** Whether the run itself or a branch has such a wait. */
+/** Whether the run itself or a branch waits for work (`isWork`). */
 export const holdsWork = (state: RunState): boolean => waitingAt(state, isWork) !== undefined
 
 /**
@@ -65,7 +67,7 @@ export function jobSpec(
     ? specOf(step, rowOf(state, wait.step, found.at)?.inputs ?? {})
     : null
 }
-/** The content of a job for its worker; the size limit of jobs applies to it. */
+/** The content of a job for its worker. The size limit of jobs applies to this object. */
 export const specOf = (
   { config: { action_name } }: Extract<Step, { kind: 'action' }>,
   parameters: JsonObject,
@@ -74,9 +76,9 @@ export const specOf = (
 export const keyBelow = (at: string | undefined, step: Step, index: number): string =>
   at === undefined ? keyOf(step, index) : `${at}.${keyOf(step, index)}`
 /**
- * The prefix of all keys below a step of the run. No key of the list and no prefix of another step
- * begins with it: a dot is followed by as many tildes as necessary, and then by the name of a
- * branch or the index of an item, which never begin with a tilde.
+ * The prefix of all keys below a step of the run: the key, a dot, and as many tildes as necessary.
+ * No key of the list and no prefix of another step begins with it. The name of a branch or the
+ * index of an item follows, and never begins with a tilde.
  */
 export function prefixBelow(steps: readonly Step[], key: string): string {
   let prefix = `${key}.`
@@ -84,8 +86,8 @@ export function prefixBelow(steps: readonly Step[], key: string): string {
   return prefix
 }
 /**
- * The prefix of the keys of cleanup steps. Only a step with the key `cleanup` that has branches
- * could have the same keys.
+ * The prefix of the keys of cleanup steps. An additional tilde separates them from the keys in the
+ * branches of a step that has the key `cleanup`.
  */
 export function cleanupPrefix({ steps, cleanup = [] }: Spec): string {
   const prefix = prefixBelow(steps, 'cleanup')

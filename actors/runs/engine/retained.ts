@@ -1,7 +1,7 @@
 /**
- * The limit on the outputs of its steps that a run retains. All of them are in the run's state,
- * which is stored as one snapshot, so their sum is bounded. Small outputs are not counted: there
- * are at most as many as steps, so their sum stays small.
+ * The limit on the step outputs that a run retains. All of them are in the run's state, which is
+ * stored as one snapshot, so their sum is bounded. Small outputs are not counted: there are at most
+ * as many of them as steps, so their sum stays small.
  */
 import { type JsonObject, sizeOf } from '../../../protocol/common.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'
@@ -30,7 +30,10 @@ function retained(state: RunState): number {
   return sum
 }
 
-/** The reason why an output does not fit within the limit, or undefined if it fits. */
+/**
+ * The fault of an output that does not fit within the limit, or undefined if it fits.
+ * @param size bytes of the output; 0 if it is not counted.
+ */
 export function tooMuch({ state }: Draft, key: string, size: number): RunFault | undefined {
   const before = size === 0 ? 0 : retained(state)
   return before + size <= sizes.outputs

@@ -1,6 +1,6 @@
 /**
- * Stops everything that a run waits for. Jobs and children then end on their own, and the run ends
- * with the last of them.
+ * Stops everything that a run waits for. Jobs, children and turns then end on their own, and the
+ * run ends with the last of them.
  */
 
 import { type Draft, tellQueue, tellRun, withdraw } from '../draft.ts'
@@ -8,7 +8,10 @@ import { placesOf } from '../state.ts'
 import { leaveBranch } from './leave-branches.ts'
 import { isWork } from './places.ts'
 
-/** Stops jobs, children and turns; branches that wait for anything else end at once. */
+/**
+ * Stops jobs, children and open turns. Branches that wait for anything else end at once; a wait of
+ * the run itself for anything else remains.
+ */
 export function stopWork(on: Draft): void {
   const reason = on.state.engine.cancel_reason
   const job_ids: string[] = []

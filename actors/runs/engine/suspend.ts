@@ -9,7 +9,7 @@ import { type Draft, emit } from '../draft.ts'
 import type { OpenWait } from '../state.ts'
 
 /**
- * Suspends the run in the current step.
+ * Suspends the current step and, outside of branches, the run.
  * @param details further fields of the timeline events, besides the step, the wait and its
  * deadline.
  * @param row changes of the step's record.

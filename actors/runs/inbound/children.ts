@@ -1,6 +1,6 @@
 /**
  * Messages between parent and child runs. A child begins, and a cancelled child stops, in a
- * separate commit, so the effects of one command stay bounded however deeply runs are nested.
+ * separate commit, so the work of one commit stays bounded however deeply runs are nested.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -46,7 +46,10 @@ export function childCancel(
   return silently(on)
 }
 
-/** Continues the step that waits for a child that has ended. */
+/**
+ * Continues the step that waits for a child that has ended. If cancellation was requested, the run
+ * ends with the last of its jobs, children and turns.
+ */
 export function childSettled(
   state: RunState | null,
   ended: Told<'child.settled'>,

@@ -16,8 +16,8 @@ import { consumeEvent, isAwaited, openWait } from '../steps/wait.ts'
 const REMEMBERED = 64
 
 /**
- * Delivers an event to the steps that wait for it. An event that no step waits for, or that was
- * delivered before, changes nothing.
+ * Delivers an event to the steps that wait for it. It changes nothing if no step waits for it, if
+ * it was delivered before, or if the run is being cancelled.
  */
 export function deliver(
   state: RunState | null,

@@ -1,7 +1,7 @@
 /**
- * Messages from interactions to their run. The interaction that a step waits for resumes the step.
- * Interactions that clients created for the run end as a signal with the name that the client
- * chose.
+ * Messages from interactions to their run. The end of an interaction that a step opened resumes the
+ * step. The end of an interaction that a client created for the run arrives as a signal, under the
+ * name that the client chose.
  */
 
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -23,8 +23,8 @@ type Told<N extends keyof RunCommands> = RunCommands[N]['input']
 export const MAX_ASKED = 200
 
 /**
- * Registers an interaction that a client created for this run. It is withdrawn if the run has ended
- * or has reached a limit.
+ * Registers an interaction that a client created for this run. The interaction is withdrawn if the
+ * run has ended, is being cancelled, or has reached a limit.
  */
 export function opened(
   state: RunState | null,

@@ -1,6 +1,6 @@
 /**
  * Messages from the queue to a run about its jobs. The run accepts them only for jobs that it waits
- * for: late, repeated and foreign messages change nothing.
+ * for: late, repeated and misdirected messages change nothing.
  */
 
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -20,8 +20,8 @@ type Settled = RunCommands['job.settled']['input']
 type Retried = RunCommands['job.retried']['input']
 
 /**
- * Handles the end of a job. If cancellation was requested, the run ends too, whatever the outcome;
- * a completed step stays completed.
+ * Handles the end of a job. If cancellation was requested, the run ends with the last of its jobs,
+ * children and turns, whatever their outcomes; a completed step stays completed.
  */
 export function jobSettled(
   state: RunState | null,
@@ -56,7 +56,10 @@ export function jobSettled(
   return silently(on)
 }
 
-/** Handles the end of a job after cancellation was requested: the run ends with its last job. */
+/**
+ * Handles the end of a job after cancellation was requested. The run ends unless other work of its
+ * branches is still active.
+ */
 function stopped(on: Draft): void {
   if (on.at !== undefined) {
     leaveBranch(on, on.state.engine.cancel_reason ?? 'the run was cancelled')

@@ -1,12 +1,12 @@
 /**
  * Messages to a run about its turns of agents. The run accepts them only for turns that it waits
- * for: late, repeated and foreign messages change nothing.
+ * for: late, repeated and misdirected messages change nothing.
  *
  * Invariants:
  * U1. Commands to the session are effects of events of this run, sent in their order: a turn is
  *     opened before it is stopped.
- * U2. A run with a requested cancellation waits until its open turns have ended; a turn that was
- *     not opened is dropped.
+ * U2. A run with a requested cancellation waits until its open turns have ended; a turn that is not
+ *     open yet is never opened.
  */
 import type { ActorOf } from '../../../protocol/actions/invocation.ts'
 import type { RunCommands } from '../../../protocol/internal.ts'
@@ -106,8 +106,8 @@ export function turnDefined(
 }
 
 /**
- * Handles a lookup of a turn definition that ended without a turn. Returns undefined if the job is
- * not such a lookup.
+ * Handles a lookup of a turn definition that ended without a turn: the attempt of the step fails.
+ * Returns undefined if the job is not such a lookup.
  */
 export function openingSettled(
   state: RunState | null,
@@ -126,8 +126,8 @@ export function openingSettled(
 }
 
 /**
- * Handles the end of a turn. If cancellation was requested, the run ends too, whatever the outcome;
- * a completed step stays completed.
+ * Handles the end of a turn. If cancellation was requested, the run ends with the last of its jobs,
+ * children and turns, whatever their outcomes; a completed step stays completed.
  */
 export function turnSettled(
   state: RunState | null,

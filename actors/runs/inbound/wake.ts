@@ -1,6 +1,6 @@
 /**
- * Timers of a run: a sleep or a retry delay has ended, or a step or the whole run has timed out. An
- * early or repeated wake is harmless.
+ * Timers of a run: a sleep, a retry delay or a pause has ended, a step or the whole run has timed
+ * out, or work that was left to a later commit is due. An early or repeated wake is harmless.
  */
 import type { RunEvent } from '../../../protocol/runs/events.ts'
 import type { Cause, Decision } from '../../actor.ts'
@@ -60,7 +60,7 @@ function stopRun(on: Draft): void {
   advance(on)
 }
 
-/** Ends the current wait, because its time has come. */
+/** Ends the current wait, because its time is due. */
 function end(on: Draft): void {
   const { wait } = placeOf(on)
   if (!wait) return

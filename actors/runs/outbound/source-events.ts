@@ -1,6 +1,6 @@
 /**
- * Messages from a run to the source events of its project: the waits of the run, and the events
- * that it publishes.
+ * Messages from a run to the `events` actor of its project: the waits of the run, and the source
+ * events that the run publishes.
  */
 
 import { withAdditions } from '../../../protocol/additions.ts'
@@ -22,21 +22,21 @@ import { reduced } from '../../events/reduced.ts'
 import type { Note, RunState, StoredSignal } from '../state.ts'
 
 /**
- * Facts about a run for its source events, stored in the private note of the event that causes
- * them.
+ * Facts about a run for its source events, stored in the private note of the run event that
+ * publishes them.
  */
 export interface About {
   readonly depth: number
   readonly chain?: Chain
-  /** Fields of payload and meta: the definition or loop of the run. */
+  /** Fields for the payload and `meta`: the id of the run's definition or loop. */
   readonly of: JsonObject
   /**
-   * Further fields of the payload in journals of earlier releases; later releases read them from
-   * `record`.
+   * Further fields of the payload, only in journals of earlier releases; otherwise `record`
+   * provides them.
    */
   readonly more?: JsonObject
   /**
-   * The record before the event, without the members that the event itself changes. Absent in
+   * The record before the event, without the fields that the event itself changes. Absent in
    * journals of earlier releases.
    */
   readonly record?: Partial<RunRecord>
@@ -53,9 +53,9 @@ export const causeOf = ({ engine }: RunState): Pick<Publication, 'depth' | 'chai
 const LARGEST_UNDER_WAY = 16_384
 
 /**
- * The facts about a run for the source events that it publishes.
- * @param changes of the record by the event that ends the run: these members are not stored twice.
- * Absent: the run has not ended.
+ * Returns the facts about a run for the source events that it publishes.
+ * @param changes of the record by the event that ends the run. The changed fields are not stored
+ * twice. Absent: the run has not ended.
  */
 export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
   const { definition_id, loop_id } = state.record
@@ -72,9 +72,7 @@ export function aboutOf(state: RunState, changes?: Patch<RunRecord>): About {
     record,
   }
 }
-/**
- * A record as clients see it, without its largest members if it is too large for a source event.
- */
+/** A record as clients see it, without its largest fields if it is too large for a source event. */
 export const publishedRun = (record: RunRecord): JsonObject =>
   reduced(withAdditions(runAdditions.additions, undefined, shownRun(record)) as Run)
 
@@ -103,7 +101,7 @@ const aboutIn = ({ private: note }: RunEvent): About =>
 /** The record after the event. */
 const recordAfter = ({ record }: About, { run = {} }: RunEvent): RunRecord | undefined =>
   record && patch(record as RunRecord, run)
-/** Members of the record that the source event of an ended run repeats. */
+/** Fields of the record that the source event of an ended run repeats. */
 const moreOf = ({
   started_at,
   external_id,
@@ -172,7 +170,7 @@ export function tellOnward({ private: content }: RunEvent): Effect[] {
   const tell = (content as Note | undefined)?.tell
   return tell ? [{ tell }] : []
 }
-/** Asks the matcher to watch for the event that a step waits for. */
+/** Registers the wait of a step with the matcher. */
 export function askToWatch({ private: content = {} }: RunEvent, self: Address): Effect[] {
   const { engine, place } = content as Note
   const wait = place?.wait ?? engine?.wait
@@ -187,7 +185,7 @@ export function askToWatch({ private: content = {} }: RunEvent, self: Address): 
   }
   return toEvents(self, 'wait.watch', { run_id: self.id, wait: awaited })
 }
-/** Asks the matcher to drop a wait that has ended, if the event contains its id. */
+/** Removes a wait that has ended from the matcher, if the event contains its id. */
 export function unwatch({ private: content }: RunEvent, self: Address): Effect[] {
   const wait_id = (content as Note | undefined)?.unwatch
   return wait_id === undefined ? [] : toEvents(self, 'wait.unwatch', { run_id: self.id, wait_id })

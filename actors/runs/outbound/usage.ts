@@ -17,7 +17,7 @@ import { hasEnded, type RunState } from '../state.ts'
 /** Number of usages that are remembered to detect repeats. */
 const REMEMBERED = 256
 
-/** Adds a usage to the spending of the run, once per id. */
+/** Adds a usage to the spending of the run. A repeat of a recent usage, by id, changes nothing. */
 export function recordUsage(
   state: RunState | null,
   usage: RunCommands['usage.record']['input'],

@@ -12,7 +12,7 @@ import { causeOf } from '../outbound/source-events.ts'
 import type { OpenWait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
-/** The content of a request to people. */
+/** The content of a request to people, without the fields that identify its run and step. */
 export type InteractionQuestion = Omit<
   InteractionOpening,
   'run_id' | 'signal_name' | 'step' | 'depth' | 'chain'

@@ -37,7 +37,10 @@ export type AgentStep = Extract<Step, { kind: 'agent' }>
 interface Asked extends Pick<TurnWanted, 'agent' | 'session'> {
   readonly instructions: string
 }
-/** Attempts to look up the definition of a turn while a part of it is temporarily unavailable. */
+/**
+ * Maximum number of attempts, and of lost leases, of a lookup while a part of the definition is
+ * temporarily unavailable.
+ */
 const ATTEMPTS = 10
 
 /** Requests a turn of the agent, and waits for its answer. */
@@ -110,7 +113,7 @@ export function askAgent(
   )
   tellOpenings(on, 'queue.enqueue', jobOf(on, key, job_id))
 }
-/** Looks the turn up again, because its session ended before the turn reached it. */
+/** Requests another lookup of the turn, because its session ended before the turn began. */
 export function askAgain(on: Draft, { session_id: _, ...wait }: AgentWait): void {
   const job_id = on.cause.mint('job')
   emit(on, 'turn.asked', {
@@ -206,7 +209,7 @@ function usualName({ record, engine }: RunState): string {
 }
 
 /**
- * The facts that an executor needs to look up a turn; null when the run no longer waits for the
+ * The facts that an executor needs to resolve a turn; null when the run no longer waits for the
  * lookup.
  */
 export function turnWanted(

@@ -1,6 +1,6 @@
 /**
- * A step with branches: the step waits while its branches run (`../engine/branches.ts`). A later
- * attempt of the step runs only the branches that have no output yet.
+ * A step with branches: begins the branches and waits while they run (`../engine/branches.ts`). A
+ * later attempt of the step runs only the branches that have no output yet.
  */
 import { evaluate } from '../../../protocol/rules/expressions/expression.ts'
 import { renderNative } from '../../../protocol/rules/expressions/template.ts'
@@ -16,7 +16,10 @@ import { dueOf } from './timeout.ts'
 /** Maximum number of items of one step. */
 const MAX_ITEMS = 10_000
 
-/** Begins the branches; a list without items completes the step at once. */
+/**
+ * Begins the branches. A list without items completes the step at once; a value that is not a list,
+ * or has too many items, fails it.
+ */
 export function executeBranches(on: Draft, step: JoinStep): void {
   const key = current(on)?.key ?? ''
   const { join: before } = on.state

@@ -1,7 +1,8 @@
 /**
  * A step that evaluates assertions. All of them are evaluated, and an evaluation error counts as a
- * failure. Agents judge their assertions one after the other, each in a separate turn. A failed
- * check fails the step, is only recorded, or is submitted to people, who approve or reject it.
+ * failure. Agents judge their assertions one after the other, each in a separate turn. As
+ * configured, a failed check fails the step, is only recorded, or is submitted to people, who
+ * approve or reject it.
  */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { InteractionSettled } from '../../../protocol/internal.ts'
@@ -33,7 +34,7 @@ export const VERDICT: JsonObject = {
 /** Maximum characters of a step's output in the prompt of a judge. */
 const SHOWN = 65_536
 
-/** Evaluates the assertions, then completes or fails the step or requests a judgment. */
+/** Evaluates the assertions, then concludes the check or requests the first judgment. */
 export function executeCheck(on: Draft, step: CheckStep): void {
   const roots = expressionScope(on)
   goOn(
@@ -69,7 +70,8 @@ function goOn(on: Draft, step: CheckStep, results: readonly Result[], from: numb
   const index = checks.findIndex(({ kind }, i) => i >= from && kind === 'agent')
   const assertion = checks[index]
   if (!assertion) return void conclude(on, step, results)
-  // Before the first judgment the limits were checked for the step itself.
+  // The limits were checked when the step began, so they are checked again only for later
+  // judgments.
   if (from > 0 && stopped(on)) return
   const { key = '', row } = current(on) ?? {}
   try {

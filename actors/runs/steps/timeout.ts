@@ -1,6 +1,6 @@
 /**
- * Timeout of a step: for an action it covers all attempts of its job, for an event one attempt of
- * the step.
+ * Timeout of a step. It limits one attempt of the step; for an action, that includes all attempts
+ * of its job.
  */
 import { parseDuration } from '../../../protocol/common.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

@@ -23,7 +23,7 @@ import { sourceOf } from '../outbound/source-events.ts'
 import { isAsked, type OpenWait, type StoredSignal, type Wait } from '../state.ts'
 import { dueOf } from './timeout.ts'
 
-/** An event step of a spec. */
+/** A `wait_for_event` step of a spec. */
 export type WaitStep = Extract<Step, { kind: 'wait_for_event' }>
 type EventWait = Extract<OpenWait, { kind: 'event' }>
 
@@ -61,7 +61,10 @@ export function executeWait(on: Draft, step: WaitStep): void {
   consume(on, early, step)
 }
 
-/** Opens the wait of the current step, which the matcher has confirmed; its timeout begins now. */
+/**
+ * Opens the wait of the current step after the matcher has confirmed it. The step's timeout begins
+ * now.
+ */
 export function openWait(on: Draft, { asked: _, ...wait }: EventWait): void {
   const step = current(on)?.step
   if (step) suspendFor(on, timedOf(on, step, wait))
@@ -93,8 +96,8 @@ function suspendFor(on: Draft, wait: EventWait): void {
 }
 
 /**
- * Delivers a stored signal to the first step that waits for it. @returns whether a step consumed
- * it.
+ * Delivers a stored signal to the first step that waits for it.
+ * @returns whether a step waited for the signal.
  */
 export function offer(on: Draft, signal: StoredSignal): boolean {
   const found = waitingAt(on.state, (wait) => wait.kind === 'event' && answers(wait, signal, on))

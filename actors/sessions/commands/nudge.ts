@@ -1,6 +1,6 @@
 /**
- * Sending and cancelling a nudge (`turns/nudges.ts`). Without a turn under way, the nudge becomes a
- * turn at once.
+ * Sending and cancelling a nudge (`turns/nudges.ts`). If no turn is running or waiting, the nudge
+ * becomes a turn at once.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { bodyKey } from '../../../protocol/common.ts'
@@ -44,7 +44,8 @@ const absorbing = (state: SessionState): Turn | undefined =>
     .at(-1)
 
 /**
- * Send a nudge to the session. For a repeat, the gateway completes the reply with the current turn.
+ * Sends a nudge to the session. For a repeat, the gateway completes the reply with the current
+ * turn.
  */
 export const nudge =
   (brand: string) =>
@@ -62,7 +63,7 @@ export const nudge =
             'This idempotency key was used for another nudge.',
           )
     const target = absorbing(session)
-    // A turn under way continues, and accepts nudges, even when its agent can no longer start
+    // A turn in progress continues, and accepts nudges, even when its agent can no longer start
     // turns.
     const definition =
       'unfit' in input ? (target?.work.definition ?? input.unfit) : input.definition
@@ -153,7 +154,7 @@ export const nudge =
       woke_turn: woke,
     }))
   }
-/** A repeat receives the reply of the admission. */
+/** The reply to a repeat: the status and delivery of the first request. */
 const again = (
   { record, turns }: Live,
   { nudge_id, turn_id, delivery, after_sequence, woke }: KeyedNudge,
@@ -187,7 +188,7 @@ function queue(
   })
 }
 
-/** Cancel a nudge. For a nudge that is no longer pending, the gateway reads the record. */
+/** Cancels a nudge. For a nudge that is no longer pending, the gateway reads the record. */
 export const cancelNudge =
   (brand: string) =>
   (

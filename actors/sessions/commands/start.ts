@@ -1,5 +1,5 @@
 /**
- * Direct turns: one command finds or creates the session, recognises a repeat, refuses a second
+ * Direct turns. One command finds or creates the session, and recognizes a repeat, refuses a second
  * direct turn, or admits the new one.
  */
 import type { Api } from '../../../protocol/api.ts'
@@ -27,12 +27,12 @@ type Invoke = Input<Api['agent.invoke']> & Placing & Keyed
 type Start = Input<Api['session.start_turn']> & Keyed
 
 const askerOf = ({ principal: { id, type } }: Cause): TurnWork['asker'] => ({ id, type })
-/** Store the inline config of the request; null clears it. */
+/** Stores the inline config of the request; null clears it. */
 function configure(on: Draft, config: Defined['config']): void {
   if (config !== undefined) change(on, { config })
 }
 
-/** Send an agent a message. */
+/** Sends a message to an agent, in a session that is found or created. */
 export const invoke =
   (brand: string) =>
   (state: SessionState, input: Invoke, cause: Cause): Decision<SessionEvent, TurnAck> => {
@@ -60,7 +60,7 @@ export const invoke =
       input,
     )
   }
-/** Start a turn in an existing session. */
+/** Starts a turn in an existing session. */
 export const startTurn =
   (brand: string) =>
   (state: SessionState, input: Start, cause: Cause): Decision<SessionEvent, TurnAck> => {
@@ -120,8 +120,7 @@ function start(on: Draft, asked: Asked, given: Keyed): Decision<SessionEvent, Tu
   })
   const turn = recordOf(turnOf(on, turn_id) as Turn)
   pump(on)
-  // Replies are remembered for repeats, so the reply omits the sent content; the gateway restores
-  // it.
+  // Replies are stored for repeats, so the reply omits the sent content; the gateway adds it again.
   return answering(on, ({ record }) => ({
     session: publicSession(record),
     turn,

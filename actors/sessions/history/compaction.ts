@@ -1,7 +1,7 @@
 /**
- * Compaction: a model summarizes the older rows, and the summary replaces them in what models are
- * shown. Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once,
- * with a summary or a failure, after at most 30 s.
+ * Compaction: a model summarizes the older rows, and the summary replaces them in the window.
+ * Nothing is deleted: the rows stay readable. One pass runs at a time. A pass ends once, with a
+ * summary or a failure, after at most 30 s.
  */
 
 import type { Pass } from '../../../protocol/sessions/events.ts'
@@ -28,8 +28,9 @@ const INSTRUCTIONS =
   'that still matter. Write plain text, as short as possible.'
 
 /**
- * Begin a pass if one is needed.
- * @returns false when no rows are new, a pass is under way, or no threshold is reached.
+ * Begins a pass if one is needed; a manual pass ignores the thresholds.
+ * @returns whether a pass began. It does not if the session has no definition, no rows are new, a
+ * pass is in progress, or no threshold is reached.
  */
 export function beginCompaction(
   on: Draft,
@@ -84,7 +85,7 @@ export function beginCompaction(
   )
   return true
 }
-/** Rows before those of every turn that has not ended. */
+/** Rows that precede the rows of every turn that has not ended, and the last summary. */
 function coverable({ window, turns }: SessionState): SessionState['window'] {
   const before = Math.min(...Object.values(turns).map(({ work }) => work.before))
   return window.filter(
@@ -122,7 +123,7 @@ export function summarySpec(state: SessionState, brand: string): GenerationSpec 
   )
 }
 
-/** End the pass with the outcome of its job. */
+/** Ends the pass with the outcome of its job. */
 export function compactionSettled(on: Draft, { outcome, result, error_message }: Settled): void {
   const { compacting } = on.state
   if (!compacting) return
@@ -164,7 +165,7 @@ function failPass(on: Draft, error_type: string, error_message: string): void {
   emit(on, { type: 'compaction.failed', error_type, error_message, pass })
   change(on, { status: on.state.record.status })
 }
-/** Fail the pass if its deadline has passed. */
+/** Fails the pass if its deadline has passed. */
 export function expirePass(on: Draft): void {
   const { compacting } = on.state
   if (!compacting || compacting.deadline > on.cause.at) return

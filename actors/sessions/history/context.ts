@@ -1,6 +1,6 @@
 /**
- * Application context in a session: rows that only the model is shown, written when their content
- * changes.
+ * Application context in a session: rows that only the model is shown. A row is written when the
+ * content of its name changes.
  */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -10,7 +10,7 @@ import { type Draft, writeHidden } from '../draft.ts'
 import type { Live } from '../state.ts'
 
 const named = ({ name }: AppContext): string => `app-${name}`
-/** The new names that exceed the number of context names a session may have. */
+/** The new names that exceed the maximum number of context names of a session. */
 const beyond = ({ contexts }: Live, names: readonly string[]): string[] =>
   names
     .filter((name) => !(name in contexts))
@@ -26,7 +26,7 @@ export const crowded = (state: Live, given: readonly AppContext[] = []): Refusal
     : undefined
 
 /**
- * Write the context that the window does not show with its current value: it is new or changed, or
+ * Writes the context that the window does not show with its current value: it is new or changed, or
  * a compaction removed it. New names beyond the limit are left out.
  * @param id of the turn.
  */

@@ -1,12 +1,12 @@
 /**
- * The window: the rows that the model is shown. Compaction keeps it small. Where compaction is
- * switched off or fails, the window is bounded as well, so that neither a snapshot nor a commit
- * grows with the conversation.
+ * The window: the rows that the model is shown. Compaction keeps it small. It is also bounded where
+ * compaction is switched off or fails, so that neither a snapshot nor a commit grows with the
+ * conversation.
  *
  * Invariants:
  * W1. The window begins with the last summary, if there is one, and ends with the last row.
- * W2. A window that exceeds its bounds is cut to about half of them, so that cuts are rare and
- *     providers can cache its beginning for longer.
+ * W2. A window that exceeds its bounds is cut to about half of them, so cuts are rare and providers
+ *     can cache its beginning for longer.
  * W3. The window is only cut before a user message or an appended row: no result loses its tool
  *     use, and no row of the newest turn is cut, however long the turn is.
  */

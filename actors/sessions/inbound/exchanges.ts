@@ -1,7 +1,7 @@
 /**
- * Turns that channels own. The executor that has resolved their agent and definition opens them,
- * and the channel receives their outcome (`turns/report.ts`). Such a turn has its own admission: it waits in the
- * session's queue and does not block direct turns.
+ * Turns that channels own. An executor resolves the agent and the definition and then opens the
+ * turn. The channel receives the outcome (`turns/report.ts`). Such a turn has its own admission: it
+ * waits in the session's queue and does not block direct turns.
  */
 
 import { isRefusal, refuse } from '../../../protocol/errors.ts'
@@ -18,7 +18,7 @@ import { pump } from '../turns/turns.ts'
 
 type Opening = SessionCommands['exchange.open']
 
-/** Open the turn of an exchange; a repeat for a known turn changes nothing. */
+/** Opens the turn of an exchange; a repeat for a known turn changes nothing. */
 export const openExchange =
   (brand: string) =>
   (

@@ -22,7 +22,7 @@ import type { Live, SessionState, Turn } from '../state.ts'
 import { callOf, openQuestions, settle, waitOf } from '../turns/call-results.ts'
 import { conclude, goOn, pump, requeue } from '../turns/turns.ts'
 
-/** Handle a change of one of this session's questions. */
+/** Handles a change of one of this session's questions. The transcript shows every change. */
 export const interactionChanged =
   (brand: string) =>
   (
@@ -52,7 +52,7 @@ function opened(on: Draft, id: string, tool_call_id: string): void {
   goOn(on, id)
 }
 
-/** Handle a settled question: the call gets its result, or its approved action becomes ready. */
+/** Handles a settled question: the call gets its result, or its approved action becomes ready. */
 function resolved(
   on: Draft,
   id: string,
@@ -93,13 +93,13 @@ function resolved(
   resume(on, id)
 }
 /**
- * The status of a call after its question. A refused or expired approval that the service demanded
- * is an error of the call; a question of the agent never is.
+ * The status of a call after its question ended. A refused or expired approval is an error of the
+ * call; an expired question of the agent is not.
  */
 const statusOf = ({ status }: Interaction, asks: 'person' | 'approval' | undefined) =>
   status === 'cancelled' ? 'cancelled' : asks === 'approval' ? 'error' : 'ok'
 /**
- * Continue a turn: a waiting turn is queued again when a call is ready or no question is left, and
+ * Continues a turn: a waiting turn is queued again when a call is ready or no question is left, and
  * otherwise waits for its next question.
  */
 function resume(on: Draft, id: string): void {

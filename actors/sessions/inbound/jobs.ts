@@ -1,4 +1,7 @@
-/** Outcomes of the session's jobs. A job that the session no longer waits for changes nothing. */
+/**
+ * Outcomes of the session's jobs. The outcome of a job that the session no longer waits for changes
+ * nothing.
+ */
 import type { SessionCommands } from '../../../protocol/sessions/commands.ts'
 import type { SessionEvent } from '../../../protocol/sessions/events.ts'
 import { readAnswer } from '../../../protocol/sessions/turns/request.ts'
@@ -11,7 +14,7 @@ import { jobOf, type Settled } from '../turns/jobs.ts'
 import { callSettled } from '../turns/segment.ts'
 import { fail, follow, goOn } from '../turns/turns.ts'
 
-/** Handle the end of a job. */
+/** Handles the end of a job. */
 export const jobSettled =
   (brand: string) =>
   (state: SessionState, input: Settled, cause: Cause): Decision<SessionEvent, undefined> => {
@@ -26,7 +29,7 @@ export const jobSettled =
     }
     return silently(on)
   }
-/** Handle a retry of a job: the output that a generation has streamed so far is discarded. */
+/** Handles a retry of a job: the output that a generation has streamed so far is discarded. */
 export const jobRetried =
   (brand: string) =>
   (
@@ -41,7 +44,7 @@ export const jobRetried =
     return silently(on)
   }
 
-/** Continue a turn with the outcome of its generation. */
+/** Continues a turn with the outcome of its generation. */
 function generationSettled(
   on: Draft,
   id: string,

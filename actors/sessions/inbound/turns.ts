@@ -1,7 +1,7 @@
 /**
- * Turns of runs and channels. They have their own admission, and the limit of one direct turn does
- * not apply to them. Commands of one run arrive in order, so a turn is opened before it is stopped;
- * repeats of either command are harmless.
+ * Turns that runs own. They have their own admission, and the limit of one direct turn does not
+ * apply to them. Commands of one run arrive in order, so a turn is opened before it is stopped.
+ * Repeats of either command are harmless.
  */
 import { isRefusal } from '../../../protocol/errors.ts'
 import type {
@@ -19,7 +19,10 @@ import { isFull, isLive, type SessionState } from '../state.ts'
 import { admit } from '../turns/admit.ts'
 import { end, pump } from '../turns/turns.ts'
 
-/** Open a turn, and create its session if needed. The run receives a report if that fails. */
+/**
+ * Opens a turn, and creates its session if necessary. If that fails, the run that owns the turn
+ * receives a report.
+ */
 export const openTurn =
   (brand: string) =>
   (state: SessionState, input: TurnOpening, cause: Cause): Decision<SessionEvent, undefined> => {
@@ -95,7 +98,7 @@ function sessionOf(
     : on
 }
 
-/** Cancel a turn at the request of its run. */
+/** Cancels a turn at the request of its run. */
 export const stopTurn =
   (brand: string) =>
   (

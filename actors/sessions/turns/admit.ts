@@ -1,3 +1,7 @@
+/**
+ * Admission of a turn: the events and rows with which a new turn enters the session. The callers
+ * check the limits of the session first, and `pump` (turns.ts) starts the turn.
+ */
 import type { JsonObject } from '../../../protocol/common.ts'
 import type { TurnWork } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TranscriptMessage } from '../../../protocol/sessions/schema.ts'
@@ -16,7 +20,7 @@ export interface TurnRequest {
 interface Admission extends TurnRequest {
   readonly owner: TurnWork['owner']
   readonly loop_id?: string
-  /** Absent for a dropped message: the turn then has no input of its own. */
+  /** Absent for a message whose content was dropped: the turn then has no input of its own. */
   readonly content: readonly Block[] | undefined
   readonly key?: string | undefined
   readonly context?: readonly AppContext[]
@@ -35,7 +39,7 @@ interface Admitted {
   readonly after_sequence: number
 }
 
-/** Write the rows of a new turn: changed context, the input, and the queued turn. */
+/** Writes the rows of a new turn: changed context, the input, and the queued turn. */
 export function admit(
   on: Draft,
   {

@@ -1,6 +1,6 @@
 /**
- * Open calls of a turn: how they are found and settled, and what the turn waits for. A settled call
- * keeps its first result.
+ * The calls of a turn's open segment: how a call is found and settled, and what the turn waits for.
+ * A settled call keeps its first result.
  */
 import type { Call } from '../../../protocol/sessions/bookkeeping.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'
@@ -17,11 +17,11 @@ interface Came {
   readonly fine?: boolean
 }
 
-/** The open call of a turn with this id. */
+/** Returns the call with this id in the turn's open segment. */
 export const callOf = (on: Draft, id: string, call: string): Call | undefined =>
   turnOf(on, id)?.work.segment?.calls[call]
 
-/** Settle a call with its result. */
+/** Settles a call with its result. */
 export function settle(
   on: Draft,
   id: string,

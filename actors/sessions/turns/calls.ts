@@ -1,6 +1,6 @@
 /**
  * Ids of tool uses. They must be unique in a session, because clients treat equal ids as one call,
- * but models repeat ids. The newest ids are remembered, including those of rows that have left the
+ * but models reuse ids. The newest ids are remembered, including those of rows that have left the
  * window.
  */
 
@@ -11,7 +11,7 @@ import { type Remembered, recall, remember } from '../history/remembered.ts'
 import type { SessionState } from '../state.ts'
 
 type Calls = Remembered<true>
-/** Adds the ids of more rows. */
+/** Adds the ids of the tool uses in further rows. */
 export const withCalls = (
   calls: Calls,
   rows: readonly Pick<TranscriptMessage, 'content'>[],

@@ -1,7 +1,7 @@
 /**
- * Generations: the model is shown the session, and its answer becomes the next row. The row is
- * opened when the job is queued, so that followers see it grow; the committed content comes from
- * the job's report alone.
+ * Generations: the model is shown the session's window, and its answer becomes the next row. The
+ * row is opened when the job is queued, so that followers see it grow. The committed content comes
+ * from the job's report alone.
  */
 
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -24,9 +24,9 @@ import { deliverNudges } from './nudges.ts'
 import { openSegment } from './segment.ts'
 
 /**
- * Rows that a generation of a turn is shown: those that were final when it began, with the rows of
- * its own turn last. The input of a queued turn can precede the answer of an earlier turn, but the
- * model must see it last.
+ * Rows that a generation of a turn is shown: those that were final when the generation began, with
+ * the rows of the turn last. The input of a queued turn can precede the answer of an earlier turn,
+ * but the model must see it last.
  */
 export function shownTo(
   { window }: SessionState,
@@ -42,7 +42,7 @@ export function shownTo(
   ]
 }
 
-/** Request the next row of a turn from the model. */
+/** Requests the next row of a turn from the model, or ends the turn if that is not possible. */
 export function generate(on: Draft, id: string): Next {
   const turn = turnOf(on, id)
   if (!turn) return undefined
@@ -91,7 +91,7 @@ export function generate(on: Draft, id: string): Next {
   return undefined
 }
 
-/** Reset the row for the next attempt. */
+/** Resets the open row of a generation for the next attempt of its job. */
 export function restarted(on: Draft, id: string): void {
   const open = turnOf(on, id)?.work.generation
   if (open)
@@ -104,7 +104,7 @@ export function restarted(on: Draft, id: string): void {
     })
 }
 
-/** Continue a turn with the answer of its model. */
+/** Continues a turn with the answer of its model. */
 export function proceed(on: Draft, id: string, answer: Answer): Next {
   const uses = toolUses(answer.content)
   if (uses.length === 0) return concluding(on, id, answer)
@@ -113,7 +113,10 @@ export function proceed(on: Draft, id: string, answer: Answer): Next {
   return openSegment(on, id, answer.content)
 }
 
-/** Record the usage of an answer. */
+/**
+ * Records the usage of an answer.
+ * @returns the spending to report; undefined if the turn has no open generation.
+ */
 export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpending | undefined {
   const {
     work,
@@ -146,7 +149,10 @@ export function spend(on: Draft, id: string, { usage, model }: Answer): TurnSpen
   }
 }
 
-/** Handle an answer without tool calls: it ends the turn, unless nudges have arrived meanwhile. */
+/**
+ * Handles an answer without tool calls. It ends the turn, unless nudges have arrived in the
+ * meantime.
+ */
 function concluding(on: Draft, id: string, { content }: Answer): Next {
   const { generation, output_schema } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined

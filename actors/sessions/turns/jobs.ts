@@ -6,7 +6,7 @@ import { type Draft, now, tellQueue } from '../draft.ts'
 import type { SessionState, Turn } from '../state.ts'
 
 export type Settled = SessionCommands['job.settled']['input']
-/** Queue of jobs that name none. */
+/** Name of the queue of generations, and of tool calls whose action specifies no queue. */
 const DEFAULT_QUEUE = 'default'
 /** The queue of a turn's generations. */
 export const queueOf = (_: TurnDefinition): string => DEFAULT_QUEUE
@@ -21,7 +21,7 @@ export type Wanted = Pick<Job, 'kind'> &
     >
   >
 /**
- * Put a job in a queue of the session's shard.
+ * Puts a job in a queue of the session's shard.
  * @param turn the job's turn, if it has one; the job's origin distinguishes turns of runs from
  * those of conversations.
  */

@@ -1,7 +1,7 @@
 /**
- * What a turn does after a part of it has been decided. Generations and segments return it instead
- * of advancing the turn themselves, so they do not depend on the lifecycle in `turns.ts`, which
- * carries it out with `follow`.
+ * The type `Next`: what a turn does after one of its parts was decided. Generations and segments
+ * return a `Next` instead of advancing the turn themselves, so they do not depend on the lifecycle
+ * in `turns.ts`, where `follow` performs it.
  */
 import type { Ending } from '../../../protocol/sessions/bookkeeping.ts'
 import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
@@ -14,7 +14,7 @@ export type Wait = NonNullable<TurnUpsert['wait']>
  */
 export type Next = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 
-/** The turn ends with an error. */
+/** Returns the end of a turn with an error. */
 export const failed = (error_type: string, error_message: string): Next => ({
   end: { status: 'failed', error_type, error_message },
 })

@@ -1,7 +1,7 @@
 /**
- * Nudges: messages to a session while one of its turns is under way. A nudge reaches the turn at
- * the next boundary between two iterations, the last of which lies just before the end. A nudge
- * that its turn did not take becomes a turn of its own.
+ * Nudges: messages to a session while one of its turns is in progress. A nudge reaches the turn at
+ * the next boundary between two iterations; the last boundary is just before the turn ends. A nudge
+ * that was not delivered to its turn becomes the input of a turn of its own.
  *
  * Invariant: under any race, a nudge is delivered exactly once, as a reminder in its turn or as the
  * input of a turn of its own. If the nudge or its turn was cancelled, it is never delivered.
@@ -11,7 +11,7 @@ import { type Draft, emit, note, now, turnOf, write } from '../draft.ts'
 import { pendingNudges, type Turn } from '../state.ts'
 import { admit, type TurnRequest } from './admit.ts'
 
-/** Admit a turn whose input is a nudge; it queues behind the existing turns. */
+/** Admits a turn whose input is a nudge. The turn queues behind the existing turns. */
 export const becomesTurn = (on: Draft, id: string, content: string, asking: TurnRequest) =>
   admit(on, {
     ...asking,
@@ -30,7 +30,7 @@ export const whose = ({
 })
 
 /**
- * Deliver the pending nudges of a turn.
+ * Delivers the pending nudges of a turn.
  * @returns whether there were any.
  */
 export function deliverNudges(on: Draft, turn_id: string): boolean {
@@ -54,7 +54,7 @@ export function deliverNudges(on: Draft, turn_id: string): boolean {
   }
   return waiting.length > 0
 }
-/** Cancel the pending nudges of a cancelled turn. */
+/** Cancels the pending nudges of a cancelled turn. */
 export function dropNudges(on: Draft, turn_id: string): void {
   for (const { nudge } of pendingNudges(on.state, turn_id))
     emit(on, {
@@ -63,7 +63,7 @@ export function dropNudges(on: Draft, turn_id: string): void {
       nudge: { ...whose(nudge), status: 'cancelled', cancelled_at: now(on) },
     })
 }
-/** Turn the nudges that an ended turn has not taken into turns of their own. */
+/** Converts the undelivered nudges of an ended turn to turns of their own. */
 export function promoteNudges(on: Draft, turn_id: string): void {
   for (const { nudge, kept } of pendingNudges(on.state, turn_id)) {
     const { asker, definition, metadata } = kept

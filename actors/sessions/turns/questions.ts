@@ -1,8 +1,8 @@
 /**
- * Questions to people from within a turn, through the ask tool or because an action is
- * destructive. A question lives in the session's shard; the question and its waiting turn change in
- * the same commits. After every change of a question the session receives its record, which the
- * transcript shows.
+ * Questions to people from within a turn, through the ask tool or because an action is destructive.
+ * A question is an interaction in the session's shard, so the question and its waiting turn change
+ * in the same commits. After every change of a question the session receives its record, which the
+ * transcript shows. `../inbound/interactions.ts` handles the answers.
  */
 import { type JsonObject, timestamp } from '../../../protocol/common.ts'
 import type { Approval } from '../../../protocol/interactions/events.ts'
@@ -22,8 +22,8 @@ type Asked = Pick<Interaction, 'kind' | 'title' | 'target_user_ids' | 'resolutio
   Partial<Pick<Interaction, 'description' | 'spec' | 'context' | 'expires_at'>>
 
 /**
- * The targets of a turn's questions: the principal that requested the turn; if that is an agent or
- * the service itself, administrators and owners.
+ * The default targets of a turn's questions: the principal that requested the turn. If that is an
+ * agent or the service itself, the targets are administrators and owners.
  */
 const answerers = ({ work: { asker } }: Turn): string[] =>
   asker.type === 'user' || asker.type === 'service_account'
@@ -57,7 +57,7 @@ function ask(
   })
 }
 
-/** Handle the model's call of the ask tool. */
+/** Handles the model's call of the ask tool. */
 export function askPerson(on: Draft, id: string, call: string, input: JsonObject): void {
   const faults = valueFaults(askSchema, input, '')
   if (faults.length > 0)
@@ -117,7 +117,7 @@ const approversOf = ({ work: { asker, definition } }: Turn, tool: GrantedTool) =
     .map(({ target }) => target)
 
 /**
- * Request approval for a destructive action: each call needs the approval of a principal that may
+ * Requests approval for a destructive action: each call needs the approval of a principal that may
  * execute the action.
  */
 export function askApproval(
@@ -162,9 +162,10 @@ export function askApproval(
 }
 
 /**
- * Withdraw the open questions of a waiting turn for a more urgent message; their calls are answered
- * as interrupted.
- * @returns whether there were any.
+ * Withdraws the questions that the agent of a waiting turn has asked, because a more urgent message
+ * has arrived. Their calls get the result that they were interrupted. Requested approvals stay
+ * open.
+ * @returns whether a question was withdrawn.
  */
 export function interrupt(on: Draft, id: string): boolean {
   const turn = turnOf(on, id)

@@ -1,6 +1,6 @@
 /**
- * Reports to the runs and channels that own turns: the end of each turn, once and in the same
- * commit, and to runs the usage of each model answer.
+ * Reports to the runs and channels that own turns. The end of each turn is reported once, as an
+ * event in the commit that ends the turn. Runs also receive the usage of each answer of the model.
  */
 
 import type { ExchangeOutcome } from '../../../protocol/channels/exchange.ts'
@@ -17,7 +17,7 @@ import type { Turn } from '../state.ts'
 
 type Of<T extends SessionBookkeeping['type']> = Extract<SessionBookkeeping, { type: T }>
 
-/** Report the end of a turn to its run, if it has one. */
+/** Reports the end of a turn to its run, if it has one. */
 export function report(
   on: Draft,
   { record: { id: turn_id, run_id }, work: { output } }: Turn,
@@ -48,12 +48,12 @@ const toRun = <N extends keyof RunCommands>(
   name: N,
   input: RunCommands[N]['input'],
 ): Effect[] => [{ tell: { to: { kind: 'run', id }, name, input } }]
-/** Send a run the end of its turn. */
+/** Sends the end of a turn to its run. */
 export const tellEnd = (
   { report: { run_id, ...rest } }: Of<'turn.reported'>,
   { id: session_id }: Address,
 ): Effect[] => toRun(run_id, 'turn.settled', { ...rest, session_id })
-/** Send a run the usage of its turn. */
+/** Sends the usage of an answer to the run of its turn, if it has one. */
 export const tellSpending = ({
   spending: { run_id, usage_id, step_key, tokens, milli, agent_turn_id, provider, model, ends },
 }: Of<'turn.spent'>): Effect[] =>
@@ -83,7 +83,7 @@ function lastWords({ state }: Draft, turn_id: string): string | undefined {
       ? text
       : `${text.slice(0, channels.content - 1)}…`
 }
-/** Emit the outcome of a turn that is about to end, if a channel owns the turn. */
+/** Emits the outcome of a turn that is about to end, if a channel owns the turn. */
 export function reportExchange(on: Draft, { record, work: { exchange, ending } }: Turn): void {
   const { id: turn_id, session_id, channel_exchange_id: exchange_id } = record
   if (!exchange || !ending || exchange_id === undefined) return
@@ -103,7 +103,7 @@ export function reportExchange(on: Draft, { record, work: { exchange, ending } }
     ...(error_message !== undefined && { error_message }),
   })
 }
-/** Send the outcome to the channel, which may live in another shard. */
+/** Sends the outcome to the channel, which may live in another shard. */
 export const tellChannel = ({
   type: _,
   channel_id,

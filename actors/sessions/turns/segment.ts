@@ -1,7 +1,7 @@
 /**
- * A segment: an assistant row with tool calls. It stays open, and out of the log, until all of its
- * calls are settled. Then the row and a second row with all results are committed together. A
- * settled call is never made again.
+ * A segment: an assistant row with tool calls. It stays open until all of its calls are settled.
+ * Then the row and a second row with all results become final in one commit. A settled call is
+ * never executed again.
  */
 import { isExempt } from '../../../protocol/agents/manifest.ts'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -29,9 +29,9 @@ import { failed, type Next } from './next.ts'
 import { askApproval, askPerson } from './questions.ts'
 
 const DEFAULT_RESULT = { content: '' } as const
-/** The number of characters up to which a call is its own signature. */
+/** Maximum characters of a signature that is not shortened. */
 const SIGNATURE = 200
-/** Open a segment for an answer that uses tools. */
+/** Opens a segment for an answer that uses tools. */
 export function openSegment(on: Draft, id: string, given: readonly Block[]): Next {
   const { generation } = (turnOf(on, id) as Turn).work
   if (!generation) return undefined
@@ -64,8 +64,8 @@ export function openSegment(on: Draft, id: string, given: readonly Block[]): Nex
 }
 
 /**
- * Makes ids of tool uses unique among open segments and the remembered ids of the session: a
- * repeated id gets a number.
+ * Makes ids of tool uses unique among open segments and the remembered ids of the session. A
+ * repeated id gets a suffix.
  */
 function unique(on: Draft, content: readonly Block[]): Block[] {
   const known = callsOf(on.state)
@@ -83,7 +83,8 @@ function unique(on: Draft, content: readonly Block[]): Block[] {
 }
 
 /**
- * Determine what a call means, then settle it, ask for its approval or leave it ready.
+ * Resolves the operation that a call requests, and settles the call, requests its approval, or
+ * leaves it ready.
  * @returns the end of the turn if it repeats this call too often.
  */
 function begin(on: Draft, id: string, { id: call, name, input }: ToolUseBlock): Next {
@@ -124,7 +125,7 @@ function signatureOf(name: string, input: JsonObject): string {
     : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
 }
 
-/** Execute a tool that the session answers itself. */
+/** Executes a tool that the session answers itself. */
 function own(
   on: Draft,
   id: string,
@@ -157,7 +158,7 @@ function own(
 }
 
 /**
- * Prepare an action: check it against its schema and the active skills, and ask a person first if
+ * Prepares an action: checks it against its schema and the active skills, and requests approval if
  * it is destructive.
  */
 function act(
@@ -201,8 +202,8 @@ function act(
 }
 
 /**
- * Advance the calls of a running turn: dispatch ready calls, suspend the turn when only questions
- * are open, and commit the rows when all calls are settled.
+ * Advances the calls of a running turn: dispatches ready calls, suspends the turn when only
+ * questions are open, and commits the rows when all calls are settled.
  */
 export function advanceSegment(on: Draft, id: string): Next {
   const calls = () => Object.values(turnOf(on, id)?.work.segment?.calls ?? {})
@@ -224,7 +225,8 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   const queue = tool.queue ?? queueOf(turn.work.definition)
   noteCall(on, id, call, { state: 'job', job_id, queue })
   patchCall(on, id, index, { status: 'running' })
-  // Built-in tools and tools that are declared safe to repeat get several attempts, all others one.
+  // Built-in tools, and tools that are declared safe to repeat, get several attempts; all others
+  // get one.
   const attempts =
     tool.annotations.idempotent || tool.annotations.read_only || tool.kind === 'builtin'
       ? limits.attempts
@@ -247,7 +249,7 @@ function dispatch(on: Draft, id: string, { id: call, index, action }: Call): voi
   )
 }
 
-/** Settle a call with the outcome of its job. */
+/** Settles a call with the outcome of its job. */
 export function callSettled(
   on: Draft,
   id: string,
@@ -290,7 +292,7 @@ function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[
   )
 }
 
-/** Commit the row and its results when all calls are settled. */
+/** Commits the row and its results when all calls are settled. */
 function commit(on: Draft, id: string): Next {
   const { segment, next_index, output } = (turnOf(on, id) as Turn).work
   if (!segment) return undefined

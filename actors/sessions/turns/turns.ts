@@ -1,15 +1,18 @@
 /**
- * The lifecycle of turns in a session.
+ * The lifecycle of turns in a session. A queued or waiting turn can also end directly, by a failure
+ * or a cancellation.
  *
- *     queued → running ⇄ waiting → completed | failed | cancelled
+ *     queued → running → completed | failed | cancelled
+ *        ↑        ↓
+ *        └──── waiting
  *
  * Invariants:
- * L1. At most one turn runs; queued turns start oldest first. A turn that waits for people lets
- *     others run.
- * L2. A turn ends once, together with everything that it has under way: its jobs are cancelled, its
- *     questions are withdrawn before it ends, its nudges are cancelled or become turns of their
+ * L1. At most one turn runs; queued turns start oldest first. While a turn waits for people, other
+ *     turns can run.
+ * L2. A turn ends once, together with everything that it has in progress: its jobs are cancelled,
+ *     its questions are withdrawn before it ends, its nudges are cancelled or become turns of their
  *     own, and its open row is removed. So every committed tool use has a result.
- * L3. Only time spent running counts against the budget.
+ * L3. Only the time for which a turn runs counts against its time budget.
  */
 
 import type { Patch } from '../../../protocol/patch.ts'
@@ -36,7 +39,7 @@ import { deliverNudges, dropNudges, promoteNudges } from './nudges.ts'
 import { report, reportExchange } from './report.ts'
 import { advanceSegment } from './segment.ts'
 
-/** Start the next queued turn if none runs. When no turn is left, the session may compact. */
+/** Starts the next queued turn if none runs. When no turn is left, the session may compact. */
 export function pump(on: Draft): void {
   for (;;) {
     if (runningTurn(on.state)) return
@@ -53,7 +56,7 @@ export function pump(on: Draft): void {
 }
 
 /**
- * Advance a running turn by one step: its open calls, or, between two iterations, its nudges and
+ * Advances a running turn by one step: its open calls, or, between two iterations, its nudges and
  * the next generation.
  */
 export function goOn(on: Draft, id: string): void {
@@ -66,7 +69,7 @@ export function goOn(on: Draft, id: string): void {
     follow(on, id, generate(on, id))
   }
 }
-/** Carry out what a part of a turn has decided. */
+/** Performs the `Next` that a part of a turn has returned. */
 export function follow(on: Draft, id: string, next: Next): void {
   if (next === undefined) return
   if (next === 'advance') goOn(on, id)
@@ -74,19 +77,19 @@ export function follow(on: Draft, id: string, next: Next): void {
   else wait(on, id, next.wait)
 }
 
-/** Milliseconds for which a turn has been running. */
+/** Total milliseconds for which a turn has been running. */
 const spentOf = ({ work: { since, spent } }: Turn, at: number): number =>
   spent + (since === undefined ? 0 : at - since)
 /**
- * Unix milliseconds when the budget of a running turn is used up; Infinity for a turn that does not
- * run.
+ * Unix milliseconds at which the time budget of a running turn is used up. Infinity for a turn that
+ * does not run or is ending.
  */
 export const budgetEnds = ({ record, work }: Turn): number =>
   record.status === 'running' && work.since !== undefined && !work.ending
     ? work.since + work.definition.timeout_seconds * 1000 - work.spent
     : Infinity
 
-/** Suspend a turn that waits for people, so that others can run. */
+/** Suspends a turn that waits for people, so that others can run. */
 function wait(on: Draft, id: string, waiting: Wait): void {
   const turn = turnOf(on, id)
   if (!turn) return
@@ -94,13 +97,13 @@ function wait(on: Draft, id: string, waiting: Wait): void {
   upsert(on, id, { status: 'waiting', wait: waiting })
   pump(on)
 }
-/** Queue a turn again whose wait has ended. */
+/** Queues a turn again after its wait has ended. */
 export function requeue(on: Draft, id: string): void {
   upsert(on, id, { status: 'queued', wait: null })
 }
 
 /**
- * End a turn. If it has open questions, it ends when the last of them has been withdrawn, in the
+ * Ends a turn. A turn with open questions ends when the last of them has been withdrawn, in the
  * same commit.
  */
 export function end(on: Draft, id: string, ending: Ending): void {
@@ -127,7 +130,7 @@ export function end(on: Draft, id: string, ending: Ending): void {
 }
 const reasonOf = ({ status, error_type }: Ending): string =>
   status === 'failed' ? `the turn failed: ${error_type ?? 'error'}` : `the turn was ${status}`
-/** Finish the end of a turn, once nothing of it is open. */
+/** Completes the end of a turn, after all of its questions were withdrawn. */
 export function conclude(on: Draft, id: string): void {
   const turn = turnOf(on, id)
   const ending = turn?.work.ending
@@ -155,6 +158,6 @@ function results({ usage, output, output_source }: TurnWork): Patch<TurnUpsert> 
     ...(output && { output, output_source: output_source ?? 'tool' }),
   }
 }
-/** End a turn with an error. */
+/** Ends a turn with an error. */
 export const fail = (on: Draft, id: string, error_type: string, error_message: string): void =>
   end(on, id, { status: 'failed', error_type, error_message })
