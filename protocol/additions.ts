@@ -1,15 +1,16 @@
 /**
- * Record members beyond the published interface. Published clients decode some records strictly and
- * fail on an unknown member, so the reply contains an addition only when `include` names it.
+ * Additions: fields of a record beyond the published record. Published clients decode some records
+ * strictly and fail on an unknown field. The answer therefore contains an addition only when the
+ * parameter `include` names it.
  */
 import { Type } from 'typebox'
 import { many } from './common.ts'
 
 type RecordOf = Readonly<Record<string, unknown>>
 /**
- * One addition. `of`: whether the member is an addition to this record; when absent, it is one to
- * every record. `value`: computes the member from the record; undefined means that the record has
- * no such member. When `value` is absent, the record already contains the member.
+ * One addition. `of`: whether the field is an addition to this record; when `of` is absent, it is
+ * one to every record. `value`: computes the field from the record; undefined means that the record
+ * does not have the field. When `value` is absent, the record already contains the field.
  */
 interface Addition {
   readonly of?: (record: RecordOf) => boolean
@@ -18,7 +19,10 @@ interface Addition {
 /** The additions of a row, by their names in `include`. */
 export type Additions<N extends string = string> = Readonly<Record<N, Addition>>
 
-/** The two row properties for additions: their table, and the parameter that selects them. */
+/**
+ * Returns the two parts of a row with additions: the table for its shape, and the schema of the
+ * query parameter `include`.
+ */
 export const additions = <const N extends string>(table: Additions<N>) => ({
   additions: table,
   include: Type.Optional(
@@ -31,8 +35,9 @@ export const additions = <const N extends string>(table: Additions<N>) => ({
 })
 
 /**
- * Returns a copy of the answer without the additions that were not requested. The answer is one
- * record, or a list of records under `items` and `data`.
+ * Returns the answer with the additions that `include` names and without all others. The answer is
+ * one record, or an object with a list of records under `items`, `data` or both. The given answer
+ * is not modified.
  */
 export function withAdditions(
   table: Additions,

@@ -1,4 +1,7 @@
-/** The table of all API endpoints. */
+/**
+ * The table of all API endpoints. Routing, validation, authorization, the API reference, the client
+ * and the command line are derived from it. The rows are declared in the folder of their resource.
+ */
 
 import { devices } from './access/device-rows.ts'
 import { roles } from './access/role-rows.ts'
@@ -27,7 +30,7 @@ import { webhooks } from './webhooks/rows.ts'
 import { workers } from './workers/socket.ts'
 import { workflows } from './workflows/rows.ts'
 
-/** Every endpoint, by operation name. */
+/** All rows by name. Names are unique. */
 export const api = {
   ...projects,
   ...access,

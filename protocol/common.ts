@@ -1,17 +1,20 @@
-/** Schemas shared by many resources: times, durations, tags, pages. */
+/**
+ * Schemas and texts that many resources share: times, durations, integers, tags, ids, pages. What
+ * belongs to one resource is in the folder of that resource.
+ */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 
-/** RFC 3339, UTC, exactly three fractional digits. */
+/** A time in RFC 3339, in UTC, with exactly three fractional digits. */
 export const Timestamp = Type.String({
   format: 'date-time',
   description: 'RFC 3339, UTC, milliseconds',
 })
-/** Formats Unix milliseconds as they are sent to clients. */
+/** Formats Unix milliseconds as a `Timestamp`. */
 export const timestamp = (at: number): string => {
   if (at !== latest.at) latest = { at, text: spelled(at) }
   return latest.text
 }
-/** A cache of one text, because one command formats the same time repeatedly. */
+/** The last formatted time, cached because one command formats the same time repeatedly. */
 let latest = { at: Number.NaN, text: '' }
 const p = (n: number, width: number) => String(n).padStart(width, '0')
 const spelled = (at: number): string => {
@@ -38,8 +41,8 @@ const spelled = (at: number): string => {
 const RFC3339 =
   /^\d{4}-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 /**
- * Unix milliseconds of an RFC 3339 text, or undefined when the text is not valid. Days that the
- * month does not have, the hour 24 and leap seconds are not valid.
+ * Parses an RFC 3339 text to Unix milliseconds. Returns undefined when the text is not valid. Days
+ * that the month does not have, the hour 24 and leap seconds are not valid.
  */
 export function parseTimestamp(text: string): number | undefined {
   const match = RFC3339.exec(text)
@@ -64,8 +67,9 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 /**
- * Milliseconds of a Go duration text (`90s`, `1h30m`, `1.5h`;
- * https://pkg.go.dev/time#ParseDuration), or undefined. Negative durations are rejected.
+ * Parses a Go duration (`90s`, `1h30m`, `1.5h`; https://pkg.go.dev/time#ParseDuration) to
+ * milliseconds, which may have a fraction. Returns undefined when the text is not valid or has a
+ * sign.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
@@ -77,8 +81,9 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /**
- * Parses a signed 64-bit integer of a query or a header; undefined when the text is not one. Values
- * outside the safe integers are clamped to them; they lie beyond any position that can exist.
+ * Parses a signed 64-bit integer in decimal. Returns undefined when the text is not one. Values
+ * outside of the safe integers are clamped to them, which is harmless for positions, because no
+ * position is that large.
  */
 export function wholeOf(text: string): number | undefined {
   if (!/^-?\d{1,19}$/.test(text) || BigInt(text) !== BigInt.asIntN(64, BigInt(text)))
@@ -91,12 +96,12 @@ export const Duration = Type.String({
   description: 'Go duration text, such as 90s or 1h30m',
 })
 /**
- * The size of a text in UTF-8 bytes. Returns its character count when it cannot exceed `most`
- * bytes, which avoids encoding it.
+ * Returns the size of a text in UTF-8 bytes. To avoid encoding, it returns the length in UTF-16
+ * units instead when the size cannot exceed `most` bytes.
  */
 export const sizeOf = (text: string, most: number): number =>
   text.length * 3 <= most ? text.length : new TextEncoder().encode(text).length
-/** An object whose members the service does not interpret. */
+/** A JSON object whose content the service does not interpret. */
 export const JsonObject = Type.Record(Type.String(), Type.Unknown())
 export type JsonObject = Static<typeof JsonObject>
 // The record schema retains only the pattern of its key schema; the default pattern of TypeBox does
@@ -115,40 +120,43 @@ export type Tags = Static<typeof Tags>
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
 export const Handle = Type.String({ pattern: '^[a-z0-9]+(-[a-z0-9]+)*$', maxLength: 64 })
 
-/** A request object: unknown fields are rejected. */
+/** A schema of a request object that rejects unknown fields. */
 export const Closed = <P extends TProperties>(
   properties: P,
   options: Readonly<Record<string, unknown>> = {},
 ): TObject<P> => Type.Object(properties, { additionalProperties: false, ...options })
 
 /**
- * A member that a client may also send as null, which means absent: `default` tells validation to
- * drop such members.
+ * A schema of a field that a client may also send as null, which means absent. The default `null`
+ * causes validation to remove such a field.
  */
 export const orAbsent = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ anyOf: [schema, Type.Null()], default: null })
 
-/** The idempotency key of a body; a blank key counts as absent. */
+/**
+ * Returns the idempotency key of a body without surrounding white space; undefined for an absent or
+ * blank key.
+ */
 export const bodyKey = ({
   idempotency_key,
 }: {
   readonly idempotency_key?: string | undefined
 }): string | undefined => idempotency_key?.trim() || undefined
 
-/** Query parameters of every paged list. */
+/** Query parameters of lists that are returned in pages. */
 export const paging = {
   cursor: Type.Optional(
     Type.String({ minLength: 1, maxLength: 1024, description: 'next_cursor of the previous page' }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
 }
-/** Query parameters of every plain list, which is returned whole unless the caller sets a limit. */
+/** Query parameters of lists that are returned whole unless the caller sets a limit. */
 export const cutting = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many; all by default' }),
   ),
 }
-/** One page of a list with cursors. */
+/** A schema of one page of a list. `next_cursor` is present when there are more items. */
 export const pageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     items: Type.Array(item),
@@ -166,7 +174,7 @@ export const runPageOf = <T extends TSchema>(item: T) =>
     has_more: Type.Boolean(),
     next_cursor: Type.Optional(Type.String()),
   })
-/** A plain list: `items` and no other member. */
+/** A schema of a list that is not paged. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ items: Type.Array(item) })
-/** A query parameter that may repeat or be comma-joined. */
+/** A schema of a query parameter with several values, repeated or separated by commas. */
 export const many = <T extends TSchema>(item: T) => Type.Array(item, { maxItems: 200 })

@@ -1,7 +1,8 @@
 /**
- * The declaration of endpoints. A row is a value: routing, validation, types, permissions, OpenAPI,
- * the client and the command line are all derived from the table of rows; nothing else describes an
- * endpoint.
+ * The declaration of endpoints. A row is a value that describes one endpoint. Routing, validation,
+ * types, permissions, the API reference, the client and the command line are derived from the table
+ * of rows. Operations without a credential are the only ones outside of the table
+ * (`access/unauthenticated-rows.ts`).
  */
 import type { Static, TSchema } from 'typebox'
 import type { Permission } from './access/schema.ts'
@@ -12,14 +13,16 @@ import type { Prefix } from './ids.ts'
 
 /**
  * The kind of an endpoint.
- * - `command`: changes something; one actor handles it.
- * - `query`: reads; a view answers it.
+ * - `command`: changes something; one actor handles it, except for rows with `each` or `relays`.
+ * - `query`: reads; a view or the gateway answers it.
  * - `stream`: stays open, as Server-Sent Events or a WebSocket.
  * - `blob`: transfers a stream of bytes in or out.
  */
 export type Verb = 'command' | 'query' | 'stream' | 'blob'
 
-/** One endpoint of the API. `route` is `METHOD /path/:slot`, below `/v1`. */
+/**
+ * One endpoint of the API. `route` has the form `METHOD /path/:slot`, and the path is below `/v1`.
+ */
 export interface Row<V extends Verb = Verb, R extends string = string, S extends Shape = Shape> {
   readonly verb: V
   readonly route: R
@@ -34,114 +37,117 @@ export interface Shape {
   /** The permission that the caller needs; `authenticated`: any valid credential. */
   readonly permission: Permission | 'authenticated'
   readonly body?: TSchema
-  /** The body may be omitted; it is then `{}`. */
+  /** The body may be omitted, which means `{}`. */
   readonly bodyOptional?: true
   /**
-   * A pure check of rules that a schema cannot express about the body; returns a fault for every
-   * invalid field.
+   * A pure function that checks the rules for the body that a schema cannot express. It returns a
+   * fault for every invalid field.
    */
   readonly check?: (body: never) => readonly FieldError[]
   /**
-   * Commands: the idempotency key in the body, which identifies a repeat. When it is present, the
-   * header Idempotency-Key is ignored.
+   * Commands: returns the idempotency key in the body. When the body has one, the header
+   * Idempotency-Key is ignored.
    */
   readonly key?: (body: never) => string | undefined
   readonly query?: TSchema
   /**
-   * Members beyond the published record; the parameter `include` selects them. `additions` creates
-   * both.
+   * Fields of the reply beyond the published record, of which the query parameter `include` selects
+   * some. The function `additions` creates this table and the schema of the parameter.
    */
   readonly additions?: Additions
   /**
-   * Lists: the parameter that names the wanted items. When it is present, cursor, order and limit
-   * are ignored, whatever their values.
+   * Lists: the name of the query parameter that lists the ids of the wanted items. When the
+   * parameter is present, cursor, order and limit are ignored, whatever their values.
    */
   readonly exact?: string
   readonly reply?: TSchema
   /**
-   * The path contains no project: the row applies to the project that the caller's credential is
-   * pinned to.
+   * The path contains no project, and the row applies to the project of the credential of the
+   * caller.
    */
   readonly ofCaller?: true
-  /** Success status; 200 by default. 204 means no body. */
+  /** Success status; 200 by default. A reply with 204 has no body. */
   readonly status?: number
-  /** Other success statuses of the row (an actor sets one as `status_code` in its reply). */
+  /** Other success statuses of the row. The handler selects one by `status_code` in its reply. */
   readonly alsoStatus?: readonly number[]
-  /** Refusals of this row, in addition to those that every row can return. */
+  /** Refusals of this row, in addition to those of every row. */
   readonly errors?: readonly Code[]
   /**
-   * Commands: the actor that handles the command. Absent on queries, streams, and rows that relay.
+   * Commands: the actor that handles the command. Absent for queries and streams, and for rows with
+   * `each` or `relays`.
    */
   readonly to?: To
   /**
-   * Commands over several actors: the command named `command` is sent once for each id in the
-   * body's member `over`; the reply contains every outcome.
+   * Commands to several actors: the command named `command` is sent once for each id in the field
+   * `over` of the body. The reply contains the outcome of each.
    */
   readonly each?: { readonly over: string; readonly command: string; readonly prefix: Prefix }
   /**
-   * No actor handles this row: it forwards the operations in its body to these rows, each under
-   * that row's own permission.
+   * No actor handles this row. The gateway relays each operation in the body to one of these rows,
+   * with the permission and the checks of that row.
    */
   readonly relays?: readonly string[]
   /** A further success status, for replies without a body. */
   readonly bare?: number
-  /** Largest accepted body in bytes; 1 MiB by default. */
+  /** Maximum size of the body in bytes; 1 MiB by default. */
   readonly limit?: number
   /**
-   * Commands: the body carries a file in its member `file`, either as a form with that part or as
-   * JSON with base64. The file itself is not sent to an actor.
+   * Commands: the body contains a file as `file`, either as a part of a form or as base64 in JSON.
+   * The file itself is not sent to an actor.
    */
   readonly upload?: true
-  /**
-   * This row is another form of the named row that some clients use; it is listed under the tag
-   * `compat`.
-   */
+  /** The row is a variant of the named row for older clients, and listed under the tag `compat`. */
   readonly alias?: string
-  /** The row whose handler or query answers this one; the two differ only in path or status. */
+  /**
+   * The row whose handler or query answers this row. The two rows differ only in path or status.
+   */
   readonly as?: string
   /**
-   * The source of the answer of a query: the gateway's directories, or the view of the partition,
-   * which is the default for queries. A stream with `view` also answers a page as JSON.
+   * Queries: what answers. `gateway`: the directories in the gateway. `view`: the view of the
+   * partition, which is the default. A stream with `view` also answers single pages as JSON.
    */
   readonly answeredBy?: 'gateway' | 'view'
-  /** The answer depends on what the caller may read; the view receives the caller as `viewer`. */
+  /** The answer depends on what the caller may read. The view receives the caller as `viewer`. */
   readonly viewer?: true
   /**
-   * The record that the slot `id` names, when the record determines the project or the session: of
-   * a run, or of an interaction.
+   * The kind of record that the slot `id` names, if this record determines the project or the
+   * session of the request.
    */
   readonly locateBy?: 'run' | 'interaction'
-  /** An agent may do this to itself without the permission. */
+  /** An agent may call the row for itself without the permission. */
   readonly selfAccess?: true
-  /** The command can give permissions to others: callers may only give those that they hold. */
+  /** The command can grant permissions. Callers may grant only permissions that they hold. */
   readonly grantsPermissions?: true
-  /** The principal of the slot `id` leaves its channels: always, or when it is disabled. */
+  /**
+   * The principal that the slot `id` names leaves its channels: always, or when the command
+   * disables it.
+   */
   readonly leavesChannels?: 'always' | 'when_disabled'
   /**
-   * What an idempotency key identifies, if it is not a request of the caller: a run of the project
-   * (for as long as the run exists), or what the actor stores it for.
+   * The scope of an idempotency key, if it is not one request of the caller. `run`: the key
+   * identifies a run of the project, for as long as the run exists. `actor`: the actor stores the
+   * key and recognizes repeats.
    */
   readonly keyScope?: 'run' | 'actor'
-  /** Arguments of an example on the command line; by default, an example is derived. */
+  /** Arguments of the example for the command line; by default, the example is derived. */
   readonly cliExample?: string
-  /** The row is an endpoint of the Model Context Protocol. */
+  /** The row is an endpoint of the Model Context Protocol (MCP). */
   readonly mcp?: true
   /**
-   * Streams: `sse` always, `accept` when the client requests `text/event-stream` (otherwise the
-   * reply is JSON), `socket` after a WebSocket upgrade.
+   * Streams: the form of the answer. `sse`: Server-Sent Events. `accept`: Server-Sent Events if the
+   * client accepts `text/event-stream`, otherwise JSON. `socket`: a WebSocket.
    */
   readonly stream?: 'sse' | 'accept' | 'socket'
 }
 
 /**
- * The actor that handles the command: its kind, and the source of its id.
- * - `mint`: a new id; with `near`, in the slot of an id in the body, so that both actors can change
- *   in one commit.
- * - `slot`: a path slot that is an id.
- * - `derive`: a path slot that is a name, from which the id is derived.
- * - `found`: the id depends on the body, and the edge looks it up.
- * - Otherwise the project of the path (its configuration, or its source events), or the
- *   organization.
+ * The actor that handles a command: its kind, and where its id comes from.
+ * - `mint`: a new id is generated. With `near`, the id is in the slot of an id in the body, so that
+ *   both actors can change in one commit.
+ * - `slot`: the id is in a path slot.
+ * - `derive`: the id is derived from a name in a path slot.
+ * - `found`: the id depends on the body, and the gateway looks it up.
+ * - Otherwise, the id is that of the organization or of the project.
  */
 type To =
   | {
@@ -153,7 +159,7 @@ type To =
       readonly kind: Kind
       readonly slot: string
       readonly prefix: Prefix
-      /** The slot may also be a name, which the edge looks up. */
+      /** The slot may also contain a name, from which the gateway looks up the id. */
       readonly named?: true
     }
   | { readonly kind: Kind; readonly derive: string; readonly prefix: Prefix }
@@ -186,17 +192,20 @@ type Slots<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
 type Field<S, K extends string> = S extends { readonly [_ in K]: infer T extends TSchema }
   ? Static<T>
   : unknown
-/** The input that a caller passes: path slots, query and body in one object. */
+/** The input that a caller passes: path slots, query parameters and body in one object. */
 export type Input<R extends Row> = { readonly [K in Slots<R['route']>]: string } & Field<
   R['shape'],
   'body'
 > &
   Field<R['shape'], 'query'>
-/** The reply that a caller receives. */
+/** The reply that a caller receives; undefined for rows without a reply. */
 export type Reply<R extends Row> = R['shape'] extends { readonly reply: infer T extends TSchema }
   ? Static<T>
   : undefined
-/** The command rows that one kind of actor handles, by row name. */
+/**
+ * The command rows that one kind of actor handles, by row name. Rows with `as` are left out,
+ * because the row that they name has the handler.
+ */
 export type CommandsOf<T extends Table, K extends Kind> = {
   [N in keyof T as T[N] extends { readonly shape: { readonly as: string } }
     ? never

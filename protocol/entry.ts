@@ -1,17 +1,20 @@
 /**
- * The storage format. One command that changed something is one ENTRY; the entries of one commit
- * are one ENVELOPE, one message of a shard's journal subject. The position of an event, its CURSOR,
- * is an ordinary integer that orders a whole partition: stream sequence × 1000 + index of the event
- * in its envelope.
+ * The storage format of the journal. A command that changes something results in one ENTRY. The
+ * entries of one commit are one ENVELOPE, which is one message on the journal subject of the shard.
+ * The CURSOR of an event is its position, an ordinary integer that orders all events of a
+ * partition: stream sequence × 1000 + index of the event in its envelope.
  */
 
-/** The facts of a kind of actors. */
+/** Properties of a kind of actor. */
 interface KindFacts {
-  /** Prefix of the ids of these actors; absent where the id is that of another record or a name. */
+  /**
+   * Prefix of the ids of these actors. Absent for kinds whose id is a name or the id of another
+   * record.
+   */
   readonly prefix?: string
-  /** Entries are published live to the followers of one actor. */
+  /** The entries of an actor are published live to its followers. */
   readonly followed?: true
-  /** The feed of a project contains the events. */
+  /** The feed of the project contains the events of these actors. */
   readonly fed?: true
 }
 /** Kinds of actors. Each actor is one consistency boundary. */
@@ -42,15 +45,15 @@ export type FollowedKind = KindsWith<{ readonly followed: true }>
 
 export const kinds = Object.keys(facts) as readonly Kind[]
 const factsOf: (kind: Kind) => KindFacts = (kind) => facts[kind]
-/** Kinds whose entries are published live to the followers of one actor. */
+/** The kinds whose entries are published live to followers. */
 export const followedKinds = kinds.filter(
   (kind): kind is FollowedKind => factsOf(kind).followed === true,
 )
-/** Kinds whose events the feed of a project contains. */
+/** The kinds whose events are in the feed of a project. */
 export const feedKinds = kinds.filter(
   (kind): kind is KindsWith<{ readonly fed: true }> => factsOf(kind).fed === true,
 )
-/** The prefix of each kind whose actors have ids of their own. */
+/** Id prefixes by kind, for the kinds that have one. */
 export const kindPrefixes = Object.fromEntries(
   kinds.flatMap((kind) => {
     const { prefix } = factsOf(kind)
@@ -58,34 +61,34 @@ export const kindPrefixes = Object.fromEntries(
   }),
 ) as { readonly [K in KindsWith<{ readonly prefix: string }>]: Facts[K]['prefix'] }
 
-/** Maximum events in one envelope, so that every cursor is unique. */
+/** Maximum number of events in one envelope. A cursor is unique only within this limit. */
 export const EVENTS_PER_ENVELOPE = 1000
 
-/** The cursor of an event. Safe while the stream has fewer than 9 × 10^12 messages. */
+/**
+ * Returns the cursor of an event. It is a safe integer while the stream has fewer than 9 × 10^12
+ * messages.
+ */
 export const cursorOf = (sequence: number, index: number): number =>
   sequence * EVENTS_PER_ENVELOPE + index
-/** The sequence of the stream message that contains the event of a cursor. */
+/** Returns the sequence of the stream message that contains the event with this cursor. */
 export const sequenceOf = (cursor: number): number => Math.floor(cursor / EVENTS_PER_ENVELOPE)
 
-/** The principal that acts; `type` is its type in the audit log. */
+/** An acting principal. `type` is the type that the audit log shows. */
 export interface Principal {
   readonly type: 'user' | 'service_account' | 'agent' | 'system'
   readonly id: string
-  /** Display name, for `initiated_by`. */
+  /** Display name, shown as `initiated_by`. */
   readonly name?: string
 }
 
-/** The credential used; never contains its secret. */
+/** The credential with which a principal acts, without the secret text. */
 export interface Credential {
   readonly type: 'api_key' | 'cli_token' | 'worker_lease' | 'internal'
   readonly id: string
   readonly name?: string
 }
 
-/**
- * The origin of a change: time, identity and request data, as plain data. `at` is Unix
- * milliseconds.
- */
+/** The origin of a change: time, identity and request data. `at` is Unix milliseconds. */
 export interface Origin {
   readonly at: number
   readonly principal: Principal
@@ -95,12 +98,14 @@ export interface Origin {
   readonly user_agent?: string
 }
 
-/** An event: a type in the past tense and the fields that its actor kind declares. */
+/** An event. `type` is in the past tense; the other fields depend on the type. */
 export interface Event {
   readonly type: string
 }
 
-/** Address of an actor. `project` is the organization's id for organization-level actors. */
+/**
+ * The address of an actor. For actors of the organization, `project` is the id of the organization.
+ */
 export interface Address {
   readonly project: string
   readonly kind: Kind
@@ -108,8 +113,8 @@ export interface Address {
 }
 
 /**
- * A command on its way to an actor. `command_id` makes it idempotent; `fingerprint` reveals that
- * the key was reused with another body.
+ * A command to an actor. `command_id` makes it idempotent. `fingerprint` is derived from the
+ * request, so that a different request under the same idempotency key is detected.
  */
 export interface Command extends Address {
   readonly command_id: string
@@ -118,16 +123,18 @@ export interface Command extends Address {
   readonly origin: Origin
   readonly fingerprint?: string
   /**
-   * The actor's id was generated at random for this command, and this is the first time the command
-   * is sent: the actor cannot have stored state, so none is looked up. A retry omits this flag.
+   * The id of the actor was generated at random for this command, and the command is sent for the
+   * first time. The actor therefore has no stored state, and none is looked up. A retry omits this
+   * flag.
    */
   readonly born?: true
 }
 
 /**
- * The effect of one command on one actor. `prev` is the cursor of this actor's previous event. It
- * is 0 when there is none. It is −1 − the event's index when that event lies in the same envelope,
- * whose sequence was not yet known; `placed` resolves it.
+ * The result of one command on one actor. `prev` is the cursor of the previous event of this actor,
+ * or 0 when there is none. When the previous event is in the same envelope, whose sequence is not
+ * known before the append, `prev` is −1 − the index of that event; `placed` converts it to a
+ * cursor.
  */
 export interface Entry extends Address {
   readonly command: { readonly id: string; readonly name: string; readonly fingerprint?: string }
@@ -142,8 +149,8 @@ export interface Entry extends Address {
 }
 
 /**
- * One commit. `prev` is the sequence of the shard's previous envelope (0: none), so that replay
- * detects a gap.
+ * One commit. `prev` is the sequence of the previous envelope of the shard, or 0 for the first, so
+ * that a replay detects a gap.
  */
 export interface Envelope {
   readonly v: 1
@@ -153,20 +160,20 @@ export interface Envelope {
 }
 
 /**
- * An entry with its position, as live feeds and views consume it. `cursor` is that of its first
- * event.
+ * An entry with its position, as followers and views receive it. `cursor` is the cursor of its
+ * first event.
  */
 export interface Placed {
   readonly cursor: number
   readonly entry: Entry
   /**
-   * Live feeds only: an event too large to be published has only its type here; views have the
-   * complete event.
+   * Set only for followers: the events were too large to be published, and have only their type
+   * here. Views have the complete events.
    */
   readonly stripped?: true
 }
 
-/** The entries of the envelope with this sequence, with their cursors. */
+/** Returns the entries of the envelope with this sequence, with their cursors. */
 export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>): Placed[] {
   let index = 0
   return entries.map((entry) => {
@@ -176,13 +183,13 @@ export function placed(sequence: number, { entries }: Pick<Envelope, 'entries'>)
   })
 }
 /**
- * The entry whose first event has this index in the envelope with this sequence; its `prev` becomes
- * a cursor.
+ * Returns an entry with its position. `index` is the index of its first event in the envelope with
+ * this sequence. A `prev` within the envelope becomes a cursor.
  */
 const placedAt = (sequence: number, index: number, entry: Entry): Placed => ({
   cursor: cursorOf(sequence, index),
   entry: entry.prev < 0 ? { ...entry, prev: cursorOf(sequence, -1 - entry.prev) } : entry,
 })
-/** The cursor of an entry's last event. */
+/** Returns the cursor of the last event of an entry. */
 export const lastCursor = ({ cursor, entry }: Placed): number =>
   cursor + Math.max(0, entry.events.length - 1)

@@ -1,8 +1,9 @@
 /**
- * Errands: tasks of an actor that need lookups, which actors cannot do. An errand is a job of the
- * service's own queue in the actor's shard. It is enqueued in the commit that needs it, so it
- * survives the crash of any executor. Every errand may run twice. The executor reads the errand
- * from its owner with `job_spec`.
+ * Errands: tasks of an actor that need lookups, which actors cannot do. An errand is a job for
+ * executors in a queue of the same shard as the actor. The commit that requires the errand also
+ * enqueues it, so it survives the crash of any executor. An errand may be executed more than once,
+ * so executing it must be idempotent. The executor reads the task from the actor with the owner
+ * query `job_spec`.
  */
 
 import type { Exchange } from './channels/exchange.ts'
@@ -12,17 +13,17 @@ import type { Kind } from './entry.ts'
 import type { JobHeader } from './jobs/rows.ts'
 import type { HeldFiring } from './loops/events.ts'
 
-/** The queue of errands; each project has one in every shard. */
+/** The name of the queue of errands. Each project has this queue in every shard. */
 export const ERRANDS = '$errands'
 /**
- * Maximum attempts; an errand that still fails after that many is considered permanently failed.
+ * Maximum attempts, and maximum lost leases. After that many, the errand has failed permanently.
  */
 const ATTEMPTS = 20
 
 export type Errand =
   /**
-   * Look up what the turn of an exchange needs, and start the turn. `agents`: ids of the channel's
-   * agents; `alone`: one person talks with one agent.
+   * Look up what the turn of an exchange needs, and start the turn. `agents`: ids of the agents in
+   * the channel. `alone`: the channel is a direct message of two members.
    */
   | {
       readonly errand: 'exchange'
@@ -43,17 +44,18 @@ export type Errand =
       readonly member_ids: readonly string[]
     }
   /**
-   * Fire a trigger of a loop for an event of a private session, if the loop's last editor may read
-   * the session.
+   * Fire a trigger of a loop for an event of a private session, if the last editor of the loop may
+   * read the session.
    */
   | ({ readonly errand: 'firing'; readonly loop_id: string } & HeldFiring)
-  /** The task is obsolete; there is nothing to do. */
+  /** The task is obsolete, and nothing is done. */
   | { readonly errand: 'none' }
 
 /**
- * The input of `queue.enqueue` for an errand.
- * @param at Unix milliseconds.
+ * Returns the input of `queue.enqueue` for an errand.
+ * @param owner the actor that requires the errand.
  * @param fairness_key errands with different keys take turns.
+ * @param at time of enqueueing in Unix milliseconds.
  */
 export function errandJob(
   id: string,
@@ -70,7 +72,7 @@ export function errandJob(
     max_attempts: ATTEMPTS,
   } as const
   const now = timestamp(at)
-  // No list shows the record, like that of a delivery.
+  // This record is never listed, like the record of a delivery.
   const record = {
     ...shared,
     kind: 'action_execution',

@@ -1,15 +1,16 @@
 /**
- * The table of all refusals. A code is the contract that clients branch on. Its status, default
- * message and retryability are defined only here, and a code exists only if it has a row here.
+ * The table of all refusals. Clients branch on the code. The status, the default message and the
+ * retryability of a code are defined only here. Bugs are not refusals but exceptions.
  */
 interface ErrorFacts {
   /** HTTP status of the answer. */
   readonly status: number
   /**
-   * The default message, used when the refusing handler gives none: the fault and the next step.
+   * The default message, which states the fault and the next step. It is used when the refusal has
+   * no message of its own.
    */
   readonly message: string
-  /** Whether the same request may succeed later without being changed. */
+  /** Whether the same request can succeed later. */
   readonly retryable?: true
 }
 
@@ -167,7 +168,9 @@ export interface FieldError {
   readonly actual?: unknown
 }
 
-/** An expected failure as data, which an actor, a query or the edge returns instead of a reply. */
+/**
+ * An expected failure as data, which an actor, a query or the gateway returns instead of a reply.
+ */
 export interface Refusal {
   readonly refused: Code
   readonly message?: string
@@ -175,8 +178,8 @@ export interface Refusal {
 }
 
 /**
- * Refuses with a code of the table and details for the caller. `message` replaces the default
- * message where that is too general.
+ * Returns a refusal with details for the caller. `message` replaces the default message where that
+ * is too general.
  */
 export const refuse = (
   refused: Code,
@@ -188,17 +191,20 @@ export const refuse = (
   ...(message !== undefined && { message }),
 })
 
-/** Refuses a request because of invalid fields: 400 `bad_request` with `details.fields`. */
+/**
+ * Returns a refusal because of invalid fields: 400 `bad_request` with `details.fields`. Its message
+ * names the first fault.
+ */
 export function refuseFields(...faults: FieldError[]): Refusal {
   const [first] = faults
   return refuse('bad_request', { fields: faults }, first && `${first.field}: ${first.message}`)
 }
 
-/** Whether an answer is a refusal. */
+/** Whether a value is a refusal. */
 export const isRefusal = (answer: unknown): answer is Refusal =>
   typeof answer === 'object' && answer !== null && 'refused' in answer
 
-/** The wire form of a refusal: `{error: {code, message, details?}}`. */
+/** Returns the wire form of a refusal: `{error: {code, message, details?}}`. */
 export function errorBody({ refused, message, details }: Refusal) {
   return {
     error: {

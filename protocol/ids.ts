@@ -1,17 +1,20 @@
 /**
- * Identifiers: `<prefix>_<26 characters of Crockford base32>`. They have the layout of a ULID (48
- * bits of time, then randomness; https://github.com/ulid/spec), but the last two characters are the
- * SLOT, 0..1023. The slot determines the shard, so every gateway routes every id without a lookup.
- * Child records created in their parent's slot commit together with it.
+ * Identifiers of the form `<prefix>_<26 characters of Crockford base32>`. They have the layout of a
+ * ULID (48 bits of time, then randomness; https://github.com/ulid/spec), except that the last two
+ * characters encode the SLOT, 0 to 1023. The slot determines the shard, so every gateway routes
+ * every id without a lookup. Records that must change in one commit have ids in the same slot.
  */
 import { kindPrefixes } from './entry.ts'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** Number of slots; shard = slot % shards. */
+/** Number of slots. The shard of an id is its slot modulo the number of shards. */
 export const SLOTS = 1024
 
-/** Prefix of each kind of record. Those of actors stand with their kinds. */
+/**
+ * Id prefixes of all kinds of records. The prefixes of actors are defined with their kinds in
+ * `entry.ts`.
+ */
 export const prefixes = {
   ...kindPrefixes,
   key: 'key',
@@ -58,15 +61,15 @@ const encode = (value: number, length: number): string => {
   return text
 }
 
-/** The two characters that encode a slot. */
+/** Returns the two characters that encode a slot. */
 export const slotText = (slot: number): string => encode(slot % SLOTS, 2)
 
 /**
  * Builds an id.
- * @param at Unix milliseconds, the sortable part.
- * @param bytes at least 9 random bytes (or bytes of a hash, for an id derived from an idempotency
- *   key).
- * @param slot 0..1023; derived from `bytes` when absent.
+ * @param at Unix milliseconds; ids sort by it.
+ * @param bytes at least 9 random bytes, or bytes of a hash for an id that is derived from an
+ *   idempotency key.
+ * @param slot 0 to 1023; derived from `bytes` when absent.
  */
 export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: number): string {
   let random = ''
@@ -80,7 +83,8 @@ export function makeId(prefix: Prefix, at: number, bytes: Uint8Array, slot?: num
 }
 
 /**
- * The slot of an id, or undefined when the text does not end with two characters of the alphabet.
+ * Returns the slot of an id, or undefined when the text does not end with two characters of the
+ * alphabet.
  */
 export function slotOf(id: string): number | undefined {
   if (id.length < 2) return undefined
@@ -89,13 +93,16 @@ export function slotOf(id: string): number | undefined {
   return high < 0 || low < 0 ? undefined : high * 32 + low
 }
 
-/** The part of an id that ids derived from the same text share, whatever their slot. */
+/**
+ * Returns an id without its slot. Ids that are derived from the same text have the same stem, in
+ * every slot.
+ */
 export const stemOf = (id: string): string => id.slice(0, -2)
 
 const SHAPE = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/
 /**
- * Whether a text has the form of an id with this prefix. A record with any other id cannot exist,
- * so the answer is `not_found` without a lookup.
+ * Whether a text has the form of an id with this prefix; without `prefix`, of any id. No record has
+ * an id of another form, so a lookup of such an id is answered with `not_found` at once.
  */
 export const isId = (text: string, prefix?: Prefix): boolean =>
   SHAPE.test(text) && (prefix === undefined || text.startsWith(`${prefixes[prefix]}_`))

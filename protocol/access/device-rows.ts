@@ -1,14 +1,17 @@
 /**
- * Sign-in on a device without a browser, after RFC 8628: the device requests a code, a signed-in
- * person approves it, and the device receives a personal token of that person. A request expires
- * after ten minutes.
+ * Sign-in on a device without a browser, as defined in RFC 8628. The device requests a code, a
+ * signed-in person approves the request, and the device receives a personal token of that person. A
+ * request expires after ten minutes.
+ *
+ * This file declares the rows for people, and the internal commands and events of the organization.
+ * `unauthenticated-rows.ts` declares the two operations that the device calls.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, pageOf, paging, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
 import type { Credential, Event, Principal } from '../entry.ts'
 
-/** A request as the approving person sees it, with its status. */
+/** A sign-in request and its status, as the person who answers it sees them. */
 export const DeviceRequest = Type.Object({
   status: Type.Enum(['pending', 'approved', 'denied']),
   label: Type.String({ description: 'What the device calls itself' }),
@@ -67,7 +70,10 @@ export const devices = {
   }),
 } as const
 
-/** The data that a device sends about itself. */
+/**
+ * The data of a sign-in request. The device sends it about itself, except `address`, which the
+ * gateway adds.
+ */
 export interface DeviceClaim {
   readonly label: string
   readonly client?: string
@@ -75,20 +81,20 @@ export interface DeviceClaim {
   readonly address: string
 }
 /**
- * The person who approved a device, and the credential and rights used. The device's token is
- * created with these when the device polls for it.
+ * The person who approved a device, with the credential and the permissions used to approve it. The
+ * device's token is created with these when the device polls for it.
  */
 export interface DeviceApproval {
   readonly project: string
   readonly project_handle: string
   readonly principal: Principal
   readonly credential: Credential
-  /** Permissions of the credential; the token is refused when the person has more. */
+  /** Permissions of the credential. Creating the token is refused when the person has others. */
   readonly holds: readonly string[]
-  /** The expiry of the credential; the token does not outlive it. */
+  /** The expiry of the credential; the token expires at the same time. */
   readonly expires_at?: string
 }
-/** The answer to a device that polls for its token. */
+/** The reply to a device that polls for its token. */
 export type DevicePoll =
   | { readonly status: 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' }
   | {
@@ -99,27 +105,31 @@ export type DevicePoll =
     }
 
 /**
- * Internal commands of the organization about devices. `id` is derived from the device code, which
- * is not stored.
+ * Internal commands of the organization about sign-in requests of devices. `id` is derived from the
+ * device code, which is not stored.
  */
 export type DeviceCommands = {
   /**
-   * Refused with `conflict` when too many requests are open, and with `already_exists` when another
-   * request has this user code.
+   * Opens a request. The reply has the seconds until it expires and the minimum seconds between two
+   * polls. Refused with `conflict` when too many requests are stored, in total or of the same
+   * address, and with `already_exists` when a stored request has this id or user code.
    */
   'device.request': {
     readonly input: DeviceClaim & { readonly id: string; readonly user_code: string }
     readonly reply: { readonly expires_in: number; readonly interval: number }
   }
-  /** Refused with `not_found` for an unknown request. */
+  /** Returns the status of a request. Refused with `not_found` for an unknown request. */
   'device.poll': { readonly input: { readonly id: string }; readonly reply: DevicePoll }
   /**
-   * The token was created, which ends the request. Refused with `not_found` when the request had
-   * already ended.
+   * Ends a request whose token was created. Refused with `not_found` when the request is unknown,
+   * has already ended or was not approved.
    */
   'device.redeem': { readonly input: { readonly id: string }; readonly reply: undefined }
 }
-/** Private events of the organization about devices. */
+/**
+ * Private events of the organization about sign-in requests of devices. `device.polled` is a soft
+ * event; its `at` is Unix milliseconds. `device.ended` deletes the request.
+ */
 export type DeviceEvent =
   | (Event &
       DeviceClaim & {

@@ -1,7 +1,10 @@
 /**
- * The configuration that the edge needs to admit a request. Every gateway reads it from the owners
- * of the organization and project actors and caches it. All gateways drop the cached copy before a
- * change is acknowledged.
+ * The configuration with which a request or a job is admitted. Gateways and executors read it from
+ * the actors of the organization and the project, and cache it (`gateway/directory.ts`). A change
+ * is acknowledged only after every live gateway has dropped its cached copy.
+ *
+ * This file defines the cached shapes, lookups in them, and the data that the gateway adds to
+ * commands from it. It contains no cache.
  */
 import type { AgentEntry } from '../agents/schema.ts'
 import type { Principal } from '../entry.ts'
@@ -22,7 +25,7 @@ export interface OrganizationDirectory {
   readonly handles: Readonly<Record<string, string>>
   /** Names of the organization's skills by id. */
   readonly skills: Readonly<Record<string, string>>
-  /** The organization's actions by name; absent from an owner of an older release. */
+  /** The organization's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 export interface ProjectDirectory {
@@ -42,32 +45,32 @@ export interface ProjectDirectory {
       {
         readonly handle: string
         readonly latest_version: number
-        /** Absent from an owner of an older release. */
+        /** Absent when the actor's owner runs an older release. */
         readonly published_as_tool?: boolean
       }
     >
   >
   /** Agents by id; the data that a turn needs is read when the turn starts. */
   readonly agents: Readonly<Record<string, AgentEntry>>
-  /** The project's actions by name; absent from an owner of an older release. */
+  /** The project's actions by name; absent when the actor's owner runs an older release. */
   readonly actions?: Readonly<Record<string, ActionSketch>>
 }
 /**
- * The number of lost leases allowed for a job whose action is repeatable and whose step sets no
- * number.
+ * The minimum number of lost leases allowed for a job whose action is repeatable, unless the author
+ * of the step set the number of attempts.
  */
 export const REPEATABLE_LOSSES = 3
 /**
- * The facts that decide which executor runs an action. `repeatable`: it is safe to call the action
- * again when the outcome of a call is unknown.
+ * The facts that decide whether the service or a worker executes an action, and how often.
+ * `repeatable`: it is safe to call the action again when the outcome of a call is unknown.
  */
 export interface ActionSketch {
   readonly kind: 'http' | 'worker'
   readonly repeatable?: true
 }
 /**
- * The action with this name: the project's, otherwise the organization's; undefined when neither
- * defines one.
+ * Returns the action with this name: the project's, otherwise the organization's; undefined when
+ * neither defines one.
  */
 export const actionNamed = (
   home: ProjectDirectory,
@@ -76,8 +79,8 @@ export const actionNamed = (
 ): ActionSketch | undefined =>
   getOwn(home.actions ?? {}, name) ?? getOwn(organization.actions ?? {}, name)
 /**
- * A principal as other records refer to it: a member of a channel, a target of an interaction, an
- * owner.
+ * A principal as other records refer to it, for example as a member of a channel, a target of an
+ * interaction or an owner.
  */
 export interface PrincipalSummary {
   readonly id: string
@@ -85,8 +88,8 @@ export interface PrincipalSummary {
   readonly name: string
 }
 /**
- * An active person with an email address, and the target that matched the person: the person's own
- * id, or a role.
+ * An active person with an email address who is asked by an interaction. `target` is the
+ * interaction's target that includes the person: the person's own id, or a role.
  */
 export interface Reached {
   readonly target: string
@@ -95,9 +98,9 @@ export interface Reached {
   readonly email: string
 }
 /**
- * The active principal of a project with this id: a person, a service or an agent of the project,
- * or the service principal of an organization key. Undefined for unknown, disabled and deleted
- * principals, and for those of other projects.
+ * Returns the active principal of a project with this id: a person, a service or an agent of the
+ * project, or the service principal of an organization key. Returns undefined for unknown, disabled
+ * and deleted principals, and for those of other projects.
  */
 export function activePrincipal(
   { principals }: ProjectDirectory,
@@ -110,29 +113,32 @@ export function activePrincipal(
   const key = Object.values(keys).find(({ principal_id }) => principal_id === id)
   return key && { id, kind: 'service', name: key.name }
 }
-/** The principal as which a party acts. */
+/** Converts a summary to the principal that commands and events name. */
 export const principalOf = ({ id, kind, name }: PrincipalSummary): Principal => ({
   type: kind === 'service' ? 'service_account' : kind,
   id,
   name,
 })
-/** The latest version of a workflow: the project's reply to the read `definition`. */
+/** The latest version of a workflow: the reply to the project's owner query `definition`. */
 export interface Definition {
   readonly id: string
   readonly version: number
   readonly spec: Spec
 }
-/** The data that the edge adds to the commands that recover a run. */
+/** The data that the gateway adds to commands that retry or recover a run. */
 export interface RecoverExtra {
-  /** The current version of the run's loop; absent for runs without a loop. */
+  /**
+   * The current version of the run's loop. Absent for runs without a loop, and when the loop has no
+   * version.
+   */
   readonly current_version?: number
 }
-/** The data that the edge adds to the commands that start a run. */
+/** The data that the gateway adds to commands that start a run. */
 export interface StartExtra {
   /** Absent for an inline spec. */
   readonly definition?: Definition
   /**
-   * Workflows that `loop` steps refer to, directly or through other workflows, by the name that the
+   * The workflows that steps refer to, directly or through other workflows, by the name that the
    * steps use.
    */
   readonly definitions?: Readonly<Record<string, Definition>>

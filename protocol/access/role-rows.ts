@@ -1,4 +1,7 @@
-/** Roles, role assignments, and the catalog of permissions. */
+/**
+ * Rows, schemas and events of roles, of role assignments, and of the catalog of permissions.
+ * `roles.ts` computes what roles grant.
+ */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, Id, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -184,7 +187,7 @@ export type RoleEvent =
       readonly role: Patch<KeptRole>
       readonly changes: Changes
     })
-  /** Its assignments are deleted with it. */
+  /** Also deletes the assignments of the role. */
   | (Event & { readonly type: 'role.deleted'; readonly id: string; readonly name: string })
   | (Event & {
       readonly type: 'assignment.created'

@@ -1,8 +1,10 @@
 /**
- * The permissions that roles grant. A role holds permissions; a principal has the union of its
- * roles; the scope role of a key may cap that union. Wildcards exist only for actions:
- * `actions.execute.*` covers every action, `actions.execute.crm.*` those whose names begin with
- * `crm.`. Ids have no brand here and in all stored data.
+ * Computation of the permissions that roles grant. A role holds permissions. A principal has the
+ * union of the permissions of its roles. The scope role of a key may cap that union.
+ *
+ * Wildcards exist only for actions: `actions.execute.*` covers every action, and
+ * `actions.execute.crm.*` covers the actions whose names begin with `crm.`. Ids have no brand,
+ * neither here nor in stored data.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -33,7 +35,10 @@ export function allows(granted: ReadonlySet<string>, wanted: string): boolean {
   return false
 }
 
-/** The permissions that one role grants inside a project; a deleted role grants none. */
+/**
+ * Returns the permissions that one role grants inside a project. A deleted or unknown role grants
+ * none.
+ */
 export function grantsOf(roles: Roles, id: string): readonly string[] {
   const system = systemRoleById(id)
   return system
@@ -41,8 +46,8 @@ export function grantsOf(roles: Roles, id: string): readonly string[] {
     : (getOwn(roles, id)?.permissions ?? [])
 }
 /**
- * The permissions that several roles grant together inside a project, capped by those of the scope
- * role.
+ * Returns the permissions that several roles grant together inside a project, capped by those of
+ * the scope role, if one is given.
  */
 export function grantedBy(
   roles: Roles,
@@ -57,13 +62,13 @@ export function grantedBy(
     ...[...cap].filter((permission) => allows(granted, permission)),
   ])
 }
-/** Whether a role exists. */
+/** Whether this id is that of a system role or of a custom role of the project. */
 export const hasRole = (roles: Roles, id: string): boolean =>
   systemRoleById(id) !== undefined || Object.hasOwn(roles, id)
 
 /**
- * Converts branded permission ids of a client to stored ids. Returns a fault for each id that no
- * role can hold.
+ * Converts branded permission ids of a client to stored ids. Returns a fault for each id that a
+ * custom role cannot hold.
  * @param brand header brand in any letter case.
  */
 export function readPermissions(
@@ -92,7 +97,10 @@ export function readPermissions(
   return { permissions: [...new Set(read)], faults }
 }
 
-/** A custom role as clients see it. @param brand header brand in any letter case. */
+/**
+ * Converts a stored custom role to the record that clients see.
+ * @param brand header brand in any letter case.
+ */
 export const roleRecord = (
   { id, name, permissions: held, ...rest }: KeptRole,
   project_id: string,

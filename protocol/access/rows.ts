@@ -1,4 +1,7 @@
-/** API keys and principals. */
+/**
+ * Rows, schemas and events of API keys and principals. `user-rows.ts` has the rows for people and
+ * their tokens.
+ */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, listOf, pageOf, paging, Tags, Timestamp } from '../common.ts'
 import { command, query } from '../contract.ts'
@@ -248,16 +251,16 @@ export const access = {
 } as const
 
 /**
- * The caller's permissions, which the edge adds to every command that grants rights, so that no
- * caller grants more than it has.
+ * The caller's permissions. The gateway adds them to every command that grants permissions, so that
+ * callers grant only permissions that they hold.
  */
 export interface Holds {
   readonly holds: readonly string[]
 }
 /**
- * The stored form of a key: its hash (SHA-256, hex), never the key itself. The edge adds it to the
- * command that creates the key. `derived`: a repeat with the same idempotency key produces the same
- * key.
+ * The stored form of a key: its hash (SHA-256, hex), never the key itself. The gateway adds it to
+ * the command that creates the key. `derived`: a repeat with the same idempotency key produces the
+ * same key.
  */
 export interface KeyMaterial {
   readonly hash: string
@@ -291,5 +294,5 @@ export type PrincipalEvent =
       readonly principal: Patch<KeptPrincipal>
       readonly changes: Changes
     })
-  /** Its assignments are deleted with it. */
+  /** Also deletes the role assignments of the principal. */
   | (Event & { readonly type: 'principal.deleted'; readonly id: string; readonly name: string })

@@ -1,6 +1,7 @@
 /**
- * Permissions, and the system roles that grant them. Here the ids have no brand; on the wire they
- * carry the configured brand (`service.project.view`), except `actions.execute.*`.
+ * Permissions, and the system roles that grant them. Here the ids have no brand. On the wire, the
+ * configured brand precedes them (`service.project.view`), except for `actions.execute.*`.
+ * Permissions on single actions (`actions.execute.<action>`) are not listed here.
  */
 export const permissions = {
   'project.view': {
@@ -113,13 +114,16 @@ export const systemRoles = {
 export type SystemRole = keyof typeof systemRoles
 export const systemRoleNames = Object.keys(systemRoles) as SystemRole[]
 
-/** The id of a system role, which is the same in every project. */
+/** Returns the id of a system role. It is the same in every project. */
 export const systemRoleId = (name: SystemRole): string => `role_${name.toLowerCase()}`
-/** The system role with this id, or undefined. */
+/** Returns the system role with this id, or undefined. */
 export const systemRoleById = (id: string): SystemRole | undefined =>
   systemRoleNames.find((name) => systemRoleId(name) === id)
 
-/** The wire id of a permission. @param brand lower-case brand. */
+/**
+ * Returns the wire id of a permission.
+ * @param brand lower-case brand.
+ */
 export const brandedPermission = (permission: string, brand: string): string =>
   permission.startsWith('actions.') ? permission : `${brand}.${permission}`
 

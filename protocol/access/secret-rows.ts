@@ -1,8 +1,8 @@
 /**
  * Secrets of a project: named texts that the service uses on the project's behalf, such as the key
  * that signs callbacks of interactions. The published contract refers to secrets (`secret_ref`) but
- * does not define how they are created. These rows store and delete secrets and list their names;
- * no reply contains a value.
+ * does not define rows that create them. The rows of this file store and delete secrets and list
+ * their names; no reply contains a value.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, listOf, Timestamp } from '../common.ts'
@@ -10,7 +10,7 @@ import { command, query } from '../contract.ts'
 import type { Event } from '../entry.ts'
 import type { FieldError } from '../errors.ts'
 
-/** The entry that signs callbacks: 32 bytes in base64. */
+/** Name of the entry that contains the key for signing callbacks: 32 bytes in base64. */
 export const SIGNING_KEY = 'signing_key_b64'
 export const Secret = Type.Object({
   name: Type.String(),
@@ -72,7 +72,8 @@ export const secrets = {
 } as const
 
 /**
- * One stored version: `sealed` contains the entries as JSON; equal `digest`s mean equal entries.
+ * One stored version. `sealed` contains the entries as JSON, encrypted. Versions with the same
+ * `digest` have the same entries.
  */
 export interface SecretMaterial {
   readonly sealed: string
@@ -82,12 +83,12 @@ export interface KeptSecret {
   readonly secret: Secret
   readonly versions: Readonly<Record<number, SecretMaterial>>
 }
-/** The version that a reference resolves to, sealed. */
+/** The sealed version to which a reference (`secret_ref`) resolves. */
 export interface FoundSecret {
   readonly sealed: string
   readonly version: number
 }
-/** An event of a project about its secrets. */
+/** Events of a project about its secrets. */
 export type SecretEvent =
   | (Event & {
       readonly type: 'secret.stored'

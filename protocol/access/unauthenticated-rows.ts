@@ -1,7 +1,8 @@
 /**
- * Operations that need no credential and are therefore not rows of the table: their handlers in the
- * gateway authenticate each request. This file declares their routes and shapes; the API reference
- * lists them with the rows.
+ * Operations without a credential. They are not rows of the table, because the gateway
+ * authenticates every row. Their handlers check a signature, a handle or a device code instead;
+ * only the request for a device code is anonymous. This file declares the routes and shapes, which
+ * the API reference lists together with the rows.
  */
 import { type TSchema, Type } from 'typebox'
 import { Closed, JsonObject } from '../common.ts'
@@ -11,17 +12,23 @@ import { EventAccepted } from '../events/rows.ts'
 /** An operation without a credential. */
 export interface Unauthenticated extends Pick<Row, 'verb' | 'route'> {
   readonly shape: Omit<Shape, 'permission'>
-  /** The body is a form with these fields. @param brand header brand. */
+  /**
+   * The fields of the body, which is a form; absent when the body is no form.
+   * @param brand header brand.
+   */
   readonly form?: (brand: string) => TSchema
-  /** Optional request headers, by name. @param brand header brand. */
+  /**
+   * Request headers that the operation reads, by name.
+   * @param brand header brand.
+   */
   readonly headers?: (brand: string) => Readonly<Record<string, TSchema>>
 }
 
-/** The grant type of RFC 8628. */
+/** The grant type that RFC 8628 defines. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /**
- * Fields with which a device describes itself; on the wire, the lower-case brand and an underscore
- * precede each.
+ * The fields in which a device describes itself. On the wire, the lower-case brand and an
+ * underscore may precede each name.
  */
 export const deviceFields = [
   'label',
@@ -47,7 +54,7 @@ export const DeviceCode = Type.Object({
   expires_in: Type.Integer({ description: 'Seconds' }),
   interval: Type.Integer({ description: 'Seconds between two requests for the token' }),
 })
-/** The token that a device receives after a person approved it. */
+/** The reply to a device after a person has approved its request. */
 export const DeviceToken = Type.Object({
   access_token: Type.String(),
   token_type: Type.Literal('Bearer'),

@@ -1,6 +1,7 @@
 /**
- * People: principals of a project who sign in with personal tokens. A token is stored like a key
- * and shown once; it acts as its person, with that person's roles.
+ * People: principals of kind `user`, who sign in with personal tokens. A personal token is stored
+ * as a hash, like a key, and returned only when it is created. It acts as the person to whom it
+ * belongs, with the roles of that person.
  */
 import { Type } from 'typebox'
 import { Closed, Id, JsonObject, pageOf, paging, Tags, Timestamp } from '../common.ts'
@@ -170,6 +171,6 @@ export const users = {
   }),
 } as const
 
-/** Whether a stored key is a personal token. */
+/** Whether a stored key is a personal token, by the prefix of its id. */
 export const isPersonal = ({ id }: Pick<ApiKey, 'id'>): boolean =>
   id.startsWith(`${prefixes.token}_`)

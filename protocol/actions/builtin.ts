@@ -1,7 +1,8 @@
 /**
- * Actions that the service itself executes for agents: their memory, and runs. Their names begin
- * with the brand, which no other action's name may; published workflows are `workflow.<handle>`.
- * Toolkits grant them like any other action.
+ * Actions that the service itself executes for agents: access to their memory, and starting and
+ * reading runs. Their names begin with the brand, which is reserved for them. A published workflow
+ * is also callable, as `workflow.<handle>`. Toolkits grant built-in actions like any other action.
+ * This file only describes them; executors implement them.
  */
 import type { JsonObject } from '../common.ts'
 import { memoryLimits } from '../memory/schema.ts'
@@ -12,7 +13,9 @@ export interface Builtin {
   readonly title: string
   readonly description: string
   readonly input_schema: JsonObject
-  /** `idempotent`: repeating a call after its executor was lost has no further effect. */
+  /**
+   * `idempotent`: a repeated call, for example after its executor was lost, has no further effect.
+   */
   readonly annotations: { readonly idempotent: true; readonly read_only?: true }
 }
 
@@ -32,7 +35,7 @@ const key = text(memoryLimits.key, {
   description: 'Letters, digits, dots, colons, hyphens and underscores',
 })
 
-/** By name without the brand. */
+/** The built-in actions, by name without the brand. */
 const actions = {
   'memory.remember': {
     title: 'Remember',
@@ -90,12 +93,17 @@ const actions = {
 export type BuiltinName = keyof typeof actions
 const isBuiltinName = (name: string): name is BuiltinName => Object.hasOwn(actions, name)
 
-/** All built-in actions. @param brand lower case. */
+/**
+ * Returns all built-in actions.
+ * @param brand lower-case brand.
+ */
 export const builtins = (brand: string): readonly Builtin[] =>
   Object.entries(actions).map(([name, action]) => ({ name: `${brand}.${name}`, ...action }))
 /**
- * The built-in action that a name refers to; `workflow` for a published workflow.
- * @param brand lower case.
+ * Resolves the name of an action that the service executes itself. Returns the name of the built-in
+ * action without the brand, or the handle of the published workflow as `workflow`. Returns
+ * undefined for all other names.
+ * @param brand lower-case brand.
  */
 export function builtinOf(
   brand: string,

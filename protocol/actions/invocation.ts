@@ -1,13 +1,13 @@
 /**
- * A call of an action, as the requesting run, the executor and the stored record see it. The record
- * is written once, when the job has ended.
+ * Calls of actions: the facts that the requester and the executor contribute, and the record of the
+ * call. The record is stored once, when the job of the call has ended.
  */
 import { type Static, Type } from 'typebox'
 import { JsonObject, Timestamp } from '../common.ts'
 import type { Principal } from '../entry.ts'
 import { prefixes } from '../ids.ts'
 
-/** The principal on whose behalf something runs, in the vocabulary of the signed envelope. */
+/** The principal on whose behalf an action is called, in the vocabulary of signed HTTP requests. */
 export interface ActorOf {
   readonly principal_id: string
   readonly principal_type: 'human' | 'agent' | 'service' | 'system'
@@ -18,13 +18,13 @@ const types: Readonly<Record<Principal['type'], ActorOf['principal_type']>> = {
   service_account: 'service',
   system: 'system',
 }
-/** Converts a principal to the vocabulary of the envelope. */
+/** Converts a principal to the vocabulary of signed HTTP requests. */
 export const actorOf = ({ id, type }: Principal): ActorOf => ({
   principal_id: id,
   principal_type: types[type],
 })
 
-/** The requester's facts about the call that a job makes; the reply to the read `action_call`. */
+/** What the owner of a job contributes to the call: the reply to its owner query `action_call`. */
 export interface ActionCall {
   readonly action_name: string
   readonly parameters: JsonObject
@@ -41,12 +41,16 @@ export interface ActionCall {
   readonly agent_turn_id?: string
   readonly tool_call_id?: string
   readonly channel_exchange_id?: string
-  /** Milliseconds that one attempt may take, and that pass between attempts. */
+  /**
+   * Milliseconds that one attempt may take (`timeout`), and that pass between attempts (`delay`).
+   */
   readonly timeout?: number
   readonly delay?: number
 }
 
-/** The executor's own facts about an attempt; its report carries them into the record. */
+/**
+ * What the executor contributes to the record of an attempt. It sends these facts in its report.
+ */
 export interface InvocationFacts {
   readonly action_id: string
   readonly definition_scope: 'platform' | 'project' | 'organization'
@@ -61,10 +65,10 @@ export interface InvocationFacts {
   readonly http_status?: number
 }
 
-/** The delivery id of a job, which is the same for all its attempts. */
+/** Returns the delivery id of a job, which is the same for all its attempts. */
 export const deliveryIdOf = (job_id: string): string =>
   `${prefixes.delivery}_${job_id.slice(job_id.indexOf('_') + 1)}`
-/** The id of a job's invocation record. */
+/** Returns the id of the invocation record of a job. */
 export const invocationIdOf = (job_id: string): string =>
   `${prefixes.invocation}_${job_id.slice(job_id.indexOf('_') + 1)}`
 

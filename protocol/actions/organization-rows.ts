@@ -1,6 +1,7 @@
 /**
- * Actions of the organization: HTTP endpoints that every project can call, whose secrets rotate
- * without interruption.
+ * Actions of the organization: HTTP endpoints that every project can call. Each has numbered
+ * signing secrets, so that a secret can be replaced without interruption: receivers accept the
+ * previous one for a while.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
@@ -53,7 +54,7 @@ export const OrganizationAction = Type.Object({
   updated_at: Timestamp,
 })
 export type OrganizationAction = Static<typeof OrganizationAction>
-/** Names follow the rules of project actions, but contain at least one dot. */
+/** A name follows the rules of project actions and contains at least one dot. */
 const DottedName = Type.String({
   pattern: '^[a-z0-9]+([_-][a-z0-9]+)*\\.[a-z0-9]+([._-][a-z0-9]+)*$',
   maxLength: 128,
@@ -177,14 +178,16 @@ export const organizationActions = {
 } as const
 
 /**
- * An action of the organization as stored: sealed secrets by version; revoked secrets are deleted.
+ * An action of the organization as stored, with its sealed secrets by version. The secrets of
+ * retired and revoked versions are deleted.
  */
 export interface KeptOrganizationAction extends UrlParts {
   readonly action: OrganizationAction
   readonly secrets: Readonly<Record<string, SealedSecret>>
 }
 /**
- * An event of the organization about its actions; `secret` belongs to a version that was created.
+ * Events of the organization about its actions. `secret` is the secret of the version that the
+ * event creates.
  */
 export type OrganizationActionEvent =
   | (Event &
@@ -214,7 +217,7 @@ export type OrganizationActionEvent =
       readonly action: Patch<OrganizationAction>
       readonly secret?: SealedSecret
     })
-  /** The acceptance period of an older secret has expired. */
+  /** The overlap has ended: receivers no longer accept the previous secret. */
   | (Event & {
       readonly type: 'organization_action.secret_retired'
       readonly id: string

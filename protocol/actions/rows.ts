@@ -1,4 +1,7 @@
-/** Actions of a project, the catalog of everything callable in it, and the records of calls. */
+/**
+ * Rows, schemas and events of the actions of a project, of the catalog of everything callable in
+ * it, and of the records of calls.
+ */
 import { type Static, Type } from 'typebox'
 import {
   Closed,
@@ -20,7 +23,7 @@ import { schemaFaults } from '../rules/json-schema/schema.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { Invocation } from './invocation.ts'
 
-/** Action names: lower-case words joined by dots, hyphens or underscores. */
+/** An action name: lower-case words and digits, joined by dots, hyphens or underscores. */
 const ActionName = Type.String({ pattern: '^[a-z0-9]+([._-][a-z0-9]+)*$', maxLength: 128 })
 export const EndpointUrl = Type.String({
   minLength: 1,
@@ -82,7 +85,10 @@ export const SecretRotated = Type.Object({
   signing_secret: SigningSecret,
 })
 
-/** The faults of an endpoint address. @param schemes accepted schemes, with their colons. */
+/**
+ * Returns the faults of an endpoint URL; none for undefined.
+ * @param schemes accepted schemes with their colons, such as `https:`.
+ */
 export function checkEndpoint(url: string | undefined, schemes: readonly string[]): FieldError[] {
   if (url === undefined) return []
   const wrong = (message: string): FieldError[] => [
@@ -99,7 +105,7 @@ export function checkEndpoint(url: string | undefined, schemes: readonly string[
   const fault = queryFault(url)
   return fault === undefined ? [] : wrong(fault)
 }
-/** The faults of an action's schemas. */
+/** Returns the faults of the input schema and the output schema of an action. */
 export const checkSchemas = ({
   input_schema,
   output_schema,
@@ -301,13 +307,14 @@ export const actions = {
   }),
 } as const
 
-/** A secret as its owner stores it: encrypted with the installation's key, never in clear. */
+/** A secret as its actor stores it: encrypted with the installation's key, never in plain text. */
 export interface SealedSecret {
   readonly sealed: string
 }
 /**
- * The data that the edge adds to commands that create a secret. `returned`: the reply contains the
- * secret, sealed as it was sent; absent from a gateway of an older release.
+ * The data that the gateway adds to commands that create a secret. `returned`: the gateway unseals
+ * the secret of the reply for the client, so the reply must contain it; absent when a gateway of an
+ * older release sent the command.
  */
 export interface NewSecret extends SealedSecret {
   readonly returned?: true
@@ -317,7 +324,7 @@ export interface KeptAction extends UrlParts {
   readonly action: Action
   readonly secret?: SealedSecret & { readonly version: number }
 }
-/** An event of a project about its actions. */
+/** Events of a project about its actions. */
 export type ActionEvent =
   | (Event &
       UrlParts & {

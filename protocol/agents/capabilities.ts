@@ -1,4 +1,8 @@
-/** The capabilities of agents: assigned toolkits and skills, in the caller's order. */
+/**
+ * The toolkits and skills that are assigned to agents, in the order in which the caller listed
+ * them: rows, events, and the hold that protects assigned skills of the organization. `rows.ts` has
+ * the rows for the agents themselves.
+ */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
@@ -44,7 +48,9 @@ export interface AgentCapabilities {
   readonly toolkits: readonly Given[]
   readonly skills: readonly Given[]
 }
-/** Changes of assignments; `id` is the agent's id. */
+/**
+ * Events of a project about assignments. Each replaces the whole list; `id` is the id of the agent.
+ */
 export type AgentCapabilitiesEvent =
   | (Event & {
       readonly type: 'toolkits.assigned'
@@ -58,8 +64,9 @@ export type AgentCapabilitiesEvent =
     })
 
 /**
- * The project's reply to the read `equipment`: the agent, its assignments, and those of the
- * assigned records that the project itself stores.
+ * The reply to the project's owner query `equipment`: the agent, its assignments, and the assigned
+ * records that the project itself stores (`kept`). Toolkits of the service and skills of the
+ * organization are not in `kept`.
  */
 export interface Equipped extends AgentCapabilities {
   readonly agent: Agent
@@ -70,14 +77,16 @@ export interface Equipped extends AgentCapabilities {
 }
 
 /**
- * Deletion of an organization's skill while projects may assign it. Only the organization decides:
- * S1. The edge places a hold before it assigns skills of the organization. The organization rejects
- *     holds on unknown skills and counts the holds it grants. The edge releases the hold after the
- *     assignment; the hold of a crashed edge expires.
- * S2. To delete a skill, the edge reads the grant count, then the number of agents that have the
- *     skill, then requests the deletion with both numbers. The organization rejects it while an
- *     agent has the skill, a hold exists, or the grant count has changed. So no agent has a deleted
- *     skill.
+ * Events of the holds that prevent the deletion of an organization's skill while a project assigns
+ * it. Only the organization decides on the deletion:
+ * S1. The gateway places a hold before it assigns skills of the organization. The organization
+ *     rejects holds on unknown skills and counts the holds that it grants (`grants`). The gateway
+ *     releases the hold after the assignment. A hold expires after a minute, so that one of a
+ *     crashed gateway does not stay.
+ * S2. To delete a skill, the gateway reads `grants`, then the number of agents that have the skill,
+ *     and then requests the deletion with both numbers. The organization rejects the deletion if an
+ *     agent has the skill, if a hold on it exists, or if `grants` has changed since it was read. So
+ *     no agent has a deleted skill.
  */
 export type SkillHoldEvent =
   | (Event & {
@@ -86,12 +95,15 @@ export type SkillHoldEvent =
       readonly skills: readonly string[]
     })
   | (Event & { readonly type: 'skill.let_go'; readonly id: string })
-/** Internal commands of the organization for these holds. `id` is the id of the hold. */
+/**
+ * Internal commands of the organization for these holds. `id` is the id of the hold. `skill.hold`
+ * is refused with `bad_request` when a skill does not exist.
+ */
 export type SkillHoldCommands = {
   'skill.hold': { input: { id: string; skills: readonly string[] }; reply: undefined }
   'skill.let_go': { input: { id: string }; reply: undefined }
 }
-/** The counts that the edge read before it requests the deletion of an organization's skill. */
+/** The numbers that the gateway read before it requested the deletion of a skill (S2). */
 export interface SkillSeen {
   readonly seen: { readonly grants: number; readonly assigned: number }
 }

@@ -1,7 +1,8 @@
 /**
- * The definition that a turn runs with. It combines the settings of the request, the session, the
- * step and the agent in a fixed order, within the limits of the installation. It is a pure
- * function, so that every turn can be explained afterwards.
+ * Computation of the definition with which a turn runs. It combines the settings of the request,
+ * the session, the step and the agent by fixed precedence, within the limits of the installation.
+ * It is a pure function, so that the settings of every turn can be explained afterwards. Lookups
+ * belong to its callers.
  */
 
 import type { FieldError } from '../errors.ts'
@@ -29,8 +30,8 @@ import { providerOf } from './schema.ts'
 import { selectorOf } from './selectors.ts'
 
 /**
- * The stored data of an agent for a turn: its record, and its toolkits and skills in the order of
- * assignment.
+ * The stored data of an agent that a turn needs: the record of the agent, and its toolkits and
+ * skills in the order of assignment.
  */
 export interface AgentSource {
   readonly agent: Agent
@@ -61,7 +62,7 @@ export interface Layers {
     readonly thinking_effort?: ThinkingEffort
     readonly compaction_policy?: CompactionPolicy
   }
-  /** The route of a messaging binding. */
+  /** The model route of a messaging binding. */
   readonly binding_route?: ModelRoute
 }
 /** Where a turn's text is generated, and by which model. */
@@ -79,25 +80,25 @@ export interface EffectiveDefinition {
   readonly route: EffectiveRoute
   /** The size of the model's context window in tokens. */
   readonly window_tokens: number
-  /** Absent: the provider's default. */
+  /** Absent: the default of the provider. */
   readonly effort?: Effort
-  /** Seconds of active execution. */
+  /** The timeout of the turn in seconds of active execution. */
   readonly timeout_seconds: number
-  /** `max_bytes` is the effective limit; 0 when no memory is injected. */
+  /** `max_bytes` is the effective limit; 0 when the turn gets no memory. */
   readonly memory_context: Required<MemoryContext>
-  /** `threshold_tokens` is the effective threshold. */
+  /** `threshold_tokens` is the effective threshold, whichever form the policy has. */
   readonly compaction: {
     readonly strategy: 'auto' | 'manual' | 'disabled'
     readonly threshold_tokens: number
     readonly summary_model?: string
   }
-  /** Selectors of the actions that are its tools. */
+  /** Selectors of the actions that the turn may use as tools. */
   readonly tools: readonly Selector[]
   readonly tool_presentation: 'flat' | 'meta'
   readonly skills: readonly EffectiveSkill[]
 }
 
-/** Seconds of active execution when no layer sets a timeout. */
+/** The timeout when no source sets one, in seconds of active execution. */
 const DEFAULT_TIMEOUT = 600
 /** The longest timeout, in seconds, that an operation may request. */
 const MAX_OPERATION_SECONDS = 86_400
@@ -106,15 +107,17 @@ const MEMORY_BYTES = { index: 1536, full: 131_072, off: 0 } as const
 const SHARES = { xs: 0.1, sm: 0.2, md: 0.4, lg: 0.6, xl: 0.8 } as const
 
 /**
- * Returns the effective definition, or the faults of the request. The first layer that has a value
- * wins:
- * - timeout: operation, step, config, agent, 600
+ * Returns the effective definition, or the faults of the request. For each setting, the first
+ * source that has a value wins:
+ * - timeout: operation, step, config, agent, 600 seconds
  * - effort: session, step, config, agent
+ * - instructions and memory: config, agent
  * - model: step, config, binding, agent, default
- * - compaction, field by field: session, agent, `auto` at `sm`
- * - tools and skills: config, otherwise assignments
+ * - compaction, each setting for itself: session, agent, `auto` at `sm`
+ * - tools and skills: config, otherwise the assignments of the agent
  *
- * The ceiling applies last.
+ * The ceiling of the installation limits the timeout and the effort, and restricts managed models.
+ * The maximum of the model also limits the effort.
  */
 export function effectiveDefinition(
   layers: Layers,
@@ -155,7 +158,7 @@ export function effectiveDefinition(
   }
 }
 
-/** The default instructions of an agent that has none. */
+/** Returns the instructions for an agent that has none. */
 const generated = ({ name, description }: Agent): string =>
   `You are ${name}, an agent that works in a team of people and systems.${description ? ` ${description}` : ''}`
 const instructionsOf = (agent: Agent, { instructions }: InlineConfig): string =>
@@ -201,7 +204,10 @@ interface Routed {
   readonly thinks: boolean
   readonly max_effort?: Effort
 }
-/** The route and the model on it. The service knows no effort limit for a worker's model. */
+/**
+ * Returns the route with its model. The effort of a worker's model is not limited, because its
+ * maximum is unknown.
+ */
 function routeOf(
   { step, binding_route, config, source: { agent }, models }: Layers,
   faults: FieldError[],
@@ -262,7 +268,7 @@ function toolsOf({ config, named, source }: Layers, faults: FieldError[]): reado
   )
 }
 /**
- * The tools that an inline config lists, in its order.
+ * Returns the tools that an inline config lists, in its order.
  * @param faults receives a fault for each toolkit that does not exist.
  */
 export function configuredTools(

@@ -1,6 +1,6 @@
 /**
- * The agent definition that a request contains: each field that it sets replaces the agent's field;
- * lists are replaced as a whole.
+ * The part of an agent's definition that a request can override (inline config). Each field that
+ * the config sets replaces the field of the agent. Lists are replaced as a whole.
  */
 import { type Static, Type } from 'typebox'
 import { Closed } from '../common.ts'
@@ -49,7 +49,7 @@ export const InlineConfig = Closed({
 })
 export type InlineConfig = Static<typeof InlineConfig>
 /**
- * Whether a config clears the stored one.
+ * Whether a config removes the stored config: an empty object does.
  * @public
  */
 export const clearsConfig = (config: InlineConfig): boolean => Object.keys(config).length === 0

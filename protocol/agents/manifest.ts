@@ -1,6 +1,7 @@
 /**
- * The tool manifest of an agent: the tools that its toolkits and skills yield with the current
- * catalog, and a warning for each assigned selector or action that is not usable.
+ * Computation of the tool manifest of an agent: the tools that its toolkits and skills yield with
+ * the current catalog, and a warning for each selector without a match, each tool that a skill
+ * allows but the agent lacks, and each action that is not ready.
  */
 import { type Static, Type } from 'typebox'
 import { CatalogEntry } from '../actions/rows.ts'
@@ -40,8 +41,9 @@ export const ToolManifest = Type.Object({
 export type ToolManifest = Static<typeof ToolManifest>
 
 /**
- * The input of a manifest. `skill_name`: the manifest as if this skill were loaded;
- * `allowed_tools`: only tools that match these names and patterns.
+ * The input of `manifestOf`. `skill_name`: compute the manifest for a turn that has loaded this
+ * skill. `allowed_tools`: include only tools that match one of these names and patterns; all when
+ * empty.
  */
 export interface ManifestOf {
   readonly agent_id: string
@@ -54,11 +56,17 @@ export interface ManifestOf {
   readonly brand: string
 }
 
-/** Whether a tool stays usable whatever a skill allows. This holds for the agent's memory. */
+/**
+ * Whether a tool is usable even if a loaded skill does not allow it. This holds for the actions of
+ * the agent's memory.
+ */
 export const isExempt = (name: string, brand: string): boolean =>
   name.startsWith(`${brand}.memory.`)
 
-/** The manifest without its hash, and the text to hash. */
+/**
+ * Returns the manifest without its hash (`manifest`), and the text from which the caller computes
+ * the hash (`policy`).
+ */
 export function manifestOf({
   agent_id,
   toolkits,

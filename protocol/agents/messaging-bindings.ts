@@ -1,6 +1,7 @@
 /**
- * Messaging bindings: the conversations of a connected account in which an agent answers. The
- * service only stores this configuration; the program that connects the accounts reads it.
+ * Messaging bindings. A binding says in which conversations of a connected account an agent
+ * answers. The service only stores this configuration. A separate program connects the accounts and
+ * reads it.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Timestamp } from '../common.ts'
@@ -8,7 +9,7 @@ import type { Event } from '../entry.ts'
 import type { Changes } from '../workflows/rows.ts'
 import { CompactionPolicy, compactionFaults, ModelRoute, routeFaults } from './schema.ts'
 
-/** Maximum bindings of one agent, and maximum entries of each of their lists. */
+/** Limits: bindings of one agent, and entries of each list in a binding. */
 export const bindingLimits = { bindings: 50, entries: 500 } as const
 
 const Provider = Type.Enum(['slack', 'telegram', 'linear'])
@@ -57,8 +58,8 @@ export const SetBinding = Closed({
 })
 export type SetBinding = Static<typeof SetBinding>
 /**
- * Checks the rules for a binding that schemas cannot express. A worker route must name its model
- * itself, because the agent's model may change.
+ * Returns the faults of a binding that schemas cannot detect. A worker route must name its model
+ * itself, because the model of the agent may change.
  */
 export const checkBinding = ({ model_route, compaction_policy }: SetBinding) => [
   ...routeFaults(model_route, undefined),

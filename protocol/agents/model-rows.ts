@@ -1,4 +1,7 @@
-/** The models that agents can use: those of the service, and those that workers offer. */
+/**
+ * The rows that list models: those that the service can call, and those that connected workers
+ * offer.
+ */
 import { Type } from 'typebox'
 import { Closed, cutting, listOf } from '../common.ts'
 import { query } from '../contract.ts'

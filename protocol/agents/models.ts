@@ -1,6 +1,6 @@
 /**
- * The models that the service itself can call, and the lookup of a model by the text of a request.
- * Credentials are not part of it.
+ * The models that the service itself can call, their limits and prices, and the lookup of a model
+ * by the text of a request. Credentials of providers are not part of it.
  */
 import { type Static, Type } from 'typebox'
 import { providerOf, type ThinkingEffort } from './schema.ts'
@@ -22,10 +22,13 @@ export const CatalogProvider = Type.Object({
 })
 export type CatalogProvider = Static<typeof CatalogProvider>
 
-/** Thinking effort of a model, lowest first. */
+/** Thinking efforts, lowest first. */
 export const efforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
-/** The lower of an effort and its bound; an absent bound does not limit the effort. */
+/**
+ * Returns the lower of an effort and its bound. An absent effort stays absent, and an absent bound
+ * does not limit.
+ */
 export const atMost = (
   effort: Effort | undefined,
   bound: Effort | undefined,
@@ -33,7 +36,10 @@ export const atMost = (
   effort === undefined || bound === undefined
     ? effort
     : efforts[Math.min(efforts.indexOf(effort), efforts.indexOf(bound))]
-/** The effort that a layer sets itself; `inherit` defers to the next layer. */
+/**
+ * Returns the effort that a source sets itself; undefined for `inherit`, which defers to the next
+ * source.
+ */
 export const ownEffort = (effort: ThinkingEffort | undefined): Effort | undefined =>
   effort === 'inherit' ? undefined : effort
 
@@ -46,27 +52,27 @@ export interface Price {
   readonly output: number
   readonly cache_read?: number
 }
-/** A model as turns use it. */
+/** A model of the service with the facts that turns need. */
 export interface Model extends CatalogModel {
-  /** Absent: the price is unknown, and the model's use counts against no budget. */
+  /** Absent: the price is unknown, so that usage of the model counts against no budget. */
   readonly price?: Price
   /** The highest effort that the model accepts; absent: the model has no effort setting. */
   readonly max_effort?: Effort
-  /** The input types that the model reads besides text; absent: all of them. */
+  /** The types of files that the model reads besides text; absent: all of them. */
   readonly reads?: readonly ('image' | 'pdf')[]
 }
 export interface ModelProvider extends Omit<CatalogProvider, 'models'> {
   readonly models: readonly Model[]
 }
-/** Bounds that no agent, session or request can exceed. */
+/** Limits of the installation that no agent, session or request can exceed. */
 interface Ceiling {
   readonly timeout_seconds?: number
   readonly effort?: Effort
-  /** The only models that may be used, as `provider/model`; absent: all. */
+  /** The only managed models that may be used, as `provider/model`; absent: all. */
   readonly models?: readonly string[]
 }
 /**
- * The model configuration: models by provider, the default as `provider/model`, and the ceiling.
+ * The model configuration of the installation. `default_model` is the default as `provider/model`.
  */
 export interface Models {
   readonly default_model: string
@@ -74,15 +80,16 @@ export interface Models {
   readonly ceiling?: Ceiling
 }
 
-/** The context window, in tokens, that is assumed for an unknown model. */
+/** The context window in tokens that is assumed for a model outside of the catalog. */
 export const UNKNOWN_WINDOW = 200_000
-/** A model as `provider/model`. */
+/** Returns the name of a model as `provider/model`. */
 export const fullId = ({ provider, id }: Pick<Model, 'provider' | 'id'>): string =>
   `${provider}/${id}`
 
 /**
- * The model that a text refers to: `provider/model`, or only the id of a model. Undefined when
- * there is none. When several providers have the id, the first provider's model is returned.
+ * Returns the model that a text names, as `provider/model` or only by the id of the model. When
+ * several providers have a model with this id, the first provider wins. Returns undefined when
+ * there is no such model.
  */
 export function findModel({ providers }: Models, text: string): Model | undefined {
   const all = providers.flatMap(({ models }) => models)
@@ -92,7 +99,7 @@ export function findModel({ providers }: Models, text: string): Model | undefine
     all.find(({ id }) => id === text)
   )
 }
-/** Whether a model reads files of a non-text type. */
+/** Whether a model reads files of this type, which is an image type or PDF. */
 export const reads = ({ reads: known }: Pick<Model, 'reads'>, mime_type: string): boolean =>
   known === undefined || known.includes(mime_type.startsWith('image/') ? 'image' : 'pdf')
 /** Whether the ceiling allows a model. */

@@ -1,4 +1,4 @@
-/** Agents of a project. */
+/** The rows for agents of a project. `schema.ts` has their schemas, rules and events. */
 import { Type } from 'typebox'
 import { Closed, cutting, Id, listOf, pageOf, paging } from '../common.ts'
 import { command, query } from '../contract.ts'

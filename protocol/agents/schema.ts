@@ -1,6 +1,6 @@
 /**
- * Agents as records: identity, model and limits. An agent is a principal of kind `agent` with the
- * same id: its permissions come from its roles, its tools from its toolkits.
+ * Agents as records: schemas, rules and events. An agent is a principal of kind `agent` with the
+ * same id. Its permissions come from its roles, and its tools from its toolkits.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Tags, Timestamp } from '../common.ts'
@@ -9,7 +9,10 @@ import type { FieldError } from '../errors.ts'
 import type { Patch } from '../patch.ts'
 import type { Changes } from '../workflows/rows.ts'
 
-/** Limits of one agent and of a project's agents. Lengths are in characters. */
+/**
+ * Limits of agents. `agents`: agents of one project; `memory_bytes` in bytes; `threshold_tokens` in
+ * tokens; the others are lengths in characters.
+ */
 export const agentLimits = {
   name: 63,
   external_ref: 200,
@@ -23,20 +26,24 @@ export const agentLimits = {
 } as const
 
 /**
- * The thinking effort of a model; `inherit`: the effort of the layer below. The model's own maximum
- * caps it.
+ * A setting of the thinking effort. `inherit` defers to the next source (`effectiveDefinition`).
+ * The maximum of the model caps the effort.
  */
 export const ThinkingEffort = Type.Enum(['inherit', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ThinkingEffort = Static<typeof ThinkingEffort>
 /**
- * The part of an agent's memory that a turn starts with. `max_bytes` 0: the default of the mode.
+ * How much of the memory of an agent a turn starts with. `max_bytes` 0 means the default of the
+ * mode.
  */
 export const MemoryContext = Closed({
   mode: Type.Enum(['index', 'full', 'off']),
   max_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: agentLimits.memory_bytes })),
 })
 export type MemoryContext = Static<typeof MemoryContext>
-/** When the older part of a session is summarized. `none` means the same as `disabled`. */
+/**
+ * When the older part of a session is replaced by a summary. The strategy `none` means the same as
+ * `disabled`.
+ */
 export const CompactionPolicy = Closed({
   strategy: Type.Optional(Type.Enum(['auto', 'manual', 'disabled', 'none'])),
   threshold: Type.Optional(Type.Enum(['xs', 'sm', 'md', 'lg', 'xl'])),
@@ -46,7 +53,10 @@ export const CompactionPolicy = Closed({
   summary_model: Type.Optional(Type.String({ minLength: 1, maxLength: agentLimits.model })),
 })
 export type CompactionPolicy = Static<typeof CompactionPolicy>
-/** Merges a compaction policy over another: a threshold of either form replaces the other form. */
+/**
+ * Returns `before` with the changes of a second policy. A new threshold in either form replaces
+ * both forms of the previous threshold. If the second policy has both forms, `threshold` wins.
+ */
 export function policyOf(
   before: CompactionPolicy | undefined,
   { threshold, threshold_tokens, ...given }: CompactionPolicy,
@@ -63,15 +73,12 @@ export function policyOf(
           }
   return { ...rest, ...given, ...sized }
 }
-/**
- * The compaction policy with the service's defaults filled in: `auto` at a small share of the
- * model's context window.
- */
+/** Returns the policy with defaults for absent settings: `auto` at the threshold `sm`. */
 export const resolvedPolicy = (policy: CompactionPolicy | undefined): CompactionPolicy =>
   policyOf({ strategy: 'auto', threshold: 'sm' }, policy ?? {})
 /**
- * Where text is generated: by the service (`managed`), or as a job of a worker that advertises
- * exactly this provider and model.
+ * Where the text of an agent is generated: by the service (`managed`), or by a worker that
+ * advertises exactly this provider and model (`worker`).
  */
 export const ModelRoute = Closed({
   mode: Type.Enum(['managed', 'worker']),
@@ -157,7 +164,7 @@ export const UpdateAgent = Closed({
   ),
 })
 
-/** Faults of a compaction policy. */
+/** Returns the faults of a compaction policy. `field` is the path of the policy in the request. */
 export const compactionFaults = (
   policy: CompactionPolicy | undefined,
   field = 'compaction_policy',
@@ -166,8 +173,9 @@ export const compactionFaults = (
     ? [{ field: `${field}.threshold_tokens`, message: 'cannot be given together with threshold' }]
     : []
 /**
- * Faults of a route. A route may take its provider from `model` when that has the form
- * `provider/model`.
+ * Returns the faults of a route. A worker route may take provider and model from `model`, the model
+ * of the agent, if that has the form `provider/model`. `field` is the path of the route in the
+ * request.
  */
 export function routeFaults(
   route: ModelRoute | undefined,
@@ -196,8 +204,8 @@ export function routeFaults(
       ]
 }
 /**
- * Provider and model of a text `provider/model`; undefined when it contains no provider. The model
- * may contain further slashes.
+ * Splits a text `provider/model` at the first slash; the model may contain further slashes. Returns
+ * undefined when provider or model is missing.
  */
 export function providerOf(
   text: string,
@@ -207,7 +215,7 @@ export function providerOf(
     ? { provider: text.slice(0, at), model: text.slice(at + 1) }
     : undefined
 }
-/** Checks the rules for a new agent that schemas cannot express. */
+/** Returns the faults of a new agent that schemas cannot detect. */
 export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[] => [
   ...(body.if_exists === 'adopt' && body.external_ref === undefined
     ? [{ field: 'external_ref', message: 'adopt needs an external_ref' }]
@@ -216,8 +224,8 @@ export const checkCreateAgent = (body: Static<typeof CreateAgent>): FieldError[]
   ...routeFaults(body.model_route, body.model),
 ]
 /**
- * Checks the rules for a change of an agent that schemas cannot express. Its route is checked
- * together with the model that the agent then has.
+ * Returns the faults of a change of an agent that schemas cannot detect. The route is not checked
+ * here, because it depends on the model of the agent after the change.
  */
 export const checkUpdateAgent = (body: Static<typeof UpdateAgent>): FieldError[] =>
   compactionFaults(body.compaction_policy as CompactionPolicy | undefined)
@@ -230,7 +238,7 @@ export type AgentEvent =
       readonly agent: Patch<Agent>
       readonly changes: Changes
     })
-  /** Its external reference is never reused. */
+  /** The external reference of a deleted agent is never reused. */
   | (Event & {
       readonly type: 'agent.deleted'
       readonly id: string
@@ -238,5 +246,5 @@ export type AgentEvent =
       readonly external_ref?: string
     })
 
-/** The facts about an agent that every gateway of the project caches. */
+/** The fields of an agent that gateways cache with the directory of the project. */
 export interface AgentEntry extends Pick<Agent, 'name' | 'external_ref' | 'status'> {}

@@ -1,21 +1,24 @@
 /**
- * Matching of selectors and actions. All functions here are pure functions of the catalog, so that
- * the edge and turns get the same result.
+ * Matching of selectors with actions of the catalog. All functions here are pure, so that gateways
+ * and executors get the same result.
  */
 import type { Selector } from '../toolkits/schema.ts'
 
 /** The fields of a catalog entry that decide whether a selector matches it. */
 export interface Named {
   readonly name: string
-  /** `platform`: defined by the service; `custom`: by the project or the organization. */
+  /**
+   * `platform`: the service defines the action; `custom`: the project or the organization defines
+   * it.
+   */
   readonly source: 'platform' | 'custom'
 }
-/** Member names of the named groups, by group name. */
+/** The names of the actions in each named group, by the name of the group. */
 export type Groups = Readonly<Record<string, readonly string[]>>
 
 /**
- * Whether a text matches a pattern in which `*` stands for any number of characters, dots included.
- * Takes linear time for a fixed number of stars.
+ * Whether a text matches a pattern in which `*` stands for any number of characters, including
+ * dots. Takes linear time for a fixed number of stars.
  */
 export function globMatches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
@@ -35,12 +38,15 @@ export function globMatches(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether an action belongs to a group: a named group's member, otherwise any action whose name
- * starts with the group and a dot.
+ * Whether an action belongs to a group. A named group has the actions that are listed for it. Any
+ * other group has the actions whose names begin with its name and a dot.
  */
 const inGroup = (group: string, name: string, groups: Groups): boolean =>
   Object.hasOwn(groups, group) ? (groups[group] ?? []).includes(name) : name.startsWith(`${group}.`)
-/** Whether a pattern over one source matches; the pattern may omit the source prefix. */
+/**
+ * Whether a pattern matches an action of one source. The pattern may begin with the source and a
+ * dot; the source alone matches all of its actions.
+ */
 const inSource = (
   selector: string,
   prefix: 'platform' | 'custom',
@@ -74,7 +80,7 @@ export function selects(
       return globMatches(selector, entry.name)
   }
 }
-/** Whether an entry of `allowed_tools` matches an action: by name, group, source or pattern. */
+/** Whether an entry of `allowed_tools` matches an action: by name, pattern, group or source. */
 export function textSelects(text: string, entry: Named, groups: Groups = {}): boolean {
   if (
     /^(platform|custom)\./.test(text) &&
@@ -87,8 +93,9 @@ export function textSelects(text: string, entry: Named, groups: Groups = {}): bo
   )
 }
 /**
- * The permission that covers every action that a selector matches, now and later. For a pattern, it
- * is the part before the first star, cut at its last dot, because only such a part is a permission.
+ * Returns a permission that covers every action that a selector can match, including actions that
+ * are defined later. For a pattern with stars, it is the wildcard permission on the part before the
+ * first star, cut after its last dot.
  */
 export function permissionOver({ selector_type, selector }: Selector): string {
   if (selector_type === 'exact') return `actions.execute.${selector}`
@@ -102,15 +109,18 @@ export function permissionOver({ selector_type, selector }: Selector): string {
   const star = pattern.indexOf('*')
   return `actions.execute.${star < 0 ? pattern : `${pattern.slice(0, pattern.lastIndexOf('.', star) + 1)}*`}`
 }
-/** Converts a text to a selector: a pattern when it contains a star, otherwise a name. */
+/**
+ * Converts a text to a selector: of type `wildcard` when the text contains a star, otherwise
+ * `exact`.
+ */
 export const selectorOf = (text: string): Selector =>
   text.includes('*')
     ? { selector_type: 'wildcard', selector: text }
     : { selector_type: 'exact', selector: text }
 
 /**
- * The entries that match any of the selectors, in the catalog's order, and the selectors that match
- * no entry.
+ * Returns the entries that match any of the selectors, in the order of the catalog (`matched`), and
+ * the selectors that match no entry (`unmatched`).
  */
 export function resolveSelectors<E extends Named>(
   selectors: readonly Selector[],
@@ -126,7 +136,7 @@ export function resolveSelectors<E extends Named>(
     ),
   }
 }
-/** The entries that a list of `allowed_tools` permits; an empty list permits all. */
+/** Returns the entries that a list of `allowed_tools` permits; an empty list permits all. */
 export const allowedBy = <E extends Named>(
   allowed: readonly string[],
   entries: readonly E[],

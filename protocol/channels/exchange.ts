@@ -1,17 +1,20 @@
 /**
- * Exchanges: requests to agents that are members of channels, and their answers. A message that
- * wakes an agent starts an exchange in the commit that stores the message. The exchange is one turn
- * of the agent's session for the channel or thread; the turn's answer is posted below the message.
+ * Exchanges: requests to agents that are members of channels, and the answers to these requests. A
+ * message that wakes an agent starts an exchange in the commit that stores the message. An exchange
+ * is one turn of the session that the agent has for the channel or thread. The answer of the turn
+ * is posted below the message.
  *
  *     message → exchange → errand that looks up the turn's data → turn in the session → answer
  *
  * Invariants:
- * E1. An agent has at most one exchange per thread (and one outside of threads). Messages that wake
- *     it meanwhile are answered by the next exchange, whose turn sees everything written since.
- * E2. A message wakes an agent once, because both are in one commit. The turn has the id that the
- *     exchange started with, so a repeat starts no second turn.
- * E3. An agent never wakes itself. Agents wake each other only by name, and only while a thread has
- *     at most `STREAK` consecutive agent messages without one of a person; pending answers count.
+ * E1. An agent has at most one exchange at a time in each thread, and one outside of threads. The
+ *     next exchange answers the messages that wake the agent meanwhile, and its turn is shown
+ *     everything written since.
+ * E2. A message wakes an agent once, because the message and the exchange are one commit. The id of
+ *     the turn is fixed when the exchange starts, so a repeat starts no second turn.
+ * E3. An agent never wakes itself. An agent wakes another agent only by mentioning it, and only
+ *     while the thread has fewer than `STREAK` consecutive messages of agents. A message of a
+ *     person resets the count, and answers that are pending count.
  */
 import { type Static, Type } from 'typebox'
 import { Timestamp } from '../common.ts'
@@ -23,42 +26,48 @@ import type { Block } from '../sessions/turns/blocks.ts'
 import type { TurnDefinition } from '../sessions/turns/definition.ts'
 
 /**
- * The maximum number of consecutive agent messages in a thread up to which agents wake each other.
+ * The maximum number of consecutive messages of agents in a thread that agents can cause by waking
+ * each other.
  */
 export const STREAK = 8
 /**
- * The number of threads per channel for which the channel stores how far agents have read and how
- * many consecutive messages agents have written.
+ * The maximum number of entries that a channel stores about threads: how far an agent has read a
+ * thread, and how many consecutive messages of agents a thread has. The least recently changed
+ * entry is dropped.
  */
 export const REMEMBERED = 500
 
-/** The cause of waking an agent: the message, and the principal that wrote it. */
+/** Why an agent is woken: the message and the principal that wrote it. */
 export interface Wake {
   readonly message_id: string
-  /** Root of the thread that contains the message; absent outside of threads. */
+  /** Id of the root of the thread that contains the message; absent outside of threads. */
   readonly root?: string
   readonly asker: TurnWork['asker']
 }
 /**
- * One exchange. `id`: `cex_…`. The agent sees the messages after `after_seq`, up to `through_seq`.
+ * One exchange. `id` has the form `cex_…`. The agent is shown the messages after `after_seq`, up to
+ * and including `through_seq`.
  */
 export interface Exchange extends Wake {
   readonly id: string
   readonly agent_id: string
   readonly after_seq: number
   readonly through_seq: number
-  /** Ids of the errand that looks up what the turn needs, and of the turn. */
+  /** The ids of the errand that looks up what the turn needs (`job_id`), and of the turn. */
   readonly job_id: string
   readonly turn_id: string
 }
-/** The key of an agent's session for a channel or a thread. */
+/** Returns the key of an agent's session for a channel, or for the thread with this root. */
 export const sessionKeyOf = (channel_id: string, root: string | undefined): string =>
   `channel:${channel_id}${root === undefined ? '' : `:${root}`}`
 const KEY = /^channel:(chan_\w+)(?::|$)/
-/** The channel that a session key refers to; undefined when it refers to none. */
+/**
+ * Returns the id of the channel to which a session key belongs; undefined for keys of other
+ * sessions.
+ */
 export const channelOfKey = (session_key: string): string | undefined => KEY.exec(session_key)?.[1]
 
-/** A request to an agent in a channel and its outcome, as readers of the channel see it. */
+/** An exchange as readers of the channel see it. */
 export const ExchangeRecord = Type.Object({
   id: Type.String(),
   channel_id: Type.String(),
@@ -75,13 +84,13 @@ export const ExchangeRecord = Type.Object({
 })
 export type ExchangeRecord = Static<typeof ExchangeRecord>
 
-/** Changes of a channel's exchanges. */
+/** Events of a channel about its exchanges. */
 export type ExchangeEvent =
   | (Event & { readonly type: 'exchange.begun'; readonly id: string; readonly exchange: Exchange })
-  /** The agent was woken again during an exchange; the next exchange answers. */
+  /** The agent was woken again during the exchange `id`; the next exchange answers `wake`. */
   | (Event & { readonly type: 'exchange.deferred'; readonly id: string; readonly wake: Wake })
   /**
-   * `unheard`: the agent has not seen the messages of this exchange; the next exchange includes
+   * `unheard`: the agent was not shown the messages of this exchange, so the next exchange includes
    * them.
    */
   | (Event & {
@@ -93,8 +102,8 @@ export type ExchangeEvent =
     } & Pick<Ending, 'status' | 'error_type' | 'error_message'>)
 
 /**
- * The outcome of an exchange's turn. `text`: the agent's last text; `mentioned`: agents that the
- * text mentions.
+ * How the turn of an exchange ended. `text`: the last text of the agent. `mentioned`: ids of the
+ * agents that the text mentions.
  */
 export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 'error_message'> {
   readonly exchange_id: string
@@ -104,20 +113,21 @@ export interface ExchangeOutcome extends Pick<Ending, 'status' | 'error_type' | 
   readonly mentioned?: readonly string[]
 }
 /**
- * Commands handled by a channel. They are total: late, repeated or foreign commands change nothing.
+ * Internal commands of a channel about exchanges. They are never refused: late, repeated and
+ * unrelated commands change nothing.
  */
 export type ExchangeCommands = {
-  /** From the session: the turn has ended. */
+  /** From the session, when the turn has ended. */
   'exchange.settled': { input: ExchangeOutcome; reply: undefined }
   /**
-   * From the queue: the errand has ended. A success changes nothing, because the session reports
-   * the outcome; a failure ends the exchange.
+   * From the queue, when the errand has ended. A success changes nothing, because the session
+   * reports the outcome of the turn. A failure ends the exchange.
    */
   'job.settled': RunCommands['job.settled']
 }
 
 /**
- * The request that starts an exchange's turn in a session; the executor of the errand sends it. A
+ * The command with which the executor of the errand starts the turn of an exchange in a session. A
  * repeat changes nothing.
  */
 export interface ExchangeOpening {
@@ -128,15 +138,15 @@ export interface ExchangeOpening {
   readonly definition: TurnDefinition
   readonly content: readonly Block[]
   readonly channel: TurnExchange
-  /** The root message of the thread. */
+  /** Id of the root message of the thread; absent outside of threads. */
   readonly root?: string
-  /** The title of a new session. */
+  /** The title of the session if this command creates it. */
   readonly title: string
   readonly private: boolean
 }
 /**
- * The channel data that a turn stores for its answer. `names`: names of the agents that can be
- * mentioned there, by id.
+ * What a turn of an exchange stores about its channel, to find mentions in the answer. `id`: id of
+ * the channel. `names`: names of the agents that can be mentioned, by id.
  */
 export interface TurnExchange {
   readonly id: string

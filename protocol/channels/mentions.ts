@@ -1,4 +1,4 @@
-/** Mentions in a message: `@` and an agent's name or id, in any case. */
+/** Mentions of agents in the text of a message: `@` and the name or id of an agent, in any case. */
 
 const isWord = (text: string | undefined): boolean =>
   text !== undefined && /[\p{L}\p{N}_]/u.test(text)
@@ -7,9 +7,9 @@ const isWord = (text: string | undefined): boolean =>
 const PLACES = 500
 
 /**
- * The mention positions of a text: for each, the agents whose names match there and the lengths of
- * these names.
- * @param agents names by id.
+ * Returns the positions in a text at which agents are mentioned. For each position, it returns the
+ * agents whose names or ids match there, with the length of the match.
+ * @param agents names by id, of the agents that can be mentioned.
  */
 function placesOf(
   text: string,
@@ -39,10 +39,10 @@ function placesOf(
 }
 
 /**
- * Ids of the agents that a text mentions, each once. Where several names match, the longest wins:
- * `@ops-bot` does not mention `ops` when there is an `ops-bot`. Agents whose names differ only in
- * case are all mentioned. An `@` in the middle of a word, as in an email address, mentions no
- * agent.
+ * Returns the ids of the agents that a text mentions, each once. Where several names match at one
+ * position, the longest wins: `@ops-bot` does not mention `ops` if there is an agent `ops-bot`.
+ * Agents whose names differ only in case are all mentioned. An `@` in the middle of a word, as in
+ * an email address, mentions no agent.
  * @param agents names by id, of the agents that can be mentioned.
  */
 export function mentionsOf(text: string, agents: Readonly<Record<string, string>>): string[] {
@@ -56,8 +56,8 @@ export function mentionsOf(text: string, agents: Readonly<Record<string, string>
   ]
 }
 /**
- * Whether the mentions of a text depend on which of these agents can be mentioned: the names of
- * several match at one position.
+ * Whether several of these agents match at one position of a text. If so, which of them is
+ * mentioned depends on which of them can be mentioned.
  */
 export const isAmbiguous = (text: string, agents: Readonly<Record<string, string>>): boolean =>
   placesOf(text, agents).some((fit) => new Set(fit.map(([id]) => id)).size > 1)

@@ -1,16 +1,18 @@
 /**
- * Channels: group and direct messages. This service decides these points, which the published
- * contract leaves open:
+ * The rows for channels: group conversations and direct messages. The published contract leaves
+ * these points open, and this service decides them as follows:
  * - Names of the form `dm-<16 hex digits>` are reserved for direct messages.
- * - Writing requires membership and `channel.write`, which operators have. Moving one's own read
- *   marker and leaving require only `project.view`.
- * - An agent's answer is posted in the thread of the message that it answers, or starts a thread
- *   below it, also in direct messages. A failed turn is reported there too.
- * - A project administrator sees, changes and deletes private channels, but reads neither their
- *   messages nor their members.
- * - A disabled principal stays a member of direct messages, whose members are fixed.
+ * - Writing requires membership and `channel.write`, which the role Operator includes. Leaving, and
+ *   moving one's own read marker, require only `project.view`.
+ * - The answer of an agent is posted in the thread of the message that it answers, or starts a
+ *   thread below that message, also in direct messages. A failed turn is reported in the same
+ *   place.
+ * - A project administrator sees, changes and deletes private channels, but cannot read their
+ *   messages and members without being a member.
+ * - A disabled principal stays a member of direct messages, because their members are fixed.
  *
- * Additions to the published contract: the stream, the search, the read marker and `unread_count`.
+ * Additions to the published contract are the stream, the search, the read marker and
+ * `unread_count`.
  */
 
 import { type Static, type TSchema, Type } from 'typebox'

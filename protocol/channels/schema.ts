@@ -1,8 +1,8 @@
 /**
- * Shared definitions of channels: records, limits, events, and the facts that the edge looks up for
- * channel commands. A channel is one actor, which numbers its messages. Its name is a separate
- * actor of the same shard, so that the commit that creates or deletes the channel also claims or
- * frees the name.
+ * Records, limits and events of channels, and the facts that the gateway looks up for commands of
+ * channels. A channel is one actor, which numbers its messages. The name of a channel is a separate
+ * actor in the same shard, so that the commit that creates or deletes the channel also claims or
+ * releases the name.
  */
 import { type Static, Type } from 'typebox'
 import { additions } from '../additions.ts'
@@ -14,7 +14,11 @@ import type { Changes } from '../workflows/rows.ts'
 import type { ConfirmationEvent } from './confirmation.ts'
 import type { ExchangeCommands, ExchangeEvent } from './exchange.ts'
 
-/** Limits of channels. `skew`: milliseconds that an archiving time may lie in the future. */
+/**
+ * Limits of channels. `content`: characters of a message. `metadata`: bytes as JSON. `members` and
+ * `agents`: of one channel. `initial`: members with which a channel can be created. `dm`: members
+ * of a direct message. `skew`: milliseconds by which the time of archiving may lie in the future.
+ */
 export const limits = {
   content: 40_000,
   metadata: 16_384,
@@ -49,7 +53,7 @@ export const Channel = Type.Object({
 })
 export type Channel = Static<typeof Channel>
 export const channelAdditions = additions({ unread_count: {} })
-/** The fields of a channel's record that only its settings change. */
+/** The fields of a channel's record that change only when its settings are changed. */
 export type ChannelSettings = Omit<
   Channel,
   'member_count' | 'message_seq' | 'last_message_at' | 'unread_count'
@@ -91,8 +95,8 @@ export const ChannelMessage = Type.Object({
 export type ChannelMessage = Static<typeof ChannelMessage>
 
 /**
- * One frame of a channel's stream. `payload` contains the record that was added, changed or
- * removed, under `message`, `member` or `channel`.
+ * One event of the stream of a channel. `payload` contains the record that was added, changed or
+ * removed, as `message`, `member` or `channel`.
  */
 export const ChannelEventRecord = Type.Object({
   id: Type.String({ description: '<channel_id>:evt:<sequence>' }),
@@ -112,8 +116,8 @@ export const ChannelEventRecord = Type.Object({
 export type ChannelEventRecord = Static<typeof ChannelEventRecord>
 /**
  * Creates the stream record of a channel event.
- * @param cursor of the event.
- * @param created_at of its entry.
+ * @param cursor cursor of the event.
+ * @param created_at time of the entry of the event, as RFC 3339.
  */
 export const channelEventRecord = (
   channel_id: string,
@@ -130,50 +134,56 @@ export const channelEventRecord = (
   created_at,
 })
 
-/** A possible member: a user of the project, or an agent. */
+/** A principal that can be a member of a channel: a person or an agent. */
 export interface Person {
   readonly id: string
   readonly kind: 'user' | 'agent'
 }
 /**
- * The immutable facts of a message. They stay true while the channel exists, so a view's answer
- * never becomes outdated.
+ * The immutable facts about a message. They stay true while the channel exists, so a command can
+ * use the answer of a view that lags behind.
  */
 export interface MessageFacts {
   readonly id: string
   readonly seq: number
   readonly sender_id: string
-  /** Root of its thread; absent when the message is no reply. */
+  /** Id of the root of the thread of the message; absent when the message is not a reply. */
   readonly reply_to?: string
 }
-/** The principal for which a view answers. `admin`: it may administer the project. */
+/**
+ * The principal for which a view answers a query. `admin`: the principal may administer the
+ * project.
+ */
 export interface Viewer {
   readonly id: string
   readonly admin: boolean
 }
 
-/** Commands that clients cannot send. All are total: repeated or late commands change nothing. */
+/**
+ * Internal commands of a channel. They are never refused: repeated and late commands change
+ * nothing.
+ */
 export type ChannelCommands = ExchangeCommands & {
-  /** From the name, in the commit that claims it. */
+  /** From the actor of the name, in the commit that claims the name: creates the channel. */
   'channel.open': {
     input: { channel: ChannelSettings; members: readonly ChannelMember[]; holder: string }
     reply: undefined
   }
-  /** From the name of a direct message that is opened again, with all of its intended members. */
+  /** From the actor of the name, when a direct message is opened again, with all of its members. */
   'channel.reopen': { input: { members: readonly ChannelMember[] }; reply: undefined }
   /**
-   * From the edge, and from executors of errands: this member is no longer an active principal.
-   * `disabled`: it may become active again.
+   * From the gateway, and from executors of errands, when a member is no longer an active
+   * principal. `disabled`: the principal can become active again.
    */
   'channel.expel': { input: { member_id: string; disabled?: boolean }; reply: undefined }
 }
 export type ChannelNameCommands = {
   /**
-   * From the edge, to an actor that represents an idempotency key. It is sent before the creation,
-   * so that the key is valid for only one request.
+   * From the gateway, before it creates a channel under an idempotency key. It is sent to the actor
+   * that represents the key, which then accepts no other request.
    */
   'name.key': { input: unknown; reply: undefined }
-  /** From the channel, in the commit that deletes it. */
+  /** From the channel, in the commit that deletes it: releases the name. */
   'name.free': { input: { channel: string }; reply: undefined }
 }
 export type ChannelNameEvent =
@@ -182,8 +192,8 @@ export type ChannelNameEvent =
   | (Event & { readonly type: 'name.keyed' })
 
 /**
- * Channel events that the audit log records. `id` identifies the resource: the channel, or
- * `<channel_id>:<member_id>`.
+ * Events of a channel that the audit log records. `id` identifies the resource: it is the id of the
+ * channel, or `<channel_id>:<member_id>`.
  */
 export type ChannelAuditEvent =
   | (Event & {
@@ -223,10 +233,13 @@ export type ChannelEvent =
       readonly message: Patch<ChannelMessage>
     })
 
-/** The name of a direct message. @param hash hash of its sorted member ids, in hex. */
+/**
+ * Returns the name of a direct message.
+ * @param hash hash of its sorted member ids, in hex; at least 16 digits.
+ */
 export const dmName = (hash: string): string => `dm-${hash.slice(0, 16)}`
 const reserved = /^dm-[0-9a-f]{16}$/
-/** The faults of a channel name that a client chose. */
+/** Returns the faults of a channel name that a client chose. */
 export const nameFaults = (name: string | undefined): FieldError[] =>
   name === undefined
     ? [{ field: 'name', message: 'is required for a channel' }]
@@ -240,7 +253,7 @@ export const nameFaults = (name: string | undefined): FieldError[] =>
         ]
       : []
 
-/** The faults of a message's content and metadata that a schema cannot detect. */
+/** Returns the faults of the content and metadata of a message that a schema cannot detect. */
 export function messageFaults({
   content,
   metadata,

@@ -1,7 +1,7 @@
 /**
- * Event descriptions for authors: the meaning of each event type, the fields of its payload and its
- * routing fields, and whether anything publishes it. `types.ts`, not this file, lists the published
- * types.
+ * The event catalog for authors of triggers and waits: for each event type a description, the
+ * fields of its payload and of its routing data (`meta`), and whether anything publishes it.
+ * `types.ts`, not this file, lists the published types.
  */
 
 import { integrationSources, type ProviderName } from './integrations.ts'
@@ -9,8 +9,8 @@ import type { EventCatalog } from './rows.ts'
 import { capabilities, type EmittedType, emittedTypes, reservedPrefixes } from './types.ts'
 
 /**
- * Member names, separated by spaces. `name` is a string member, `name?` is an optional one, and
- * `name:type` has the given JSON type.
+ * Names of fields, separated by spaces. `name` is a required string, `name?` an optional one, and
+ * `name:type` a field of the given JSON type.
  */
 type Members = string
 interface Described {
@@ -35,7 +35,7 @@ const row = (about: string, more = ''): Described => ({
   meta: 'table_name table_id row_id',
 })
 
-/** Types that have a name but that nothing publishes yet. */
+/** Types whose names are fixed but that nothing publishes. */
 type PlannedType = 'artifact.created' | `table.row.${'inserted' | 'updated' | 'deleted'}`
 const described: Readonly<Record<EmittedType | PlannedType, Described>> = {
   'artifact.created': {
@@ -126,8 +126,9 @@ const EMAIL = 'email'
 const NOT_READY = { readiness: 'needs_setup', readiness_reason: 'not_implemented' } as const
 
 /**
- * The catalog entry of a source. A source is ready when something publishes its events, and then
- * lists only these. A source that is not ready lists the events it will publish.
+ * Returns the catalog entry of a source. A source is ready when something publishes its events; the
+ * entry then lists only published types. The entry of a source that is not ready lists the planned
+ * types.
  */
 function sourceOf(prefix: string, display_name: string): EventCatalog['items'][number] {
   const types = Object.entries(described).filter(([name]) => name.startsWith(`${prefix}.`))
@@ -146,8 +147,8 @@ function sourceOf(prefix: string, display_name: string): EventCatalog['items'][n
   }
 }
 /**
- * The event catalog of a project.
- * @param inboundMail whether the installation receives email; otherwise the email prefix is
+ * Returns the event catalog of a project.
+ * @param inboundMail whether the installation receives email; otherwise the prefix for email is
  *   reserved.
  * @param connected providers whose webhooks the project receives.
  */

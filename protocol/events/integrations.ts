@@ -1,10 +1,16 @@
-/** Providers whose webhooks a project can receive, and their entries in the event catalog. */
+/**
+ * Providers whose webhooks a project can receive, and their entries in the event catalog.
+ * `gateway/commands/integrations/` receives the webhooks.
+ */
 import type { EventCatalog } from './rows.ts'
 
-/** The built-in facts about a provider. */
+/** Built-in data about a provider. */
 interface Provider {
   readonly display_name: string
-  /** Common event types with their descriptions. The provider may send others. */
+  /**
+   * Descriptions of common event types by type without the prefix. The provider may send other
+   * types.
+   */
   readonly events: Readonly<Record<string, string>>
 }
 export const providers = {
@@ -43,14 +49,14 @@ export type ProviderName = keyof typeof providers
 
 export const isProvider = (name: string): name is ProviderName => Object.hasOwn(providers, name)
 /**
- * The name of the project secret that authenticates a provider's webhooks. The receiver exists as
- * long as the secret does.
+ * Returns the name of the project secret that authenticates webhooks of a provider. The project
+ * receives the webhooks as long as the secret exists.
  */
 export const integrationSecret = (provider: ProviderName): string => `integrations/${provider}`
 
 /**
- * The providers whose webhooks a project receives.
- * @param secrets names of the project's secrets.
+ * Returns the providers whose webhooks a project receives.
+ * @param secrets names of the secrets of the project.
  */
 export const connectedBy = (secrets: readonly string[]): ProviderName[] =>
   Object.keys(providers)
@@ -58,7 +64,7 @@ export const connectedBy = (secrets: readonly string[]): ProviderName[] =>
     .filter((provider) => secrets.includes(integrationSecret(provider)))
 
 const string = { type: 'string' }
-/** The catalog sources of the connected providers. */
+/** Returns the catalog entries of the connected providers. */
 export const integrationSources = (connected: readonly ProviderName[]): EventCatalog['items'] =>
   connected.map((prefix) => ({
     prefix,

@@ -1,4 +1,7 @@
-/** Whether a source event matches a trigger or a wait. The matcher and runs share this rule. */
+/**
+ * The rule by which a source event matches a trigger or a wait. The `events` actor and runs share
+ * it.
+ */
 import type { JsonObject } from '../common.ts'
 import { predicate } from '../rules/expressions/expression.ts'
 import { matches } from '../rules/expressions/template.ts'
@@ -6,8 +9,9 @@ import type { Awaited, SourceEvent, Watch } from './sources.ts'
 import { fitsType } from './types.ts'
 
 /**
- * Fields of `meta` that identify the owner of an event of this kind. An author may name the owner
- * instead of the exact source.
+ * Fields of `meta` that identify a container of the source of an event, by kind of source. An
+ * author may name the container instead of the exact source, for example the loop instead of the
+ * run.
  */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   table_row: ['table_id', 'table_name'],
@@ -19,8 +23,8 @@ const scopes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * All values by which an author may refer to the source of an event: its id and those of its
- * owners.
+ * Returns all values by which an author may refer to the source of an event: the id of the source,
+ * and the ids and names of its containers.
  */
 export function sourcesOf({
   source_id,
@@ -37,7 +41,8 @@ export function sourcesOf({
 }
 
 /**
- * Whether an event matches in every respect.
+ * Whether an event matches the type, source, fields and condition that a trigger or wait requires.
+ * Absent requirements match every event.
  * @throws ExpressionError when the condition cannot be evaluated.
  */
 export const fits = (

@@ -1,8 +1,11 @@
 /**
- * Source events: events in a project that may start runs or resume waiting ones. This service
- * decides these points, which the published contract leaves open: a client publishes its own
- * events, one or many at once, and every reader of the project can read published events. Events of
- * runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook listens to them.
+ * The rows for source events: events in a project that can start runs and resume waiting ones. The
+ * published contract leaves these points open, and this service decides them as follows:
+ * - A client can publish events of its own types, one or many in one request.
+ * - Every reader of the project can read published events, except events of private sessions, which
+ *   only readers of the session can read.
+ * - Events of runs (`run.*`, `check.*`) are stored only while a trigger, a wait or a webhook
+ *   listens to them.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, cutting, JsonObject, pageOf, paging, Timestamp } from '../common.ts'
@@ -12,12 +15,12 @@ import type { Recalled } from './sources.ts'
 import { checkCustomType } from './types.ts'
 
 /**
- * The ids that the edge assigns to the events of a command, in their order. A repeat of the request
- * gets the same ids.
+ * The ids that the gateway assigns to the events of a command, in the order of the events. A repeat
+ * of the request gets the same ids.
  */
 export interface Named {
   readonly ids: readonly string[]
-  /** The view's facts about the keys, for the case that the actor was unsure. */
+  /** The answer of the view about the idempotency keys, after the actor has returned `unsure`. */
   readonly recalled?: Recalled
 }
 
@@ -80,7 +83,7 @@ export const Accepted = Type.Object({
   source_event_id: Type.String(),
   deduped: Type.Optional(Type.Boolean()),
 })
-/** The reply for one published event, and for an accepted HTTP trigger. */
+/** The reply to a publication of one event, and to an accepted HTTP trigger. */
 export const EventAccepted = Type.Object({
   ...Accepted.properties,
   status: Type.Literal('accepted'),

@@ -1,6 +1,8 @@
 /**
- * Source events: events in a project that may start runs or wake waiting ones. They are published
- * to one actor per project, so they have one order; every consumer receives them at least once.
+ * Source events: events in a project that can start runs or resume waiting ones. One actor per
+ * project, `events`, stores them, so they have one order. Every consumer receives them at least
+ * once. This file has the data, events and internal commands; `rows.ts` has the rows, and
+ * `types.ts` the names.
  */
 import type { JsonObject } from '../common.ts'
 import type { Event } from '../entry.ts'
@@ -8,22 +10,22 @@ import type { ProviderName } from './integrations.ts'
 import type { EmittedType } from './types.ts'
 
 /**
- * The maximum number of runs between an event and one that no run caused. An event with a greater
- * `depth` starts no run; it still resumes runs that wait for it.
+ * The maximum `depth` of an event that starts runs. An event with a greater depth still resumes
+ * runs that wait for it.
  */
 export const MAX_CHAIN_DEPTH = 8
 
 /**
- * The cause of an event: the root event, which nothing in the project caused, and the loops whose
- * runs lie between the two, in order. All events with one `root` form a tree; the number of runs
- * that triggers start for it is limited (docs/loops.md).
+ * The causal chain of an event: the root event, which no run caused, and the loops whose runs lie
+ * between the two, in order. All events with the same `root` form a tree. The number of runs that
+ * triggers start for one tree is limited (docs/loops.md).
  */
 export interface Chain {
-  /** Id of the root event: `sevt_…`. */
+  /** Id of the root event, of the form `sevt_…`. */
   readonly root: string
   readonly loops: readonly string[]
 }
-/** Limits of the runs that triggers start for events that were caused by runs. */
+/** Limits on the runs that triggers start for events that runs caused. */
 export interface TriggerLimits {
   /** Maximum runs for the events of one tree. */
   readonly per_root: number
@@ -34,55 +36,63 @@ export interface TriggerLimits {
 /** The limits that apply unless the operator sets others. */
 export const defaultTriggerLimits: TriggerLimits = { per_root: 1000, per_minute: 10_000 }
 
-/** A source event as its producer sends it. */
+/** A source event before the `events` actor has stored it. */
 export interface Publication {
   readonly event_type: string
   readonly source_kind: string
   readonly source_id: string
   readonly event: JsonObject
-  /** Routing fields: scalars and lists of strings. */
+  /** Routing fields, which triggers and waits can match: scalars and lists of strings. */
   readonly meta: JsonObject
   /**
-   * The record that the event is about, as of the event. Deliveries to webhooks contain it;
-   * triggers and waits do not read it. Absent: the payload is complete, or an earlier release
-   * published the event.
+   * The record that the event is about, in its state at the time of the event. Deliveries to
+   * webhooks contain it; triggers and waits cannot read it. Absent when the payload is complete,
+   * and in events of earlier releases.
    */
   readonly record?: JsonObject
   /**
-   * A repeat with this key within a day publishes nothing and is answered with the first id.
-   * Absent: the producer sends the event once, as an effect; the receiver recognizes its repeats by
+   * A repeat with this key within a day stores nothing and is answered with the id of the first
+   * event. Absent when the event is published by an effect, whose repeats the receiver detects by
    * their journal position.
    */
   readonly dedup_key?: string
   /**
-   * The number of runs between this event and one that nothing in the project caused; 0 for the
-   * latter.
+   * The number of runs in the causal chain between the root event and this event; 0 for an event
+   * that no run caused.
    */
   readonly depth: number
-  /** Absent: no run caused it, or it was caused by a run that no event caused. */
+  /**
+   * Absent when no run caused the event, and when the run that caused it was not started by an
+   * event.
+   */
   readonly chain?: Chain
   /**
    * The id of the private session in which the event happened. Only principals that may read the
-   * session see the event. It fires triggers and reaches webhooks only if their last editor is such
-   * a principal. It resumes no waits.
+   * session can read the event. The event fires a trigger or reaches a webhook only if the last
+   * editor of the trigger or webhook is such a principal. It resumes no waits.
    */
   readonly private_session?: string
-  /** `sevt_…`, when the producer has already assigned an id. */
+  /** Id of the event, of the form `sevt_…`, if the producer has already assigned one. */
   readonly id?: string
 }
-/** An event that the service itself produces. Senders choose the names of signals. */
+/**
+ * An event that the service itself produces. The type of a signal contains the name that its sender
+ * chose.
+ */
 export interface ServicePublication extends Publication {
   readonly event_type: EmittedType | `signal.${string}` | `${ProviderName}.${string}`
 }
-/** A published event. `truncated` in its payload: some members were too large to store. */
+/**
+ * A published event. `truncated` in the payload: fields that were too large to store were left out.
+ */
 export interface SourceEvent extends Omit<Publication, 'dedup_key' | 'id'> {
-  /** Id of the event: `sevt_…`. */
+  /** Id of the event, of the form `sevt_…`. */
   readonly id: string
   readonly occurred_at: string
 }
 /**
- * An enabled trigger of an active loop, as the matcher stores it. An `http` trigger watches
- * `http_trigger.received` with its own id.
+ * An enabled trigger of an active loop, as the `events` actor stores it. A trigger of kind `http`
+ * listens to `http_trigger.received` with its own id as the source.
  */
 export interface Watch {
   readonly trigger_id: string
@@ -90,14 +100,14 @@ export interface Watch {
   readonly source_id?: string
   readonly condition?: string
 }
-/** The number of times a trigger's condition could not be evaluated, and the last fault. */
+/** How often the condition of a trigger could not be evaluated, and the last fault. */
 export interface ConditionFaults {
   readonly count: number
   readonly last: { readonly source_event_id: string; readonly at: string; readonly message: string }
 }
 /**
- * A wait of a run as the matcher stores it, with its templates filled in. The run receives only
- * events that match all of it.
+ * A wait of a run, as the `events` actor stores it. Templates in it have been evaluated. The run
+ * receives only events that match all of its fields.
  */
 export interface Awaited {
   readonly wait_id: string
@@ -107,8 +117,9 @@ export interface Awaited {
   readonly condition?: string
 }
 /**
- * The id of the event, published now or by an earlier command with the same key. It is empty when
- * the event was not stored because nothing listens to it, or when the actor is `unsure`.
+ * The reply to a publication. `source_event_id` is the id of the event, stored now or under the
+ * same key before (`deduped`). It is empty when the event was not stored because nothing listens to
+ * it, and when the actor returns `unsure`.
  */
 export interface Published {
   readonly source_event_id: string
@@ -116,66 +127,72 @@ export interface Published {
   readonly unsure?: Unsure
 }
 /**
- * A key publishes once within a day, however many keys are used. The actor stores the keys of two
- * generations; a view has all keys.
- * K1. An actor that may have dropped keys of the last day does not publish under an unknown key. It
- *     returns `unsure` with the number of its generation.
- * K2. The publisher then queries a view and repeats the command with the result. The view has every
- *     key stored before the actor returned that number; later keys are in the actor's generation of
- *     that number or the next. An actor that has advanced further returns `unsure` again.
+ * The reply of an actor that cannot decide whether a key was used. A key stores one event within a
+ * day, however many keys are used. The actor remembers the keys of two generations only; a view has
+ * all keys.
+ * K1. An actor that may have dropped keys of the last day stores nothing under a key that it does
+ *     not remember. It returns `unsure` with the number of its current generation.
+ * K2. The publisher then queries a view and repeats the command with the result (`Recalled`). The
+ *     result covers every key stored before the actor returned that number. Keys stored later are
+ *     in that generation or the next one, which the actor remembers. If the actor has advanced
+ *     further, it returns `unsure` again.
  */
 export interface Unsure {
   readonly generation: number
   readonly keys: readonly string[]
 }
-/** The result of a view: the ids published under the keys within a day, in the order of `asked`. */
+/**
+ * The answer of a view to `unsure`: the ids of the events stored under the keys within a day, in
+ * the order of `asked`. Null: no event has the key.
+ */
 export interface Recalled {
   readonly generation: number
   readonly asked: readonly string[]
   readonly ids: readonly (string | null)[]
 }
 /**
- * Commands handled by the `events` actor of a project, whose id is the project's. All are total and
+ * Internal commands of the `events` actor of a project, whose id is that of the project. All are
  * idempotent.
  */
 export type SourceCommands = {
-  /** From a producer: publish an event. */
+  /** Publishes an event. Sent by its producer. */
   'source.publish': { input: Publication & { readonly recalled?: Recalled }; reply: Published }
   /**
-   * From a loop: the complete list of its triggers that watch events. `version` detects outdated
-   * lists.
+   * Replaces the triggers of a loop that listen to events. Sent by the loop, with the complete
+   * list. `version` detects outdated lists.
    */
   'triggers.set': {
     input: { loop_id: string; version: number; triggers: readonly Watch[] }
     reply: undefined
   }
   /**
-   * From a run: watch for this event from now on. The actor confirms with `event.watched`; from
-   * then on, the run receives every matching event.
+   * Registers a wait of a run. Sent by the run. The actor confirms with `event.watched`; from then
+   * on, the run receives every matching event.
    */
   'wait.watch': { input: { run_id: string; wait: Awaited }; reply: undefined }
-  /** From a run: this wait has ended. */
+  /** Removes a wait that has ended. Sent by the run. */
   'wait.unwatch': { input: { run_id: string; wait_id: string }; reply: undefined }
   /**
-   * From the project, in the same commit: this webhook listens to these types and patterns, or to
-   * everything when the list is empty. Without `events`, it no longer listens.
+   * Sets the types and patterns to which a webhook listens; an empty list means all events. Without
+   * `events`, the webhook stops listening. Sent by the project, in the commit that changes the
+   * webhook.
    */
   'hook.set': { input: { webhook_id: string; events?: readonly string[] }; reply: undefined }
 }
 /**
- * Handled by a loop: one of its triggers fires. Repeats for the same trigger and source event
- * change nothing.
+ * The input of `trigger.fire`: a trigger of the loop fires. A repeat for the same trigger and
+ * source event changes nothing.
  */
 export interface Firing {
   readonly trigger_id: string
   readonly source: SourceEvent
-  /** The principal that was verified to have read access to the private session of the event. */
+  /** The principal whose read access to the private session of the event was verified. */
   readonly reader?: string
 }
 
 /**
- * Handled by a loop: it pauses, because its triggers would start more runs for events of runs than
- * the limits allow.
+ * The input of `loop.stop`: the loop pauses, because its triggers would start more runs for events
+ * of runs than the limits allow.
  */
 export interface Overrun {
   readonly trigger_ids: readonly string[]
@@ -183,26 +200,26 @@ export interface Overrun {
   readonly reason: string
 }
 
-/** Stored changes of a project's source events. */
+/** Stored events of the `events` actor. */
 export type SourcesEvent =
   | (Event &
       SourceEvent & {
         readonly type: 'source.published'
         readonly dedup_key?: string
-        /** Triggers that fire, by loop. */
+        /** Ids of the triggers that fire, by loop. */
         readonly fires?: Readonly<Record<string, readonly string[]>>
         /**
-         * Triggers that would have fired, by loop, and the reason why each of these loops is paused
-         * instead.
+         * Ids of the triggers that do not fire because their loop is paused, by loop, with the
+         * reason of the pause.
          */
         readonly overruns?: Readonly<Record<string, Pick<Overrun, 'trigger_ids' | 'reason'>>>
-        /** Waits that the event matches, by run. */
+        /** Ids of the waits that the event matches, by run. */
         readonly wakes?: Readonly<Record<string, readonly string[]>>
         /**
          * The faults of conditions that could not be evaluated, by the id of the trigger or wait.
          */
         readonly faulty?: Readonly<Record<string, string>>
-        /** Webhooks that receive the event, each with the id of the delivery. */
+        /** Ids of the deliveries of the event, by webhook. */
         readonly hooks?: Readonly<Record<string, string>>
       })
   | (Event & {

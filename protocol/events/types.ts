@@ -1,21 +1,24 @@
 /**
- * Names of source events: their grammar, the names that triggers, waits and clients may use, and
- * pattern matching.
+ * Names of source events: their grammar, the names that triggers, waits, webhooks and clients may
+ * use, and the matching of patterns. `catalog.ts` describes the types.
  */
 import type { FieldError } from '../errors.ts'
 import { isProvider } from './integrations.ts'
 
 /**
- * The grammar of event types, for publishing, triggers, waits and webhooks alike: segments of
- * letters, digits, `_` and `-`, joined by dots; one segment is enough. A family ends in `.*`.
- * Signals have a separate grammar.
+ * The maximum length of an event type or pattern in characters. An event type consists of segments
+ * of letters, digits, `_` and `-`, joined by dots; one segment is enough. A pattern ends in `.*`.
+ * The grammar is the same for publishing, triggers, waits and webhooks. Signals have a separate
+ * grammar.
  */
 const MAX_LENGTH = 128
-/** The same alphabet as that of signal names that clients can send. */
+/**
+ * Types of signals. The name after `signal.` follows the rule for signal names that clients send.
+ */
 const SIGNAL = /^signal\.[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const EXACT = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/
 const PATTERN = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.\*$/
-/** Events that the service sends to itself. */
+/** Events that only the service itself receives. */
 const internal: ReadonlySet<string> = new Set([
   'interaction.http_subscriber.dispatch',
   'loop.http_trigger.received',
@@ -29,8 +32,8 @@ const internal: ReadonlySet<string> = new Set([
   'schedule.tick',
 ])
 /**
- * The event types that this release itself publishes, besides signals. Only these are `ready` in
- * the catalog among the service's own prefixes. Producers take their types from this list
+ * The event types that the service publishes, besides signals. Under the prefixes of the service,
+ * only these are `ready` in the catalog. Producers take their types from this list
  * (`ServicePublication`), so every published type is in the catalog.
  */
 const emitted = [
@@ -48,12 +51,12 @@ const emitted = [
   'run.progress_stalled',
   'session.message.created',
 ] as const
-/** The type of an event that this release publishes itself. */
+/** The type of an event that the service publishes itself, besides signals. */
 export type EmittedType = (typeof emitted)[number]
 export const emittedTypes: ReadonlySet<string> = new Set<EmittedType>(emitted)
 
 /**
- * Prefixes of events that the service itself publishes, each with its display name in the catalog.
+ * Prefixes of events that the service itself publishes, with their display names in the catalog.
  */
 export const capabilities: Readonly<Record<string, string>> = {
   artifact: 'Artifacts',
@@ -66,7 +69,7 @@ export const capabilities: Readonly<Record<string, string>> = {
   session: 'Sessions',
   table: 'Tables',
 }
-/** Prefixes that no client can use: for signals, for internal events, and for future use. */
+/** Prefixes that clients cannot use: for signals, for internal events, and reserved ones. */
 export const reservedPrefixes: Readonly<Record<string, 'capability' | 'utility'>> = {
   signal: 'capability',
   loop_run: 'capability',
@@ -80,11 +83,11 @@ const isExact = (event_type: string): boolean =>
 const isFamily = (event_type: string): boolean =>
   event_type.length <= MAX_LENGTH && PATTERN.test(event_type)
 const isSignal = (event_type: string): boolean => event_type.startsWith('signal.')
-/** Whether the service sends an event only to itself, so that no other consumer receives it. */
+/** Whether an event is internal: only the service itself receives it. */
 export const isInternal = (event_type: string): boolean => internal.has(event_type)
 /**
- * Whether an event reaches only waits of one run, or no consumer: then no trigger and no pattern
- * matches it.
+ * Whether no trigger and no pattern matches an event. This holds for signals, which reach only the
+ * waits of one run, and for internal events.
  */
 export const isPrivate = (event_type: string): boolean =>
   isSignal(event_type) || internal.has(event_type)
@@ -95,8 +98,9 @@ export const fitsType = (pattern: string, event_type: string): boolean =>
     : pattern === event_type
 
 /**
- * Whether anything may publish an event of this type or pattern. Under its own prefixes, the
- * service publishes only the types it emits; clients and providers may publish all other types.
+ * Whether an event of this type or pattern can be published. Under its own prefixes, the service
+ * publishes only the types in `emittedTypes`. All other types may be published by clients or
+ * providers.
  */
 export function isPublishable(pattern: string): boolean {
   const prefix = pattern.slice(0, Math.max(0, pattern.indexOf('.')))
@@ -104,7 +108,7 @@ export function isPublishable(pattern: string): boolean {
   return [...emittedTypes].some((event_type) => fitsType(pattern, event_type))
 }
 
-/** The faults of the event type that a trigger or a wait uses. Only a wait may use a signal. */
+/** Returns the faults of the event type of a trigger or a wait. Only a wait may use a signal. */
 export function checkEventType(
   event_type: string,
   field: string,
@@ -147,8 +151,8 @@ export function checkEventType(
 }
 
 /**
- * The faults of an event type that a client publishes: it must not look like one of the service's
- * own.
+ * Returns the faults of an event type that a client publishes. Prefixes of the service and of
+ * providers are refused.
  */
 export function checkCustomType(event_type: string, field: string): FieldError[] {
   const prefix = event_type.slice(0, Math.max(0, event_type.indexOf('.')))
@@ -164,8 +168,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
     ]
   if (internal.has(event_type))
     return [{ field, message: 'is an event that the service sends to itself', actual: event_type }]
-  // A provider signs its events; a client that publishes such a type would impersonate the
-  // provider.
+  // Events of a provider are verified by their signature. A client that publishes such a type would
+  // impersonate the provider.
   const owner =
     Object.hasOwn(capabilities, prefix) || Object.hasOwn(reservedPrefixes, prefix)
       ? 'the service itself'
@@ -184,8 +188,8 @@ export function checkCustomType(event_type: string, field: string): FieldError[]
 }
 
 /**
- * The faults of the types that a webhook listens to: exact types, families, signals, or `*` for
- * every event.
+ * Returns the faults of the types to which a webhook listens. Allowed are exact types, patterns,
+ * signals, and `*` for every event.
  */
 export const checkHookTypes = (events: readonly string[], field: string): FieldError[] =>
   events.flatMap((event_type, index) =>

@@ -1,9 +1,13 @@
-/** The callback address of an interaction's HTTP subscriber. In records its query is masked. */
+/**
+ * The callback URL of the HTTP subscriber of an interaction. Records contain it with a masked
+ * query.
+ */
 import { type KeptUrl, keptUrl, type UrlParts, withMaskedUrl } from '../masked-url.ts'
 import type { Interaction } from './schema.ts'
 
 /**
- * The record as clients receive it. Releases that did not seal values stored the address in clear.
+ * Returns the record with a masked callback URL. It masks here because earlier releases stored the
+ * URL in plain text.
  */
 export function withMaskedCallback(interaction: Interaction): Interaction {
   const { consumer } = interaction
@@ -16,7 +20,10 @@ export function withMaskedCallback(interaction: Interaction): Interaction {
     : interaction
 }
 
-/** The address with its values, of an interaction in an event; undefined without a subscriber. */
+/**
+ * Returns the callback URL of an interaction in an event together with its sealed values; undefined
+ * without an HTTP subscriber.
+ */
 export function callbackOf({ consumer }: Interaction, parts: UrlParts): KeptUrl | undefined {
   const { http_subscriber } = consumer
   return http_subscriber && keptUrl(http_subscriber.callback_url, parts)

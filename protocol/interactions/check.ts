@@ -1,20 +1,20 @@
 /**
- * Checks that a schema cannot express for questions, responses and policies. Every fault has its
- * exact path.
+ * Checks of questions, responses, policies and consumers that a schema cannot express. Every fault
+ * has the exact path of the field.
  */
 import type { FieldError } from '../errors.ts'
 import { maskUrl, queryFault } from '../masked-url.ts'
 import { below } from '../rules/workflow-check/path.ts'
 import type { Consumer, InteractionKind, Policy, Question } from './schema.ts'
 
-/** The kinds that may use each mode. `assign_work` may use every mode. */
+/** The kinds of interactions that may use each mode of a question. */
 const modes: Readonly<Record<Question['mode'], readonly InteractionKind[]>> = {
   confirm: ['request_approval', 'assign_work'],
   select: ['request_information', 'request_approval', 'request_review', 'assign_work'],
   multi_select: ['request_information', 'assign_work'],
   input: ['request_information', 'request_review', 'assign_work'],
 }
-/** Fields that apply only to certain modes. */
+/** The modes to which a field of a question applies. */
 const belongs = {
   options: ['select', 'multi_select'],
   default_value: ['select'],
@@ -26,10 +26,10 @@ const belongs = {
 } as const
 
 /**
- * The faults of a question.
- * @param path of the question in the request, such as `spec`.
- * @param open whether a text may still change before the interaction is opened; such a text is not
- *   compared.
+ * Returns the faults of a question.
+ * @param path path of the question in the request, such as `spec`.
+ * @param open whether a text may still change before the interaction is opened, because it is a
+ *   template. Such a text is not compared.
  */
 export function checkQuestion(
   question: Question,
@@ -91,7 +91,7 @@ export function checkQuestion(
   return faults
 }
 
-/** The faults of a response's value. Without a question, any JSON value is valid. */
+/** Returns the faults of the value of a response. Without a question, any JSON value is valid. */
 export function checkValue(question: Question | undefined, value: unknown): FieldError[] {
   const wrong = (message: string, expected: unknown): FieldError[] => [
     { field: 'value', message, expected, actual: value },
@@ -130,14 +130,14 @@ export function checkValue(question: Question | undefined, value: unknown): Fiel
 }
 
 const ROLE = 'role:'
-/** The role that a target refers to, or undefined when the target is a principal. */
+/** Returns the role that a target refers to, or undefined when the target is a principal. */
 export const roleOf = (target: string): string | undefined =>
   target.startsWith(ROLE) ? target.slice(ROLE.length) : undefined
 
 /**
- * The faults of a policy for these targets.
- * @param path of the policy in the request.
- * @param field of the targets.
+ * Returns the faults of a policy for these targets.
+ * @param path path of the policy in the request.
+ * @param field path of the targets in the request.
  * @param counted whether the number of targets is already known.
  */
 export function checkPolicy(
@@ -193,7 +193,7 @@ export function checkPolicy(
   return faults
 }
 
-/** The faults of a consumer that a client sent. */
+/** Returns the faults of a consumer that a client sent. */
 export function checkConsumer(consumer: Consumer): FieldError[] {
   const kinds = ['run', 'agent_tool', 'http_subscriber'] as const
   const extra = kinds.filter((kind) => consumer[kind] !== undefined && kind !== consumer.kind)

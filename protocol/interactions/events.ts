@@ -1,6 +1,6 @@
 /**
- * Stored events of an interaction. The actor computes a change of the record once; its state and
- * every view apply the same change.
+ * Stored events of an interaction. The actor computes a change of the record once, and both its
+ * state and every view apply this change.
  */
 import { type JsonObject, timestamp } from '../common.ts'
 import type { Event } from '../entry.ts'
@@ -10,24 +10,24 @@ import { type Patch, patch } from '../patch.ts'
 import type { Interaction, LifecycleEvent, Response } from './schema.ts'
 
 /**
- * The content of a source event: its payload, and the fields copied for matching. It is published
- * when the event is committed.
+ * The content of the source event that is published for an interaction event: the payload, and the
+ * routing fields for matching.
  */
 export interface Source {
   readonly event: JsonObject
   readonly meta: JsonObject
   /**
-   * The interaction as of its end. The creation event itself contains the interaction. Absent in
-   * journals of earlier releases.
+   * The interaction in its state at its end. Absent in `interaction.created`, which contains the
+   * interaction itself, and in events of earlier releases.
    */
   readonly record?: JsonObject
-  /** The number of runs between it and an event that nothing in the project caused. */
+  /** The `depth` of the source event (see `Publication`). */
   readonly depth: number
   readonly chain?: Chain
 }
 /**
- * A delivery to an HTTP subscriber that is due: its stable id, its address, the secret that signs
- * it, and its body.
+ * A pending delivery to an HTTP subscriber: its stable id, its URL, the reference of the secret
+ * that signs it, and its body.
  */
 export interface Dispatch extends UrlParts {
   readonly delivery_id: string
@@ -35,14 +35,17 @@ export interface Dispatch extends UrlParts {
   readonly secret_ref: string
   readonly body: JsonObject
 }
-/** The purpose of an approval that the service requires. */
+/** Data about an approval that the service requires before it executes an action. */
 export interface Approval {
-  /** Name of the action: only principals that may execute it can respond. */
+  /** Name of the action. Only principals that may execute the action can respond. */
   readonly action: string
   /** Principals that cannot respond although they may execute it. */
   readonly excludes?: readonly string[]
 }
-/** The change of a record. `outcome` is separate from `set`, because null is a valid outcome. */
+/**
+ * A change of the record. `outcome` is separate from `set`, where null removes a field, because
+ * null is a valid outcome.
+ */
 export interface Change {
   readonly set?: Patch<Interaction>
   readonly outcome?: { readonly value: unknown }
@@ -52,8 +55,8 @@ export interface Change {
 type Changed<T> = Event & Change & { readonly type: T; readonly id: string }
 export type InteractionEvent =
   /**
-   * `step`: the step of its run that opened it; `session`: the session in the same shard whose turn
-   * opened it.
+   * `step`: the step of the run that opened the interaction. `session`: the session in the same
+   * shard whose turn opened it.
    */
   | (Event &
       UrlParts & {
@@ -63,7 +66,10 @@ export type InteractionEvent =
         readonly source: Source
         readonly step?: string
         readonly session?: string
-        /** Opened in a private session: only readers of the session receive its source events. */
+        /**
+         * The interaction was opened in a private session, and only readers of the session receive
+         * its source events.
+         */
         readonly withheld?: true
         /** The service requires this approval before an action is executed. */
         readonly approval?: Approval
@@ -72,8 +78,8 @@ export type InteractionEvent =
   | Changed<'interaction.submitted'>
   | Changed<'interaction.reviewed'>
   /**
-   * The interaction has ended: completed, cancelled or expired. `was`: its status before; absent in
-   * events of older releases.
+   * The interaction has ended: it is completed, cancelled or expired. `was`: its previous status;
+   * absent in events of earlier releases.
    */
   | (Event &
       Change & {
@@ -83,14 +89,14 @@ export type InteractionEvent =
         /** See `interaction.created`. */
         readonly withheld?: true
         /**
-         * The service cancelled it because targets or reviewers do not exist; the reason contains
-         * their names.
+         * The service cancelled the interaction because targets or reviewers do not exist. The
+         * reason contains their names.
          */
         readonly invalid?: true
         readonly source: Source
         readonly dispatch?: Dispatch
       })
-  /** Links were issued with which these targets respond without signing in. */
+  /** Answer links were issued to these targets for a review round. */
   | (Event & {
       readonly type: 'interaction.linked'
       readonly id: string
@@ -99,7 +105,10 @@ export type InteractionEvent =
     })
   | (Event & { readonly type: 'interaction.deleted'; readonly id: string })
 
-/** Applies a change. @param at Unix milliseconds. */
+/**
+ * Returns the record after a change.
+ * @param at time of the change in Unix milliseconds.
+ */
 export function changed(
   record: Interaction,
   { set, outcome, response, lifecycle }: Change,

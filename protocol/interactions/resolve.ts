@@ -1,14 +1,14 @@
 /**
- * When responses settle an interaction, and its resulting outcome. Distinct people count, and only
- * their responses in the current review round.
+ * The rules by which responses settle an interaction, and the resulting outcome. Only responses of
+ * the current review round count, and several responses of one person count once.
  */
 import { roleOf } from './check.ts'
 import type { Interaction, Policy, Question, Response } from './schema.ts'
 
-/** The current round: 1, plus one for every request for changes. */
+/** Returns the current review round: 1, plus one for every request for changes. */
 export const roundOf = ({ review_round = 1 }: Pick<Interaction, 'review_round'>): number =>
   review_round
-/** Responses of the current round in their order of arrival. */
+/** Returns the responses of the current round in their order of arrival. */
 export const currentResponses = (
   interaction: Pick<Interaction, 'responses' | 'review_round'>,
 ): Response[] => interaction.responses.filter(({ attempt = 1 }) => attempt === roundOf(interaction))
@@ -25,9 +25,9 @@ export function satisfied(
 }
 
 /**
- * The outcome of responses that satisfy a policy. For `any_of` it is the single value. Otherwise it
- * is whether everyone confirmed, in the mode `confirm`, and the list of responders with their
- * values in all other modes.
+ * Returns the outcome of responses that satisfy a policy. For `any_of`, it is the value of the
+ * first response. Otherwise, in the mode `confirm`, it is whether everyone confirmed. In all other
+ * modes, it is the list of responders with their values.
  */
 export function outcomeOf(
   { type }: Policy,
@@ -39,7 +39,10 @@ export function outcomeOf(
   return responses.map(({ responder_user_id, value }) => ({ responder_user_id, value }))
 }
 
-/** The principals that may review: the listed reviewers, otherwise the creator. */
+/**
+ * Returns the principals that may review: the listed reviewers, otherwise the creator; none when
+ * the policy has no review.
+ */
 export const reviewersOf = ({
   resolution_policy: { review },
   created_by,
@@ -53,8 +56,8 @@ export const reviewersOf = ({
         : [created_by]
 
 /**
- * The targets that can have a link: people who have not responded in this round. A role cannot have
- * one, because no single person could own its link.
+ * Returns the targets to which an answer link can be issued: principals that have not responded in
+ * this round. A role cannot get a link, because a link belongs to one person.
  */
 export function linkable(
   interaction: Pick<Interaction, 'target_user_ids' | 'responses' | 'review_round'>,

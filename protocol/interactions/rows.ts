@@ -1,4 +1,7 @@
-/** Interactions: approvals, responses and reviews requested from people. */
+/**
+ * The rows for interactions: creating, listing, answering, reviewing and cancelling them, and
+ * issuing answer links. `schema.ts` has the records, and `check.ts` the checks.
+ */
 import { type Static, Type } from 'typebox'
 import {
   Closed,
@@ -67,11 +70,11 @@ const CreateInteraction = Closed({
 })
 export type CreateInteraction = Static<typeof CreateInteraction>
 
-/** The targets of a creation request, each once, from either form. */
+/** Returns the targets of a creation request from either of its two forms, each once. */
 export const targetsOf = ({ target_user_ids, target }: CreateInteraction): string[] => [
   ...new Set(target_user_ids ?? target?.user_ids ?? []),
 ]
-/** The policy of a creation request, from either form. */
+/** Returns the policy of a creation request from either of its two forms. */
 export const policyOf = ({
   resolution_policy,
   require_all,
@@ -79,7 +82,10 @@ export const policyOf = ({
   typeof resolution_policy === 'object'
     ? resolution_policy
     : { type: resolution_policy ?? (require_all ? 'all_of' : 'any_of') }
-/** The run that an interaction is created for, and the signal that reports the outcome to it. */
+/**
+ * Returns the run for which an interaction is created, and the signal that reports the outcome to
+ * this run; undefined when there is no run.
+ */
 export function runOf({
   run_id,
   signal_name,
@@ -129,8 +135,8 @@ function checkRun(body: CreateInteraction): FieldError[] {
     : []
 }
 /**
- * Checks the rules for a creation request that a schema cannot express. The edge looks up whether
- * its people and its run exist.
+ * Returns the faults of a creation request that a schema cannot detect. Whether its people and its
+ * run exist is checked elsewhere, by lookups of the gateway.
  */
 function checkCreate(body: CreateInteraction): FieldError[] {
   const {
@@ -336,17 +342,23 @@ export const interactions = {
   }),
 } as const
 
-/** The data that the edge adds: the caller's roles, by id and name. */
+/**
+ * The data that the gateway adds to commands that answer or review: the roles of the caller, by id
+ * and by name.
+ */
 export interface CallerRoles {
   readonly roles: readonly string[]
   /** The caller's permissions to execute actions; absent: none. */
   readonly executes?: readonly string[]
 }
-/** The round for which links are signed. */
+/** The review round for which links are issued. */
 export interface LinkedRound {
   readonly round: number
 }
-/** A response that was sent through a link, with the round that the link was issued for. */
+/**
+ * Added to a response that was sent through an answer link: the review round for which the link was
+ * issued.
+ */
 export interface ByLink {
   readonly link?: { readonly round: number }
 }

@@ -1,6 +1,6 @@
 /**
- * Interactions as data: the record, the question, the permitted responders, and the consumer of the
- * outcome.
+ * Schemas of interactions: the record, the question, the policy, the responses, and the consumer of
+ * the outcome. `check.ts` has the rules that schemas cannot express.
  */
 import { type Static, Type } from 'typebox'
 import { Closed, Id, JsonObject, orAbsent, Tags, Timestamp } from '../common.ts'
@@ -20,7 +20,7 @@ export const interactionStatuses = [
   'expired',
   'cancelled',
 ] as const
-/** Final statuses. */
+/** Statuses in which an interaction has ended. */
 export const settledStatuses: ReadonlySet<string> = new Set(['completed', 'expired', 'cancelled'])
 
 const Text = Type.String({ maxLength: 16_384 })
@@ -29,7 +29,10 @@ export const Option = Closed({
   label: Type.String({ minLength: 1, maxLength: 1024 }),
   description: Type.Optional(Text),
 })
-/** A question: how a person can respond. `checkQuestion` checks the rules that a schema cannot express. */
+/**
+ * A question: the form of a valid response. `checkQuestion` checks the rules that a schema cannot
+ * express.
+ */
 export const Question = Closed({
   mode: Type.Enum(['confirm', 'select', 'multi_select', 'input']),
   options: Type.Optional(
@@ -48,8 +51,8 @@ export const Question = Closed({
 export type Question = Static<typeof Question>
 
 /**
- * A target: the id of a principal, or `role:<name>` for every holder of that role at the time of
- * the response.
+ * A target: the id of a principal, or `role:<name>` for every principal that holds this role when
+ * it responds.
  */
 export const Target = Type.String({
   minLength: 1,
@@ -58,7 +61,7 @@ export const Target = Type.String({
 })
 export const Targets = Type.Array(Target, { minItems: 1, maxItems: 100 })
 const policyTypes = ['any_of', 'all_of', 'quorum'] as const
-/** The number of responses from distinct people that settle an interaction. */
+/** How many responses from distinct people settle an interaction. */
 export const Policy = Closed({
   type: Type.Enum([...policyTypes]),
   threshold: Type.Optional(
@@ -123,7 +126,7 @@ export const HttpConsumer = Closed({
 })
 const consumerKinds = ['run', 'agent_tool', 'http_subscriber', 'none'] as const
 export const ConsumerKind = Type.Enum([...consumerKinds])
-/** The consumer that waits for the outcome; only the member that matches `kind` is present. */
+/** The consumer of the outcome. Only the field that `kind` names is present. */
 export const Consumer = Closed({
   kind: ConsumerKind,
   run: Type.Optional(orAbsent(RunConsumer)),
