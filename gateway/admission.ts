@@ -1,13 +1,16 @@
 /**
- * Admission: everything that is checked before a row is performed, as one list of stages.
+ * Admission: the checks of a request before its row is executed, as one list of stages. The rules
+ * that the stages apply are in `auth/`, `http/`, `files/` and `sessions/`. Open streams repeat some
+ * of the checks (`guard.ts`).
  *
  * Invariants:
  * A1. The stages run in order, and the first refusal ends admission. So a caller without access to
- *     a project learns nothing about its records, and no body is validated for a caller without the
- *     permission.
- * A2. A request whose stages all know their answer at once is admitted synchronously: a promise
- *     costs more than most of the gateway's work for a request.
- * A3. Rate-limit headers are added to the answer even if a later stage refuses.
+ *     a project learns nothing about its records. A body is validated only for a caller with the
+ *     permission, or for an agent whose self-access is decided after the body is known.
+ * A2. A request is admitted synchronously unless a stage returns a promise. The reason is that a
+ *     promise costs more than most of the gateway's work for a request.
+ * A3. The rate-limit headers of an authenticated caller are added to the answer even if the rate
+ *     limit or a later stage refuses the request.
  */
 import type { OrganizationDirectory } from '../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuse, refuseFields } from '../protocol/errors.ts'
@@ -25,7 +28,7 @@ import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
 import { sessionReferenceOf } from './sessions/visibility.ts'
 
-/** A request on its way through the stages, which fill in what they establish. */
+/** The state of one admission. Each stage fills in the fields that it determines. */
 interface Admission {
   readonly edge: Edge
   readonly routed: Routed
@@ -34,7 +37,7 @@ interface Admission {
   caller: Caller | undefined
   slots: Record<string, string>
   project: Project | undefined
-  /** The missing permission, if only self-access can make up for it. */
+  /** The refusal for a missing permission, which self-access may override. */
   missing: Refusal | undefined
   query: Call['query']
   body: Call['body']
@@ -82,7 +85,10 @@ const authenticate: Stage = (admission) => {
   })
 }
 
-/** The id under which requests are counted: the person, over all of their tokens, or the key. */
+/**
+ * The id by which requests are counted. All tokens of a person share the limit of the person; every
+ * other key has a limit of its own.
+ */
 const limitedBy = ({ principal, credential }: Caller): string =>
   credential.type === 'cli_token' ? principal.id : credential.id
 const limitRate: Stage = (admission) => {
@@ -95,7 +101,9 @@ const limitRate: Stage = (admission) => {
   )
 }
 
-/** The decoded slots of a path, or undefined when a slot is not valid percent-encoding. */
+/**
+ * The decoded slots (parameters) of a path, or undefined when a slot is not percent-encoded UTF-8.
+ */
 function decodeSlots(
   names: readonly string[],
   raw: readonly string[],
@@ -113,8 +121,9 @@ function decodeSlots(
 }
 
 /**
- * The project of a call: the one that the path names, or the one that owns the run of the path. A
- * run in a project that is closed to the caller is not found.
+ * The project of a call: the project that the path names, the project that owns the run of the
+ * path, or the project of the caller. Undefined on rows without a project. A run of a project that
+ * the caller may not enter is refused as `not_found`.
  */
 function placeOf(
   edge: Edge,
@@ -133,7 +142,8 @@ function placeOf(
   })
 }
 /**
- * The project to which a credential is pinned. Credentials of the organization belong to no person.
+ * The project to which a credential is pinned. Organization keys are refused with `not_found`,
+ * because they belong to no person.
  */
 const projectOfCaller = ({ directory }: Edge, caller: Caller): MaybePromise<Project | Refusal> =>
   andThen(directory.organization(), (known) => {
@@ -201,7 +211,7 @@ const validateBody: Stage = (admission) => {
       if (isRefusal(read)) return read
       admission.body = read.body
       admission.file = read.file
-      // An upload takes as long as the client likes, so the caller may have lost access meanwhile.
+      // An upload may take long, so the caller may have lost access during it.
       return admitted(edge, callOf(admission))
     })
   if (row.verb !== 'command') return undefined
@@ -215,7 +225,10 @@ const validateBody: Stage = (admission) => {
   return undefined
 }
 
-/** Without the permission, an agent may only act on itself. */
+/**
+ * Refuses a caller without the permission unless it is an agent that acts on itself. Uploads are
+ * checked by `validateBody` instead.
+ */
 const requireSelfAccess: Stage = (admission) => {
   const { edge, missing, routed } = admission
   return missing && !routed.row.shape.upload
@@ -223,7 +236,10 @@ const requireSelfAccess: Stage = (admission) => {
     : undefined
 }
 
-/** A session that its caller may not see does not exist for the caller. */
+/**
+ * Refuses a session that the caller may not read with `not_found`. Uploads are checked by
+ * `validateBody` instead.
+ */
 const requireVisibleSession: Stage = (admission) => {
   const { edge, project, slots, routed } = admission
   const of = project && !routed.row.shape.upload && sessionReferenceOf(slots, factsOf(routed))
@@ -241,7 +257,7 @@ const stages: readonly Stage[] = [
   requireSelfAccess,
   requireVisibleSession,
 ]
-/** Runs the stages from one on, synchronously as long as they answer at once. */
+/** Runs the stages from index `from` on, synchronously until a stage returns a promise. */
 function run(admission: Admission, from: number): MaybePromise<Call | Refusal> {
   for (let i = from; i < stages.length; i++) {
     const refused = stages[i]?.(admission)
@@ -251,7 +267,7 @@ function run(admission: Admission, from: number): MaybePromise<Call | Refusal> {
   return callOf(admission)
 }
 
-/** Admits a request to its row, or returns the first refusal. */
+/** Checks a request. Returns the call for the row's handler, or the first refusal. */
 export const admit = (
   edge: Edge,
   routed: Routed,

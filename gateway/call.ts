@@ -1,4 +1,8 @@
-/** A request under way: the facts that admission establishes, for the code that answers it. */
+/**
+ * The types that handlers of rows share: an admitted request (`Call`), and the state that all
+ * requests of a gateway share (`Edge`). The checks that turn a request into a call are in
+ * `admission.ts`.
+ */
 import { withAdditions } from '../protocol/additions.ts'
 import { api } from '../protocol/api.ts'
 import type { Row } from '../protocol/contract.ts'
@@ -17,11 +21,11 @@ import type { Followers } from './streams/followers.ts'
 /** State shared by all requests of a gateway. */
 export interface Edge {
   readonly world: World
-  /** Whether the gateway's own lease is fresh; waits a while when it is stale. */
+  /** Whether the gateway's own lease is fresh. Waits a limited time while it is stale. */
   readonly becomesFresh: LeaseGate
   readonly directory: Directory
   readonly authentication: Authentication
-  /** Absent when requests are not limited. */
+  /** Undefined when requests are not limited. */
   readonly limits: Limits | undefined
   readonly followers: Followers
   /** Bounds the bytes of files in memory while they are transferred. */
@@ -29,10 +33,11 @@ export interface Edge {
   readonly sessionVisibility: SessionVisibility
 }
 
+/** An admitted request. */
 export interface Call {
   /**
-   * The row's name in the API table, and its decoded path slots, with the project's id under
-   * `project`.
+   * The row's name in the API table. `slots` has the decoded slots (parameters) of the path, with
+   * the project's id, not its handle, under `project`.
    */
   readonly name: string
   readonly row: Row
@@ -43,26 +48,30 @@ export interface Call {
   readonly file?: Uploaded
   readonly caller: Caller
   /**
-   * The project that the path names or that owns the run of the path; absent on organization rows.
+   * The project of the path, of the run in the path, or of the caller; undefined on rows without a
+   * project.
    */
   readonly project?: Project | undefined
   readonly request_id: string
   readonly incoming: Incoming
-  /** An idempotency key that was not sent as a header. */
+  /** The idempotency key of a call that has no `Idempotency-Key` header. */
   readonly key?: string | undefined
 }
 
-/** Id of the project, or of the organization for its own rows. */
+/** Id of the call's project, or of the organization for a call without a project. */
 export const scopeId = ({ world }: Edge, call: Call): string =>
   call.project?.id ?? world.organization()
-/** The operation name that actors and views use for this row. */
+/** The name of the row's operation for actors and views. Several rows may share one operation. */
 export const operationOf = ({ name, row }: Pick<Call, 'name' | 'row'>): string =>
   row.shape.as ?? name
-/** The facts of that operation. */
+/**
+ * The declaration of the row that `operationOf` names. Rows that share an operation use the
+ * declaration of that row.
+ */
 export const factsOf = ({ row }: Pick<Call, 'row'>): Row['shape'] =>
   (row.shape.as === undefined ? row : (rows[row.shape.as] ?? row)).shape
 
-/** The answer of a row, reduced to the additions that the call requests. */
+/** The answer of a row without the additions that the call does not request. */
 export const additionsOf = ({ row, query }: Call, answer: unknown): unknown =>
   row.shape.additions
     ? withAdditions(row.shape.additions, query['include'] as string[] | undefined, answer)
@@ -77,7 +86,7 @@ export function queryOf({ row, query }: Call): Call['query'] {
 /** All API rows by name. */
 export const rows: Readonly<Record<string, Row>> = api
 
-/** A row with the facts that every request needs, computed once. */
+/** A row with the names that routing needs, computed once at the start. */
 export interface Routed {
   readonly name: string
   readonly row: Row
@@ -85,5 +94,5 @@ export interface Routed {
   readonly slots: readonly string[]
 }
 
-/** Largest body in bytes of a row that sets no limit. */
+/** Maximum body size in bytes on rows that declare no limit. */
 export const BODY_LIMIT = 1_048_576

@@ -1,6 +1,7 @@
 /**
- * API rows that change state: a request becomes a command to the actor that decides it, and the
- * outcome becomes the answer.
+ * API rows that change state: converts a call to a command of the actor that decides it, and the
+ * outcome to the answer. Lookups before the command are in `prepare.ts` and `commands/`. Rows that
+ * read are in `query.ts`.
  */
 
 import type { Row } from '../protocol/contract.ts'
@@ -23,7 +24,9 @@ const AT_ONCE = 16
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Perform the command of a call. */
+/**
+ * Performs the command of a call, or one command for each id on rows that change several records.
+ */
 export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusal> {
   if (!call.row.shape.each)
     return perform(edge, call, undefined, (...given) => replied(edge, ...given))
@@ -34,8 +37,8 @@ export function runCommand(edge: Edge, call: Call): MaybePromise<Answer | Refusa
 /**
  * Performs the command of a call and passes the actor's reply to `finish`. The reply is undefined
  * when `prepare` supplied the answer.
- * @param more also goes to the actor, but is not part of the request: a repeat under the same key
- * may differ in it.
+ * @param more further input of the command. It is not part of the request's fingerprint, so it may
+ * differ in a repeat under the same idempotency key.
  */
 export function perform<T>(
   edge: Edge,
@@ -84,13 +87,14 @@ export function perform<T>(
 }
 
 /**
- * Refusals that may mean that an earlier attempt made this change and its gateway died before it
- * notified the other gateways.
+ * Refusals after which the other gateways are notified nevertheless. An earlier attempt may have
+ * made the change, and its gateway may have died before it notified them.
  */
 const before: ReadonlySet<string> = new Set(['not_found', 'already_exists'])
 /**
- * A configuration change takes effect on every gateway before it is answered, even if its outcome
- * is unknown.
+ * Waits for a configuration change, then makes every gateway drop its cached copy before the change
+ * is answered, also when the outcome is unknown. A principal that the change disabled or archived
+ * also leaves its channels.
  */
 async function publish(
   edge: Edge,
@@ -114,8 +118,8 @@ async function publish(
 }
 
 /**
- * The answer of a decided command. If a further read or wait is needed, the caller must still be
- * admitted after it.
+ * The answer of a decided command. If the answer needs a further read or wait, the caller's
+ * admission is checked again after it.
  */
 function replied(
   edge: Edge,
@@ -137,7 +141,7 @@ function answerOf(
   reply: unknown,
   extra: Readonly<Record<string, unknown>> | undefined,
 ): Answer {
-  // On other rows, `status_code` is an ordinary member of the answer.
+  // On other rows, `status_code` is an ordinary field of the answer.
   const named =
     row.shape.alsoStatus && (reply as { status_code?: unknown } | null | undefined)?.status_code
   const status = typeof named === 'number' ? named : (row.shape.status ?? 200)
@@ -149,8 +153,9 @@ function answerOf(
 }
 
 /**
- * The address of the actor that decides, as the row defines it. A path slot that cannot be an id is
- * refused as `not_found`.
+ * The address of the actor that decides, as the row declares it. A path slot that cannot be an id
+ * of the declared kind is refused as `not_found`, unless the row also accepts names. The id is
+ * empty when the row's preparation finds it.
  */
 function addressOf(
   edge: Edge,
@@ -186,8 +191,8 @@ function addressOf(
 }
 
 /**
- * Performs one command per distinct id of the body, several concurrently, and reports the outcomes
- * in the order of the ids.
+ * Performs one command for each distinct id of the body, at most `AT_ONCE` concurrently. The answer
+ * has one result for each id of the body, in their order.
  */
 async function runEach(
   edge: Edge,

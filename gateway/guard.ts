@@ -1,6 +1,7 @@
 /**
- * Checks admission again while a stream is open, and before an answer that had to be waited for: a
- * caller that would no longer be admitted receives no data.
+ * Checks the admission of a request again: while its stream is open, after its upload, and before
+ * an answer that was waited for. A caller that would no longer be admitted receives no data. The
+ * first admission is in `admission.ts`.
  */
 import { errors, isRefusal, type Refusal } from '../protocol/errors.ts'
 import { authorize, enter } from './auth/authorize.ts'
@@ -9,12 +10,12 @@ import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { isSelfAccess, ownAgent } from './sessions/self-access.ts'
 import { sessionReferenceOf } from './sessions/visibility.ts'
 
-/** The largest delay of a timer, in milliseconds. */
+/** The maximum delay of a timer of Node.js, in milliseconds. */
 const MAX_TIMER_MS = 2_147_483_647
 
 /**
- * Why an admitted request would be refused now: authentication, access to the project or session,
- * or permission. Undefined when it would still be admitted.
+ * Checks authentication, permission, and access to the project and the session again. Returns the
+ * refusal, or undefined when the request would still be admitted.
  */
 export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefined> {
   const { world, directory, authentication, sessionVisibility: sight } = edge
@@ -41,9 +42,9 @@ export async function admitted(edge: Edge, call: Call): Promise<Refusal | undefi
 }
 
 /**
- * The reply after a wait, or the refusal of a caller that lost its key or its permission meanwhile.
- * The check costs nothing while no configuration has changed, because the caller is then the same
- * object.
+ * Returns the reply after a wait, or the refusal of a caller that has lost its key or its
+ * permission in the meantime. The check is cheap while no configuration has changed, because
+ * authentication then returns the same caller object.
  */
 export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Refusal> =>
   andThen(edge.authentication.again(call.caller), (now) =>
@@ -51,8 +52,10 @@ export const judged = <T>(edge: Edge, call: Call, reply: T): MaybePromise<T | Re
   )
 
 /**
- * Ends a stream once its caller would no longer be admitted. Checks at once, after every
- * configuration change, when the key expires, and on each call of `look`.
+ * Calls `end` once the caller of a stream would be refused with a status below 500. Checks when it
+ * is called, after each change of the project's or the organization's configuration, when the key
+ * expires, and on each call of `look`. A key that expires more than `MAX_TIMER_MS` later is checked
+ * once after that time instead.
  */
 export function guardOf(
   edge: Edge,

@@ -1,20 +1,27 @@
 /**
- * Holds requests and jobs back while the node's own lease is stale, so that a briefly overloaded
+ * Delays requests and jobs while the node's own lease is stale, so that a briefly overloaded
  * machine answers slowly instead of with errors. The wait is short, because another node may be
- * connected: a refused client can retry there, and a job goes back to its queue.
+ * connected: a refused client can retry there, and a job returns to its queue.
  */
 
 import type { MaybePromise } from './maybe-promise.ts'
 import type { World } from './ports.ts'
 
-/** The longest wait of a request or a job, and the interval between checks of the lease, in milliseconds. */
+/**
+ * The maximum wait of a request or a job, and the interval between checks of the lease, in
+ * milliseconds.
+ */
 const WAIT = 3000
 const LOOK = 50
 
-/** True once the lease is fresh, usually synchronously; false when the wait times out. */
+/**
+ * Returns true once the lease is fresh, usually synchronously, and false when the wait times out.
+ */
 export type LeaseGate = () => MaybePromise<boolean>
 
-/** A single timer checks the lease for all that wait. */
+/**
+ * Creates the gate of a node. A single timer checks the lease for all waiting requests and jobs.
+ */
 export function openLeaseGate(world: Pick<World, 'fresh' | 'later'>): LeaseGate {
   let waiting: { looks: number; readonly done: (fresh: boolean) => void }[] = []
   const look = (): void => {

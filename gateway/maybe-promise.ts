@@ -3,10 +3,12 @@
  * work for a request.
  */
 
-/** A value, or a promise of it when another component has to be asked first. */
+/** A value, or a promise of it when the value is not available yet. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Continues with a value: synchronously when it is not a promise. */
+/**
+ * Calls `then` with the value: synchronously when it is not a promise, otherwise after it resolves.
+ */
 export const andThen = <T, U>(
   value: MaybePromise<T>,
   then: (value: T) => MaybePromise<U>,

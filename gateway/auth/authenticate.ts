@@ -1,14 +1,17 @@
 /**
- * Authentication: from a credential to a caller. Credentials have no permissions of their own: a
- * project key has those of its principal's roles, capped by its scope role; a personal token those
- * of its person's roles; an organization key those of its role, in all projects.
+ * Authentication: finds the caller that a credential belongs to, and the caller's permissions. What
+ * a caller may do with them is decided in `authorize.ts`. A project key has the permissions of its
+ * principal's roles, capped by its scope role. A personal token has the permissions of its person's
+ * roles. An organization key has the permissions of its role in all projects.
  *
  * Invariants:
- * A1. The permissions of a key follow from the directories at the time of the request: a cached
- *     caller is reused only while the directories that it was derived from are the current ones, so
- *     a change of keys or roles takes effect at once. The key's expiry is checked on every request.
- * A2. `unauthorized` means that the credential is permanently invalid, because clients give up on
- *     it. Whenever that is not certain, the answer is `service_unavailable`.
+ * A1. The permissions of a key follow from the directories at the time of the request. A cached
+ *     caller is reused only while the directories that it was derived from are still cached, so a
+ *     change of keys or roles takes effect as soon as a directory is dropped. The key's expiry is
+ *     checked on every request.
+ * A2. `unauthorized` is returned only when the credential is certainly invalid: malformed, unknown,
+ *     expired, or of an inactive principal. Clients do not retry after it. When a directory cannot
+ *     be read, the answer is `service_unavailable`.
  */
 
 import {
@@ -37,29 +40,29 @@ export interface Caller {
   readonly scope:
     | { readonly kind: 'organization'; readonly role: SystemRole }
     | { readonly kind: 'project'; readonly project_id: string }
-  /** Unbranded ids of permissions, valid everywhere that the scope admits the caller to. */
+  /** Unbranded ids of permissions. They apply in every project that `scope` includes. */
   readonly permissions: ReadonlySet<string>
   /**
-   * The key's hash, for authenticating again, with the project tag and the project handle of the
-   * presented credential.
+   * The parts of the presented credential that authenticate the caller again: the key's hash, the
+   * project tag and, if it was given, the project handle.
    */
   readonly proof: { readonly hash: string; readonly tag: string; readonly handle?: string }
 }
 
 export interface Authentication {
-  /** Authenticates the credential of an Authorization header. */
+  /** Authenticates the credential of an Authorization header, and records the use of its key. */
   authenticate(header: string | undefined): MaybePromise<Caller | Refusal>
-  /** Authenticates a credential that was not sent as a header. */
+  /** Authenticates a credential that was not sent as a header, and records the use of its key. */
   signIn(presented: Presented | undefined): MaybePromise<Caller | Refusal>
   /**
-   * Authenticates a caller again, for a connection that is held open: a refusal other than
-   * `service_unavailable` ends the connection.
+   * Authenticates a caller again, for a connection that stays open. The connection ends on a
+   * refusal other than `service_unavailable`. Returns the same object while nothing has changed.
    */
   again(caller: Caller): MaybePromise<Caller | Refusal>
-  /** Expiry of a caller's key in Unix milliseconds; undefined: it never expires. */
+  /** Expiry of a caller's key in Unix milliseconds, or undefined when the key does not expire. */
   expiryOf(caller: Caller): number | undefined
 }
-/** A caller, with the directories and the key that it was derived from. */
+/** A cached caller, with the directories and the key that it was derived from. */
 interface Found {
   readonly caller: Caller
   readonly key: ApiKey
@@ -82,7 +85,10 @@ const proofOf = (world: World, { text, handle }: Presented): Caller['proof'] => 
   ...(handle !== undefined && { handle }),
 })
 
-/** Opens the authentication of a gateway. */
+/**
+ * Creates the authentication of a gateway.
+ * @param touches records the uses of keys; without it, they are not recorded.
+ */
 export function openAuthentication(
   world: World,
   directory: Directory,
@@ -100,7 +106,7 @@ export function openAuthentication(
     return index.get(tag) ?? []
   }
   const granted = new WeakMap<ProjectDirectory, Map<string, ReadonlySet<string>>>()
-  /** The permissions of a project key, computed once per loaded directory. */
+  /** The permissions of a project key, computed once for each loaded directory. */
   const permissionsOf = (
     project: ProjectDirectory,
     { role_ids = [] }: PrincipalRecord,

@@ -1,4 +1,7 @@
-/** Authorization: which projects a caller may enter, and which rows it may call. */
+/**
+ * Authorization: which projects a caller may enter, and which rows it may call. Access to single
+ * sessions is checked in `../sessions/visibility.ts`.
+ */
 
 import type { OrganizationDirectory } from '../../protocol/access/directory.ts'
 import { allows } from '../../protocol/access/roles.ts'
@@ -9,9 +12,10 @@ import type { Project } from '../../protocol/projects/rows.ts'
 import type { Caller } from './authenticate.ts'
 
 /**
- * Refuses a caller that lacks the permission of a row.
+ * Refuses a caller that lacks the permission of a row with `permission_denied`.
  * @param brand header brand in any letter case.
- * @param action the action that the path names; the permission to execute it is sufficient.
+ * @param action name of the action in the path, if any. On rows that need `actions.execute.*`, the
+ * permission to execute this action is sufficient.
  */
 export function authorize(
   brand: string,
@@ -29,8 +33,8 @@ export function authorize(
 }
 
 /**
- * Refuses a caller whose key is pinned to another project, or was presented with another project's
- * handle.
+ * Refuses a caller with `forbidden` when its key is pinned to another project, or was presented
+ * with the handle of another project.
  */
 function admit({ scope, proof }: Caller, project: Project): Refusal | undefined {
   if (scope.kind === 'project' && scope.project_id !== project.id)
@@ -41,9 +45,9 @@ function admit({ scope, proof }: Caller, project: Project): Refusal | undefined 
 }
 
 /**
- * The project that a path names, by handle or by id: `not_found` when there is none, `forbidden`
- * when it is closed to the caller.
- * @param history also finds a deleted project, whose records stay readable.
+ * The project with a handle or id. Refused with `not_found` when there is none, and with
+ * `forbidden` when the caller may not enter it.
+ * @param history whether to find a deleted project too, because its records stay readable.
  */
 export function enter(
   caller: Caller,

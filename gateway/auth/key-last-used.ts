@@ -1,25 +1,26 @@
 /**
- * When keys were last used: recorded in memory by requests, and reported to the keys' owners in the
- * background, at most once a minute per key and gateway. A lost report is harmless.
+ * Records when keys were last used. Requests record a use in memory. A timer reports the uses to
+ * the project or organization that owns the keys, at most once a minute for each key and gateway. A
+ * lost report is harmless: the stored time is then older than the last use.
  */
 
 import type { World } from '../ports.ts'
 import type { Caller } from './authenticate.ts'
 
 export interface Touches {
-  /** Records that a request was authenticated. */
+  /** Records a use of the caller's key. */
   note(caller: Caller): void
   close(): void
 }
 
 /**
- * `EVERY`: milliseconds between two reports of a key. `GATHER`: milliseconds for which uses are
- * collected into one report.
+ * `EVERY` is the minimum time between two reports of one key, in milliseconds. `GATHER` is the time
+ * for which the uses of several keys are collected into one report, in milliseconds.
  */
 const EVERY = 60_000
 const GATHER = 1000
 
-/** Opens the records of a gateway. */
+/** Creates the recorder of a gateway, without any recorded use. */
 export function openTouches(world: World): Touches {
   const told = new Map<string, number>()
   const waiting = new Map<string, string[]>()

@@ -1,14 +1,18 @@
 /**
- * The text of credentials: `<prefix>_<40 hex digits>`. A project key ends with the last 8
- * characters of the project's id, so that the edge finds the project's directory without an index
- * of all keys. The prefix of personal tokens is the key prefix followed by `c`. Only the hash is
- * ever stored.
+ * The text of credentials: `<prefix>_<40 hex digits>`. In a project key and in a personal token,
+ * the last 8 characters of the project's id follow, so that a gateway finds the project's directory
+ * without an index of all keys. The prefix of personal tokens is the key prefix followed by `c`. Of
+ * the text, only its hash and its first 8 characters are stored. Finding the caller of a credential
+ * is the task of `authenticate.ts`.
  */
 
 import { hexOf } from '../http/hex.ts'
 import type { World } from '../ports.ts'
 
-/** A new key: its text, which is shown once, and the values that its owner stores. */
+/**
+ * A new key: its text, which is shown once, and the hash and the first characters of the text,
+ * which the project or organization stores.
+ */
 export interface NewKey {
   readonly key: string
   readonly hash: string
@@ -24,23 +28,25 @@ export interface Presented {
 }
 
 const TAG = 8
-/** The tag of a project in its keys. Two projects may share a tag: it only narrows the search. */
+/**
+ * The tag of a project in its keys. Two projects may share a tag, so it only narrows the search.
+ */
 export const tagOf = (project: string): string => project.slice(-TAG)
 /**
- * The project tag in a key's text. The end of an organization key is usually no project's tag; a
- * match is harmless.
+ * The project tag in a key's text. An organization key has no tag; if its last characters match a
+ * project by chance, the search in that project finds no key.
  */
 export const tagIn = (text: string): string => text.slice(-TAG)
 
-/** What is stored and looked up instead of a key: its SHA-256, as hex. */
+/** The SHA-256 of a key as hex, which is stored and looked up instead of the key. */
 export const keyHash = (world: Pick<World, 'hash'>, text: string): string => world.hash(text)
 
 /**
  * Creates a key.
  * @param project id of the project that the key is pinned to; undefined for an organization key.
- * @param from the same text derives the same key, for a creation that may be repeated under its
- * idempotency key. Without it, the key is random and cannot be derived again.
- * @param kind personal tokens have a separate prefix.
+ * @param from text from which the key is derived, so that a repeat of the creation yields the same
+ * key. Without it, the key is random.
+ * @param kind `token` for a personal token, which has a prefix of its own.
  */
 export function newKey(
   world: Pick<World, 'random' | 'seal' | 'hash' | 'settings'>,
@@ -58,8 +64,8 @@ export function newKey(
 }
 
 /**
- * Splits a credential into the key and the project handle that may follow it after a dot; undefined
- * when it cannot be a credential.
+ * Splits a credential into the key and the project handle that may follow it after a dot. Undefined
+ * when the text cannot be a credential.
  */
 export function parseCredential(credential: string): Presented | undefined {
   const match = /^([^\s.]{1,512})(?:\.([a-z0-9]+(?:-[a-z0-9]+)*))?$/.exec(credential)
@@ -67,21 +73,24 @@ export function parseCredential(credential: string): Presented | undefined {
   const [, text = '', handle] = match
   return { text, ...(handle !== undefined && { handle }) }
 }
-/** The credential of an Authorization header, or undefined. */
+/**
+ * Reads the credential of an `Authorization: Bearer` header. Undefined when the header has none.
+ */
 export function parseAuthorization(header: string | undefined): Presented | undefined {
   const match = /^Bearer +(\S+)$/i.exec(header?.trim() ?? '')
   return match?.[1] === undefined ? undefined : parseCredential(match[1])
 }
 
 /**
- * Longest header that is cached, and the number of cached headers: enough for every key in use,
- * without much memory for invalid ones.
+ * Maximum length of a cached header in characters, and maximum number of cached headers. They bound
+ * the memory that headers with invalid keys can take.
  */
 const MAX_HEADER_LENGTH = 200
 const REMEMBERED = 1000
 /**
- * A reader of Authorization headers that caches its latest results: a client sends the same header
- * with every request, and hashing is expensive. `make` must depend on the header alone.
+ * Creates a reader of Authorization headers that caches its latest results, because a client sends
+ * the same header with every request and hashing is expensive.
+ * @param make must depend on the credential alone.
  */
 export function createReader<T>(
   make: (presented: Presented) => T,

@@ -1,4 +1,8 @@
-/** People who are asked by interactions or answer them, looked up in this gateway's directories. */
+/**
+ * Checks of the principals and roles that interactions name and of the callers that answer them,
+ * with this gateway's cached directories. Whether a caller may answer a given interaction is
+ * decided by its actor.
+ */
 
 import type { ProjectDirectory } from '../../protocol/access/directory.ts'
 import { grantsOf, hasRole } from '../../protocol/access/roles.ts'
@@ -24,8 +28,8 @@ import type { Caller } from './authenticate.ts'
 import { principalsNamed } from './principals.ts'
 
 /**
- * Refuses an id that is neither that of an active principal nor `role:<name>` of a role of the
- * project.
+ * Refuses ids that are neither of an active principal nor `role:<name>` for a role of the project
+ * or a system role.
  */
 async function checkIds(
   { directory }: Edge,
@@ -60,7 +64,10 @@ const isRoleNamed = ({ roles }: ProjectDirectory, name: string): boolean =>
   Object.values(roles).some((role) => role.name === name) ||
   systemRoleNames.some((system) => system === name)
 
-/** Refuses an interaction whose people do not exist, or whose run does not exist or has ended. */
+/**
+ * Refuses an interaction that names an unknown role, a principal that is unknown or inactive, or a
+ * run that does not exist or has ended.
+ */
 export async function checkPeople(
   edge: Edge,
   project: string,
@@ -86,8 +93,8 @@ export async function checkPeople(
 }
 
 /**
- * Refuses an answer by a key whose scope role does not include answering: the key has fewer
- * permissions than its principal.
+ * Refuses an answer by a key whose scope role does not grant `interaction.respond`, even if the
+ * roles of its principal grant it.
  */
 export async function checkScope(
   { directory, world }: Edge,
@@ -105,7 +112,7 @@ export async function checkScope(
   })
 }
 
-/** The roles that a caller currently holds, by id and by name. */
+/** The roles that a caller currently holds, each by its id and by its name. */
 export async function rolesOf(
   { directory }: Pick<Edge, 'directory'>,
   project: string,

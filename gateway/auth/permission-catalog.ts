@@ -1,5 +1,6 @@
 /**
- * Roles and permissions as clients read them: fixed by the service, with its brand in their names.
+ * The system roles and the permissions as the API lists them, with the installation's brand in
+ * their ids. Roles that a project defines are not here, because its actor stores them.
  */
 
 import type { Role, roles } from '../../protocol/access/role-rows.ts'
@@ -47,12 +48,12 @@ export const rolesOf = ({ created_at }: Project, brand: string): Role[] =>
     updated_at: created_at,
   }))
 
-/** Maximum number of groups, and of names in one group. */
+/** Maximum number of groups, and of action names in one group. */
 const MAX_GROUPS = { groups: 64, children: 200 } as const
 type Group = Reply<(typeof roles)['permission.list']>['action_groups'][number]
 /**
- * The grantable groups of action permissions: all actions, and those that share the first word of
- * their names.
+ * The groups of action permissions: one group of all actions, and one group for each word before
+ * the first dot of their names.
  */
 function groupsOf(actions: readonly string[]): Group[] {
   const group = (prefix: string, label: string, source: Group['source']): Group => ({
@@ -78,10 +79,10 @@ function groupsOf(actions: readonly string[]): Group[] {
 }
 
 /**
- * Every permission, and the system roles as presets with all permissions that they grant to an
- * organization key.
- * @param brand lower case.
- * @param actions the actions that need a permission to call them.
+ * The catalog of permissions: every permission, the system roles as presets, and the groups of
+ * actions. A preset has all permissions that its role grants to an organization key.
+ * @param brand header brand in lower case.
+ * @param actions names of the actions whose execution needs a permission.
  */
 export function catalogOf(
   brand: string,

@@ -1,18 +1,18 @@
 /**
- * Looks up the principal ids of a request before its command is decided, for channels, interactions
- * and other records that refer to principals. The result is as current as the last answered
- * configuration change.
+ * Looks up the principal ids of a request before its command is decided, for interactions and other
+ * records that refer to principals. The result contains every configuration change that was
+ * answered before the lookup.
  */
 import { activePrincipal, type PrincipalSummary } from '../../protocol/access/directory.ts'
 import { type FieldError, isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import type { Directory } from '../directory.ts'
 
 /**
- * The active principals of a project with these ids, in their order. Refused with 400 and a list of
- * the unknown ids.
+ * The active principals of a project with the given ids, in the order of the ids. Refused with
+ * `bad_request` and all unknown ids when at least one is unknown.
  * @param field path of the list in the request, or of the id when `ids` is a single id.
- * @param kinds the accepted kinds; by default all.
- * @param skip selects ids that are not ids of principals; they are left out.
+ * @param kinds the accepted kinds of principals; by default all.
+ * @param skip whether to leave out an id, because it is not the id of a principal.
  */
 export async function principalsNamed(
   directory: Directory,

@@ -1,27 +1,31 @@
 /**
- * Rate limits: one bucket per caller and one per organization, counted by this gateway alone. A
- * caller is an API key, a person (all of their tokens together), an HTTP trigger, or, for requests
- * without a valid credential, an IP address.
+ * Rate limits: one bucket per caller and one for the organization. Each gateway counts on its own.
+ * A caller is an API key, a person with all of their tokens, an HTTP trigger, an integration, a
+ * device that signs in, or, for requests without a valid credential, an IP address. The code that
+ * handles a request decides which buckets it is counted in.
  */
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { type Refusal, refuse } from '../../protocol/errors.ts'
 import type { World } from '../ports.ts'
 
 /**
- * The headers that every answer has about the tightest bucket, and the refusal when a bucket is
+ * The headers about the bucket with the smallest remaining share, and the refusal when a bucket is
  * empty.
  */
 interface Admission {
   readonly headers: Readonly<Record<string, string>>
   readonly refused?: Refusal
 }
-/** Counts one request of a caller, and also of the organization when `organization` is given. */
+/**
+ * Counts one request in the bucket of `caller`, and in the bucket of `organization` when it is
+ * given.
+ */
 export type Limits = (caller: string, organization?: string) => Promise<Admission>
 
 /**
- * Charges a refused request to its IP address: above a caller's limit it is refused with
- * `rate_limit_exceeded` instead. A valid credential is never refused for requests of other clients
- * at its address, because many clients share one.
+ * Counts a refused request against the rate limit of its IP address. Returns `rate_limit_exceeded`
+ * once that limit is exceeded, otherwise `refusal`. Requests with a valid credential are not
+ * counted by address, because many clients may share one address.
  */
 export async function charged(
   limits: Limits | undefined,
@@ -34,7 +38,8 @@ export async function charged(
 type Scope = 'key' | 'org'
 
 /**
- * Creates the configured limits; a limit of 0 disables it. Undefined when all limits are disabled.
+ * Creates the configured rate limits. A limit of 0 is disabled. Undefined when all limits are
+ * disabled.
  */
 export function createLimits(world: World): Limits | undefined {
   const { key, organization, window_seconds } = world.settings.rate
@@ -61,7 +66,7 @@ export function createLimits(world: World): Limits | undefined {
         (left: RateLimiterRes) => ({ left, empty: true }),
       )
       states.push({ scope, points, ...state })
-      // A request over its key's limit does not use up the organization's bucket.
+      // A request over its caller's limit is not counted in the organization's bucket.
       if (state.empty) break
     }
     const tightest = states.sort(

@@ -1,8 +1,8 @@
-/** Callers as readers. */
+/** Converts a caller to the form in which views check read access. */
 import type { Viewer } from '../../protocol/channels/schema.ts'
 import type { Caller } from './authenticate.ts'
 
-/** The caller as views identify a reader. */
+/** The caller's principal id, and whether the caller administers the project. */
 export const viewerOf = ({ principal, permissions }: Caller): Viewer => ({
   id: principal.id,
   admin: permissions.has('project.admin'),

@@ -1,7 +1,8 @@
 /**
  * Checks the actions that a definition names. Steps may not call built-in actions that are only for
- * agents. A caller who saves a definition, or starts an inline one, must have the permission to
- * execute each action in it; otherwise a definition would bypass that permission.
+ * agents, and steps of the cleanup may not call workflows. A caller that saves a definition, or
+ * starts an inline definition, must have the permission to execute each action in it. Otherwise the
+ * definition would bypass that permission. Whether the actions exist is not checked here.
  */
 
 import { allows } from '../../protocol/access/roles.ts'
@@ -17,10 +18,10 @@ import type { Caller } from '../auth/authenticate.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * Refuses a definition whose steps name an action that steps, or the caller, may not call;
- * undefined: all are allowed. An action name that contains a template is not known yet and is not
- * checked.
- * @param path of the document that contains the steps.
+ * Refuses a definition whose steps name an action that a step or the caller may not call. Undefined
+ * when all actions are allowed. A name that contains a template is not checked, because the name is
+ * not known yet.
+ * @param path path of the definition in the request, for the refusal.
  */
 export function refusedActions(
   edge: Pick<Edge, 'world'>,
@@ -40,9 +41,9 @@ export function refusedActions(
 }
 
 /**
- * Refuses an inline config with tools that its author may not execute; undefined: all are allowed.
- * A pattern needs the permission that covers every name it can match, because it is resolved again
- * for each turn.
+ * Refuses an inline agent configuration with a tool that its author may not execute. Undefined when
+ * all tools are allowed. A pattern needs the permission that covers every name that the pattern can
+ * match, because it is resolved again for each turn.
  */
 export const refusedTools = (
   edge: Pick<Edge, 'world'>,
@@ -55,7 +56,7 @@ export const refusedTools = (
     tools.map(({ field, selector }) => ({ field, permission: permissionOver(selector) })),
   )
 
-/** The refusal of the first field whose permission is missing. */
+/** The refusal for the first field whose permission is missing. */
 function refusedExecution(
   { world }: Pick<Edge, 'world'>,
   permissions: Caller['permissions'],
@@ -71,7 +72,7 @@ function refusedExecution(
   )
 }
 
-/** Refuses steps that can never succeed, each with its exact location. */
+/** Refuses steps that can never succeed. The refusal has the location of each, at most 50. */
 function impossibleSteps(
   { world }: Pick<Edge, 'world'>,
   definition: Partial<Pick<Spec, 'steps' | 'cleanup'>>,

@@ -1,6 +1,7 @@
 /**
- * Preparations of the action rows: secrets, which are generated here and shown once, and direct
- * calls, whose input is validated and whose result is awaited.
+ * Preparations of the action rows. They generate the signing secrets, which are shown once, check
+ * and seal endpoint URLs, validate the input of direct calls, and wait for the results of these
+ * calls.
  */
 import type { CatalogEntry, Invoke } from '../../protocol/actions/rows.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -19,13 +20,13 @@ import { withSealedUrl } from './seal-url.ts'
 
 /** Length of a signing secret in bytes. */
 const SECRET = 32
-/** Default of the seconds to wait for a result. */
+/** Default wait for the result of a direct call, in seconds. */
 const DEFAULT_WAIT_S = 30
 
 /**
- * A new random secret: sealed for its owner, in clear for the caller. The clear text is decrypted
- * from the owner's reply, which is stored: a repeat under one idempotency key gets the first
- * secret, and no two changes have the same one.
+ * Generates a signing secret. The actor stores it sealed, and the caller receives it in clear. The
+ * clear text is decrypted from the actor's reply, which the actor remembers, so a repeat under an
+ * idempotency key returns the first secret. Worker actions have no secret.
  */
 export function withSecret(edge: Edge, call: Call): Prepared {
   const { world } = edge
@@ -36,7 +37,7 @@ export function withSecret(edge: Edge, call: Call): Prepared {
     input: { sealed: world.lock(made, home), returned: true },
     answer: async (reply) => {
       const { sealed, ...record } = reply as { readonly sealed?: string }
-      // An owner of an older release does not return it.
+      // A shard owner of an older release does not return `sealed`.
       const bytes = sealed === undefined ? made : world.unlock(sealed, home)
       if (!bytes) throw new Error('a new secret cannot be unlocked')
       return { ...record, signing_secret: Buffer.from(bytes).toString('base64') }
@@ -44,9 +45,9 @@ export function withSecret(edge: Edge, call: Call): Prepared {
   }
 }
 /**
- * Why an input does not fit an action. A stored schema may contain a pattern that cannot be
- * applied, if it was stored before such patterns were refused. That is not the caller's error, so
- * the refusal names the action and the location of the pattern.
+ * The refusal of an input that does not fit an action's schema. Undefined when it fits. A stored
+ * schema can contain a pattern that cannot be applied. This is not the caller's error, so the
+ * refusal is a `conflict` with the action's name and the location of the pattern.
  */
 function inputRefusal(
   { name, input_schema }: CatalogEntry,
@@ -64,7 +65,10 @@ function inputRefusal(
   )
 }
 
-/** A direct call: the action must be ready and its input valid; then the result is awaited. */
+/**
+ * Prepares a direct call: checks the input and that the action is ready. The answer is the result,
+ * or the status of the call when the wait times out. A dry run is answered without a call.
+ */
 async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { project } = call
   if (!project) return {}
@@ -106,7 +110,10 @@ async function invoke(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   }
 }
 
-/** The result of a direct call, once its run has ended or the wait has timed out. */
+/**
+ * The result of a direct call, read when its run has ended or when the wait has timed out.
+ * @param ms maximum wait in milliseconds.
+ */
 async function resultOf(edge: Edge, project: string, run: string, ms: number): Promise<unknown> {
   await ended(edge, project, run, ms)
   const result = await edge.world.ask({ project, kind: 'run', id: run }, 'invoked', {})
@@ -165,16 +172,16 @@ function waiting(over: () => void): Sink {
 const addressOf = ({ body }: Call): string | undefined =>
   typeof body['endpoint_url'] === 'string' ? body['endpoint_url'] : undefined
 /**
- * Only administrators may change an action's endpoint, because calls carry the input of its
- * callers, signed by the project.
+ * Refuses a change of an action's endpoint by a caller without `project.admin`, because the
+ * endpoint receives the input of all callers, signed by the project.
  */
 const movedEndpoint = ({ world }: Edge, call: Call): Refusal | undefined =>
   addressOf(call) === undefined
     ? undefined
     : authorize(world.settings.brand, 'project.admin', call.caller)
 /**
- * Refuses a literal IP address of this machine or of a private network. Host names are checked at
- * each call.
+ * Refuses an endpoint whose host is `localhost` or an IP address that is not an allowed
+ * destination. Other host names are checked at each call of the action.
  */
 async function refusedEndpoint({ world }: Edge, call: Call): Promise<Refusal | undefined> {
   const url = addressOf(call)

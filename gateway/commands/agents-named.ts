@@ -1,5 +1,6 @@
 /**
- * Checks that the agents in a definition exist: when it is saved, and when an inline run starts.
+ * Checks that the agents that a definition names exist. The check is made when the definition is
+ * saved, and when a run with an inline definition starts.
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -9,8 +10,8 @@ import type { Step } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
 /**
- * The part of a definition that names agents: its steps, and the agent that a loop names for all of
- * them.
+ * The fields of a definition that name agents: the steps, and the agent of a loop, which is the
+ * default of its steps.
  */
 interface Naming {
   readonly steps?: readonly Step[]
@@ -18,8 +19,8 @@ interface Naming {
 }
 
 /**
- * Refuses agents that the project does not have, by id or by name, each with its exact location;
- * undefined: all exist.
+ * Refuses a definition that names an agent by an id or a name that the project does not have. The
+ * refusal has the location of each, at most 50. Undefined when all agents exist.
  */
 export async function unknownAgents(
   { directory }: Pick<Edge, 'directory'>,

@@ -1,6 +1,7 @@
 /**
- * Preparations of the channel rows: look up members and the messages that a request refers to, and
- * add the parts of the reply that the channel does not store.
+ * Preparations of the channel rows: look up the principals and messages that a request refers to,
+ * and add the parts of the reply that the channel's actor does not store. Also removes principals
+ * that stopped being active from channels. All other rules of channels are in the actor.
  */
 
 import {
@@ -31,13 +32,16 @@ async function directories({ directory }: Edge, { project }: Call): Promise<Know
   return isRefusal(own_project) ? own_project : { organization, project: own_project }
 }
 
-/** The active principal with this id, as a channel member. */
+/** The active principal with this id, as a channel member; undefined when there is none. */
 function personOf({ organization, project }: Known, id: string): Person | undefined {
   const party = activePrincipal(project, organization, id)
   return party && { id, kind: party.kind === 'agent' ? 'agent' : 'user' }
 }
 
-/** The principal with this id, if it may become a member; an agent must be active. */
+/**
+ * The active principal with this id, if it may become a member. An agent must also have the status
+ * `active`.
+ */
 function newcomer(known: Known, id: string): Person | undefined {
   const person = personOf(known, id)
   return person?.kind === 'agent' && getOwn(known.project.agents, id)?.status !== 'active'
@@ -45,13 +49,15 @@ function newcomer(known: Known, id: string): Person | undefined {
     : person
 }
 
-/** The channel as the view currently has it. */
+/** Reads the channel from the view, for the caller. */
 const readChannel = (edge: Edge, call: Call, id: string): Promise<unknown> =>
   edge.world.view(scopeId(edge, call), 'channel.get', { id, viewer: viewerOf(call.caller) })
 
 /**
- * A creation is sent to the actor of the channel's name; the name of a direct message is derived
- * from its members.
+ * Prepares a creation. The command goes to the actor of the channel's name; the name of a direct
+ * message is derived from its members. Because this actor depends on the body, a request under an
+ * idempotency key is first recorded at an actor of the key, which refuses a different request under
+ * the same key.
  */
 async function create(
   edge: Edge,
@@ -149,8 +155,9 @@ async function addMember(
 
 /**
  * Expels new members that stopped being active principals between the lookup and the commit of
- * their membership. A later change of a principal finds the membership itself (`leaveChannels`),
- * because it makes this gateway drop its cached directories before it reads the memberships.
+ * their membership. A principal that stops being active after this check is removed by
+ * `leaveChannels`, which reads the memberships after every gateway has dropped its cached
+ * directory.
  * @returns the ids of the expelled members.
  */
 async function expelInactive(
@@ -190,7 +197,10 @@ const expel = (
     origin,
   })
 
-/** A caller may remove itself; removing another member needs `channel.write`. */
+/**
+ * Refuses the removal of another member by a caller without `channel.write`. A caller may always
+ * remove itself.
+ */
 const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refusal =>
   (slots['user_id'] === caller.principal.id
     ? undefined
@@ -198,7 +208,7 @@ const removeMember = ({ world }: Edge, { caller, slots }: Call): Prepared | Refu
 
 /**
  * The immutable facts about a message of the channel in the path. An unknown message is not refused
- * here: the channel decides about it.
+ * here, because the channel's actor decides about it.
  */
 async function factsOf(
   edge: Edge,
@@ -220,8 +230,8 @@ const namesOf = ({ agents }: ProjectDirectory): Record<string, string> =>
   Object.fromEntries(Object.entries(agents).map(([id, { name }]) => [id, name]))
 
 /**
- * The agents that a text mentions. Members are looked up only when the text matches the names of
- * several agents.
+ * The ids of the agents that a text mentions. When a mention matches the names of several agents,
+ * only the agents that are members of the channel are considered.
  */
 async function mentionedIn(
   edge: Edge,
@@ -276,7 +286,10 @@ async function send(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   }
 }
 
-/** An edited message is read after the change, because only views have its content. */
+/**
+ * Prepares an edit. The answer is read from the view after the change, because the channel's actor
+ * does not store the content of messages.
+ */
 async function edit(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const { id = '', message_id = '' } = call.slots
   const facts = await factsOf(edge, call, message_id)
@@ -309,8 +322,9 @@ export const channelPreparations: Readonly<Record<string, Prepare>> = {
 }
 
 /**
- * Before the request is answered, removes a principal that was disabled or archived from its
- * channels; a disabled principal stays in direct messages. A repeated request repeats this.
+ * Removes the principal that a call disabled or archived from its channels; a disabled principal
+ * stays in direct messages. Runs before the call is answered, and again when the call is repeated.
+ * Calls of other rows change nothing.
  */
 export async function leaveChannels(
   edge: Edge,

@@ -1,4 +1,4 @@
-/** Looks up the workflows that a definition names in its steps, in this gateway's directories. */
+/** Looks up the workflows that the steps of a definition name, in this gateway's directories. */
 import type { Definition, ProjectDirectory } from '../../protocol/access/directory.ts'
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -6,15 +6,15 @@ import { publishedHandle } from '../../protocol/naming.ts'
 import { type Spec, workflowsNamed } from '../../protocol/workflows/spec.ts'
 import type { Edge } from '../call.ts'
 
-/** Definitions by the name that the steps use; absent when the steps name no workflow. */
+/** Definitions by the name that the steps use. Absent when the steps name no workflow. */
 export interface Children {
   readonly definitions?: Readonly<Record<string, Definition>>
 }
 /** Maximum number of workflows that one run and its children may name. */
 const MAX_NAMED = 50
 /**
- * The id of the workflow that a step refers to: by id or handle, or by the name of its action if it
- * is published.
+ * The id of the workflow that a step refers to by id, by handle, or, for a published workflow, by
+ * the name of its action. Undefined when there is none.
  */
 function workflowId(known: ProjectDirectory, name: string): string | undefined {
   const handle = publishedHandle(name)
@@ -26,9 +26,9 @@ function workflowId(known: ProjectDirectory, name: string): string | undefined {
 }
 
 /**
- * The workflows that the steps of a spec name, directly or through other workflows, in their
- * current versions. A run and all of its children use these versions. An unknown name is left out;
- * its step fails when it runs.
+ * The workflows that the steps of a spec name, directly or through other workflows, in their latest
+ * versions. A run and all of its children use these versions. An unknown name is left out; its step
+ * fails when it is executed. More than `MAX_NAMED` workflows are refused.
  */
 export async function childrenOf(
   { directory }: Pick<Edge, 'directory'>,

@@ -1,3 +1,7 @@
+/**
+ * Preparations and queries of the rows for toolkits and skills, their assignments to agents, and
+ * the inbox and bindings of agents.
+ */
 import type { Origin } from '../../protocol/entry.ts'
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import { getOwn } from '../../protocol/lookup.ts'
@@ -22,7 +26,7 @@ const imported: Prepare = (_, { body }) => {
   const skill = readSkill(String(body['content']), body['name'] as string | undefined)
   return isRefusal(skill) ? skill : { input: { skill } }
 }
-/** Refuses to change a skill of the organization through a project. */
+/** Refuses a request that would change a skill of the organization through a project. */
 async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const known = await directory.organization()
   if (isRefusal(known)) return known
@@ -36,8 +40,8 @@ async function ownSkill({ directory }: Edge, { slots }: Call): Promise<Prepared 
 }
 
 /**
- * Holds the organization's skills that are being assigned until the request is answered (S1 of
- * protocol/agents/capabilities.ts).
+ * Prepares an assignment of skills. Skills of the organization are held until the assignment is
+ * decided, so that none of them is deleted meanwhile (S1 of protocol/agents/capabilities.ts).
  */
 async function assignSkills(
   edge: Edge,
@@ -74,7 +78,7 @@ async function assignSkills(
   }
 }
 
-/** The assignments of a skill in all partitions. Deleted projects are left out. */
+/** The assignments of a skill in the projects of all partitions. Deleted projects are left out. */
 async function usageOf(
   { world, directory }: Pick<LocalContext, 'world' | 'directory'>,
   id: string,
@@ -93,8 +97,8 @@ async function usageOf(
 const total = (usage: Usage): number => usage.reduce((sum, { agent_count }) => sum + agent_count, 0)
 
 /**
- * The facts that decide whether a skill of the organization may be deleted (S2): its grants, read
- * first, then its assignments.
+ * Reads what the organization needs to decide whether a skill may be deleted: first the number of
+ * holds granted so far, then the number of assignments (S2 of protocol/agents/capabilities.ts).
  */
 async function seen({ world, directory }: Edge, { slots }: Call): Promise<Prepared | Refusal> {
   const id = slots['id'] ?? ''
@@ -116,7 +120,7 @@ const inbox: Prepare = async (edge, call) => {
   return isRefusal(agent) ? agent : refuse('inbox_unavailable')
 }
 
-/** Preparations of commands, by API row name. */
+/** Preparations of the command rows, by row name. */
 export const definitionPreparations: Readonly<Record<string, Prepare>> = {
   'skill.import': imported,
   'skill.import_organization': imported,
@@ -132,7 +136,7 @@ export const definitionPreparations: Readonly<Record<string, Prepare>> = {
 
 const listed = <T>(items: readonly T[] | Refusal) =>
   isRefusal(items) ? items : { items: [...items] }
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const definitionQueries: Readonly<Record<string, LocalQuery>> = {
   'toolkit.list': answer<'toolkit.list'>(async (context, { include_system }) =>
     listed(await allToolkits(context, context.project ?? '', include_system)),

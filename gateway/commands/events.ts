@@ -1,6 +1,7 @@
 /**
- * Publishing events: the edge assigns their ids, so that a repeated request refers to the same
- * events, and completes the answer.
+ * Preparations of the rows that publish events. The gateway assigns the ids of the events, so that
+ * a repeat under an idempotency key refers to the same events, and repeats the command until the
+ * project's `events` actor has decided which events are duplicates.
  */
 
 import type { Origin } from '../../protocol/entry.ts'
@@ -17,8 +18,9 @@ const named = (make: (index: number) => string, count: number): Named => ({
 })
 
 /**
- * The reply once the matcher knows whether the events are duplicates. Until then the command has
- * changed nothing, and is sent again under its id with the keys that a view found.
+ * The reply of the `events` actor after it has decided which events are duplicates. An actor that
+ * no longer has all deduplication keys of the last day changes nothing and replies `unsure`. The
+ * command is then sent again under the same command id, with the keys that a view has.
  */
 async function sure<N extends 'event.publish' | 'event.publish_many'>(
   { world }: Edge,

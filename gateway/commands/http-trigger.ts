@@ -1,7 +1,7 @@
 /**
- * Requests that fire the HTTP triggers of loops. They need no sign-in: the credential is the handle
- * in the path and, if the trigger has a secret, the signature of the body. An accepted request is
- * stored before it is answered; its run starts later.
+ * Requests that fire the HTTP triggers of loops. They need no API credential: the handle in the
+ * path authenticates them and, if the trigger has a secret, the signature of the body. An accepted
+ * request is stored as a source event before it is answered. Its run starts later.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { unauthenticated } from '../../protocol/access/unauthenticated-rows.ts'
@@ -23,11 +23,11 @@ import type { Handler } from '../serve.ts'
 import { secretPlace } from './loops.ts'
 import { publishedUnder, publishIdempotently } from './publish-idempotently.ts'
 
-/** Largest body in bytes. */
+/** Maximum size of a body in bytes. */
 export const TRIGGER_LIMIT = unauthenticated['trigger.http'].shape.limit
 /**
- * A trigger that does not exist; it is looked up for unknown handles, so that they take as long as
- * known ones.
+ * A trigger that does not exist. It is looked up for unknown handles, so that the response time
+ * does not reveal which handles exist.
  */
 const NOBODY: HandleOwner = {
   project: 'prj_00000000000000000000000000',
@@ -37,10 +37,13 @@ const NOBODY: HandleOwner = {
 const MAX_KEY_LENGTH = 255
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such trigger.')
 
-/** Name of the signature header, lower case. @param brand header brand. */
+/**
+ * Name of the signature header, in lower case.
+ * @param brand header brand in any letter case.
+ */
 export const signatureHeader = (brand: string): string => `x-${brand.toLowerCase()}-signature`
 
-/** Handles a request to a trigger. */
+/** Handles a request to a trigger. The answer is 202 with the id of the source event. */
 export const takeTrigger =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -48,8 +51,8 @@ export const takeTrigger =
     const handle = decoded(incoming.slots[0] ?? '')
     if (!(await edge.becomesFresh())) return refuse('service_unavailable')
     const found = await find(edge, handle)
-    // A request without a valid credential is charged to its sender, never to the trigger or the
-    // organization.
+    // A request without a valid handle and signature is counted against the rate limit of its IP
+    // address, never against those of the trigger and the organization.
     const denied = isRefusal(found)
       ? found
       : incoming.broken === 'too_large'
@@ -112,7 +115,10 @@ export const takeTrigger =
 
 const dedupKey = ({ trigger_id }: HandleOwner, key: string): string =>
   `http_trigger:${trigger_id}:${key}`
-/** While a loop accepts no requests, a repeat under a known key still gets the first answer. */
+/**
+ * The answer while the loop is not active: the first answer for a repeat under a known idempotency
+ * key, otherwise a refusal.
+ */
 async function repeated(
   { world }: Edge,
   owner: HandleOwner,
@@ -176,8 +182,8 @@ function signed(
 }
 
 /**
- * The HMAC key of a secret: the 32 bytes that the secret is the base64 of, like every secret that
- * the service generates; any other secret is used as it is.
+ * The HMAC key of a secret. A secret that is the base64 form of 32 bytes, as the service generates
+ * it, stands for these bytes. The text of any other secret is the key.
  */
 function keyBehind(secret: Uint8Array): Uint8Array {
   const text = Buffer.from(secret).toString()
@@ -202,8 +208,8 @@ function bodyOf({ body, broken }: Incoming): JsonObject | Refusal {
 }
 
 /**
- * The idempotency key of the request: the query parameter, else the header; a blank one counts as
- * none.
+ * The idempotency key of the request: the query parameter, or else the header. Blank values are
+ * ignored.
  */
 function keyOf(incoming: Incoming): string | undefined | Refusal {
   const key =

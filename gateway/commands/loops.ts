@@ -1,4 +1,7 @@
-/** Preparations of the loop rows: lookups, reservations and sealed secrets. */
+/**
+ * Preparations of the loop rows and of retries of runs: lookups, reservations of trigger handles,
+ * and sealed secrets. Which runs a loop starts is decided by its actor.
+ */
 
 import type { RecoverExtra } from '../../protocol/access/directory.ts'
 import type { JsonObject } from '../../protocol/common.ts'
@@ -21,13 +24,16 @@ import { childrenOf } from './children.ts'
 
 /** Replaces a secret in answers. A request that contains it leaves the stored secret unchanged. */
 const REDACTED = '[redacted]'
-/** The context for which the signing secret of a loop's trigger is encrypted. */
+/** The encryption context of the signing secret of a loop's trigger. */
 export const secretPlace = (loop_id: string, key: string): string => `loop/${loop_id}/${key}`
 
-/** The id of the loop in a path, which may contain its name instead. */
+/** The id of the loop in the path, which may contain the loop's name instead of its id. */
 const loopId = ({ world }: Edge, { slots }: Call, project: string): Promise<string | Refusal> =>
   loopNamed(world, project, slots['id'] ?? '')
-/** The id of the loop with this id or name. */
+/**
+ * The id of the loop with this id or name. An id is not looked up. An unknown name is refused with
+ * `not_found`.
+ */
 export async function loopNamed(
   world: World,
   project: string,
@@ -42,8 +48,8 @@ export async function loopNamed(
 }
 
 /**
- * Refuses steps that name missing workflows: a loop stores the definitions that exist when it is
- * saved, so its runs would always fail.
+ * Refuses steps that name missing workflows. A loop stores the definitions that exist when the loop
+ * is saved, so all of its runs would fail at such a step.
  */
 function unknownWorkflow(
   steps: readonly Step[],
@@ -75,7 +81,7 @@ async function workflowsOf(
   return unknownWorkflow(steps, definitions) ?? { definitions }
 }
 
-/** Reserves the handles that triggers name. */
+/** Reserves the handles that triggers name. Returns when each reservation expires, by handle. */
 async function reserve(
   { world }: Edge,
   project: string,
@@ -119,7 +125,7 @@ async function reserve(
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-/** Removes the signing secrets from the settings, and seals them. */
+/** Replaces the signing secrets in the settings by a placeholder, and returns them sealed. */
 function secretsOf(
   { world }: Edge,
   loop_id: string,
@@ -185,7 +191,7 @@ async function save(
   }
 }
 
-/** The current version of a run's loop; empty for a run without a loop. */
+/** The current version of a run's loop. Empty when the run has no loop or does not exist. */
 export async function versionOfRun(
   { world }: Edge,
   project: string,
@@ -206,8 +212,8 @@ const recover: Prepare = async (edge, { project, slots }) => {
 }
 
 /**
- * Makes the project store the state of a saved loop before the save is answered (R2 of
- * protocol/loops/standing.ts).
+ * Makes the project store which actions a saved or deleted loop may call, before the request is
+ * answered (R2 of protocol/loops/standing.ts).
  */
 async function noted<T>(
   { world }: Edge,
@@ -233,10 +239,10 @@ async function noted<T>(
 }
 
 /**
- * The run that another loop has under the same start key. A key is unique in the whole project, but
- * a run is stored with its loop, so only the view can find such a run. Two loops that are started
- * under one key at the same moment may both run. So may a workflow that is started after a loop:
- * its start does not ask the view, because every start would pay for that.
+ * The run of another loop or of a workflow under the same start key. A key should be unique in the
+ * project, but a run is stored with its loop, so only a view can find such a run. The view does not
+ * prevent two runs under one key when two loops are started at the same moment, or when a workflow
+ * is started after a loop: the start of a workflow does not query the view, because of the cost.
  */
 async function runElsewhere(
   { world }: Edge,

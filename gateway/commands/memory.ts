@@ -1,6 +1,6 @@
 /**
- * Preparations and queries of agent memory: whether the agent exists, the content of replies, and
- * the feed of changes.
+ * Preparations and queries of the rows for agent memory: check that the agent exists, add the saved
+ * content to the reply, and answer the feed of changes. The other reads are answered by views.
  */
 import type { Api } from '../../protocol/api.ts'
 import type { Reply } from '../../protocol/contract.ts'
@@ -11,7 +11,9 @@ import { openCursor, sealCursor } from '../http/cursor.ts'
 import { answer, DEFAULT_LIMIT, type LocalQuery } from '../listing.ts'
 import type { Prepare, Prepared } from '../prepare.ts'
 
-/** Refuses a request when the agent does not exist: a memory exists as long as its agent. */
+/**
+ * Refuses a request when the agent does not exist, because a memory exists as long as its agent.
+ */
 async function ofAgent(edge: Edge, call: Call): Promise<Prepared | Refusal> {
   const known = await edge.directory.project(scopeId(edge, call))
   if (isRefusal(known)) return known
@@ -33,13 +35,13 @@ async function save(edge: Edge, call: Call): Promise<Prepared | Refusal> {
       }
 }
 
-/** Preparations of commands, by API row name. */
+/** Preparations of the command rows, by row name. */
 export const memoryPreparations: Readonly<Record<string, Prepare>> = {
   'memory.save': save,
   'memory.forget': ofAgent,
 }
 
-/** Query handlers, by API row name. */
+/** Handlers of the query rows, by row name. */
 export const memoryQueries: Readonly<Record<string, LocalQuery>> = {
   'memory.changes': answer<'memory.changes'>(
     async (

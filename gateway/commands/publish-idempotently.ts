@@ -1,20 +1,20 @@
 /**
- * Publishes under a deduplication key that the project's matcher may have forgotten: a view still
- * has it (K1, K2 of protocol/events/sources.ts).
+ * Publishes source events under deduplication keys that the project's `events` actor may no longer
+ * have. A view still has them (K1, K2 of protocol/events/sources.ts).
  */
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts'
 import type { Published, Recalled } from '../../protocol/events/sources.ts'
 import type { Outcome, World } from '../ports.ts'
 
-/** Milliseconds within which a key publishes only once. */
+/** Time in milliseconds within which one key publishes at most one event. */
 const DAY = 86_400_000
 /**
- * Maximum number of queries to the view. A second one is needed only when tens of thousands of keys
- * were used during the first.
+ * Maximum number of queries to the view. A second query is needed only when tens of thousands of
+ * keys are used during the first.
  */
 const QUESTIONS = 5
 
-/** The events of the last day that a view has under these keys. */
+/** The ids of the events that were published under these keys within the last day, from a view. */
 const rememberedIn = (
   world: Pick<World, 'view' | 'now'>,
   project: string,
@@ -22,9 +22,10 @@ const rememberedIn = (
 ) => world.view(project, 'published_keys', { keys, since: world.now() - DAY })
 
 /**
- * Publishes until the matcher knows whether the events are duplicates.
- * @param send sends the command, with the keys that a view found.
- * @param first the outcome of the first send, if there was one.
+ * Sends the command again, with the keys that a view has, until the `events` actor can decide which
+ * events are duplicates. Refused with `service_unavailable` after `QUESTIONS` queries.
+ * @param send sends the command, under the same command id each time.
+ * @param first the outcome of the first send; without it, the function sends first.
  */
 export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   world: Pick<World, 'view' | 'now'>,
@@ -44,7 +45,10 @@ export async function publishIdempotently<R extends Pick<Published, 'unsure'>>(
   return isRefusal(outcome) || !outcome.reply.unsure ? outcome : refuse('service_unavailable')
 }
 
-/** The event that was published under a key within the last day; undefined: none. */
+/**
+ * The id of the event that was published under a key within the last day; undefined when there is
+ * none.
+ */
 export async function publishedUnder(
   world: Pick<World, 'ask' | 'view' | 'now'>,
   project: string,

@@ -1,6 +1,6 @@
 /**
- * Seals the query values of URLs in request bodies before they reach an actor, so that no journal
- * contains them in clear.
+ * Seals the query values of URLs in request bodies before the URLs reach an actor, so that no
+ * journal contains the values in clear.
  */
 import type { CreateInteraction } from '../../protocol/interactions/rows.ts'
 import type { Consumer } from '../../protocol/interactions/schema.ts'
@@ -12,8 +12,8 @@ import type { Prepared } from '../prepare.ts'
 type Sealing = Pick<World, 'seal' | 'lock'>
 
 /**
- * A URL as a command carries it: masked, with its sealed values.
- * @param home the project or organization for which the values are sealed.
+ * Converts a URL to the form in a command: the masked URL, and its sealed query values.
+ * @param home id of the project or organization for which the values are sealed.
  */
 function sealUrl(
   world: Sealing,
@@ -34,7 +34,10 @@ function sealUrl(
   }
 }
 
-/** Adds the body's URL, sealed, to a preparation. */
+/**
+ * Replaces the URL in a body field by its sealed form in the command's input. Without a URL in the
+ * body, the preparation is returned unchanged.
+ */
 export function withSealedUrl(
   edge: Edge,
   call: Call,
@@ -48,8 +51,8 @@ export function withSealedUrl(
 }
 
 /**
- * The consumer of a new interaction, with the URL of its HTTP subscriber sealed; empty without such
- * a subscriber.
+ * The command input for the consumer of a new interaction, with the URL of its HTTP subscriber
+ * sealed. Empty without such a subscriber.
  */
 export function sealedCallback(
   world: Sealing,

@@ -1,6 +1,6 @@
 /**
- * Preparations of the webhook and secret rows: checks of destinations, secrets that are sealed
- * here, and tests whose outcome is awaited.
+ * Preparations of the webhook and secret rows: check destinations, seal URLs and secrets, and wait
+ * for the outcome of test deliveries. Deliveries are sent by executors.
  */
 
 import { isRefusal, type Refusal, refuse, refuseFields } from '../../protocol/errors.ts'
@@ -13,7 +13,7 @@ import type { Prepare, Prepared } from '../prepare.ts'
 import { withSecret } from './actions.ts'
 import { withSealedUrl } from './seal-url.ts'
 
-/** Maximum milliseconds of a test: until its delivery starts, plus until it is answered. */
+/** Maximum duration of a test in milliseconds: until its delivery starts, plus until it ends. */
 const PING_TIMEOUT_MS = PROMPT + 12_000
 
 /** Refuses a URL that is not an allowed destination. */
@@ -25,7 +25,7 @@ async function checkUrl({ world }: Edge, { body }: Call): Promise<Refusal | unde
     : refuseFields({ field: 'url', message, actual: maskUrl(url ?? '') })
 }
 
-/** The outcome of a test delivery, or a failure when it takes too long. */
+/** Waits for the outcome of a test delivery. A test that takes too long counts as failed. */
 async function outcomeOf({ world }: Edge, project: string, id: string): Promise<unknown> {
   let wake = () => {}
   const stop = world.live(project, 'delivery', id, () => wake())
@@ -64,8 +64,8 @@ async function outcomeOf({ world }: Edge, project: string, id: string): Promise<
 }
 
 /**
- * Seals the entries of a secret. Equal entries have the same digest, so that a repeat stores
- * nothing.
+ * Seals the entries of a secret. Equal entries have the same digest, so storing the same entries
+ * again changes nothing.
  */
 function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   if (!project) return {}
@@ -75,7 +75,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   const digest = Buffer.from(
     world.seal(`secret\n${project.id}\n${slots['secret_name']}\n${text}`),
   ).toString('hex')
-  // The command is stored in the journal, so it carries no values.
+  // The input becomes part of the journal, so it contains no values in clear.
   return {
     input: {
       entries: {},
@@ -85,7 +85,7 @@ function seal({ world }: Edge, { project, slots, body }: Call): Prepared {
   }
 }
 
-/** Preparations of commands, by API row name. */
+/** Preparations of the command rows, by row name. */
 export const webhookPreparations: Readonly<Record<string, Prepare>> = {
   'webhook.create': async (edge, call) =>
     (await checkUrl(edge, call)) ?? withSealedUrl(edge, call, 'url', withSecret(edge, call)),

@@ -1,20 +1,23 @@
 /**
- * Limits the memory for bytes of files in transfer through a gateway. Callers wait in FIFO order
- * when the limit is reached.
+ * A semaphore that limits the memory for files that a gateway transfers. Callers wait in FIFO order
+ * while their bytes do not fit below the limit.
  */
 
-/** Maximum bytes of all files that a gateway holds in memory at a time. */
+/** Maximum total size in bytes of the files that a gateway holds in memory. */
 const MAX_FILE_BYTES = 64 * 1_048_576
 
 export interface ByteSemaphore {
   /**
-   * Resolves when so many bytes fit below the limit. The returned function releases them; a second
-   * call does nothing.
+   * Resolves when this number of bytes is reserved. The returned function releases them; a second
+   * call has no effect.
    */
   acquire(bytes: number): Promise<() => void>
 }
 
-/** Creates a semaphore. @param size bytes; a single file is always admitted, however large. */
+/**
+ * Creates a semaphore.
+ * @param size limit in bytes. A larger file is admitted when it is the only one.
+ */
 export function createByteSemaphore(size = MAX_FILE_BYTES): ByteSemaphore {
   let held = 0
   const line: { readonly bytes: number; readonly go: () => void }[] = []

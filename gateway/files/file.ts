@@ -1,9 +1,10 @@
 /**
- * Determines the type of a file from its bytes. The type that a client declares only decides
- * between Markdown and plain text. A file of a type that cannot be shown to an agent, or too large
- * for its type, is refused before any of it is stored. `file-type` 21 is not used: it takes each
- * text that begins with `GIF` for a picture, does not find a PDF header behind the first byte, and
- * needs 26 µs for a text of 100 KiB instead of 2 µs.
+ * Determines the type of an uploaded file from its bytes, and refuses files that cannot be shown to
+ * an agent or are too large for their type. Files are inspected before any of their bytes are
+ * stored. The type that a client declares, and the file's name, only decide between Markdown and
+ * plain text. Office files are converted by `office.ts`. The package `file-type` 21 is not used: it
+ * treats every text that begins with `GIF` as a picture, finds a PDF header only at the first byte,
+ * and needs 26 µs for a text of 100 KiB instead of 2 µs.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -41,7 +42,7 @@ function kindOf(bytes: Buffer, name: string, hint: string | undefined): Kind | u
   }
 }
 
-/** An inspected file; `text`: the content of an Office file as Markdown. */
+/** An inspected file. `text` is the content of an Office file as Markdown. */
 interface Inspected {
   readonly facts: FileFacts
   readonly text?: string
@@ -65,8 +66,8 @@ const tooLarge = (kind: string | undefined, limit: number, actual: number): Refu
   )
 
 /**
- * The facts that are stored of a file, or the reason why it is refused. @param hint the type that
- * the client declares.
+ * Returns the facts about a file that are stored, or the refusal of the file.
+ * @param hint the type that the client declares.
  */
 export async function inspect(
   bytes: Buffer,

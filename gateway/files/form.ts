@@ -1,5 +1,6 @@
 /**
- * Reads uploads: the file, and the other members of the body, which are validated like any body.
+ * Reads the body of an upload, a form or JSON: the file, and the other fields, which are validated
+ * like any body. The file itself is inspected in `file.ts`.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Row } from '../../protocol/contract.ts'
@@ -16,7 +17,7 @@ import { readBody } from '../http/validate.ts'
 import type { ByteSemaphore } from './byte-semaphore.ts'
 import { boundaryOf, type Part, partsOf } from './multipart.ts'
 
-/** A received file. `filename` and `type` are as the client declared them. */
+/** A received file. `filename` and `type` are the values that the client declares. */
 export interface Uploaded {
   readonly bytes: Buffer
   readonly filename?: string
@@ -28,8 +29,8 @@ interface Read {
 }
 
 /**
- * Reads an upload once the semaphore admits its bytes. They stay reserved until the exchange has
- * ended.
+ * Reads an upload after the semaphore has reserved its bytes. They stay reserved until the exchange
+ * ends.
  */
 export async function readUpload(
   bodyMemory: ByteSemaphore,
@@ -54,7 +55,7 @@ export async function readUpload(
   return boundary === undefined ? fromJson(row, body) : fromForm(row, body, boundary)
 }
 
-/** A placeholder for the file while the other members of the body are validated. */
+/** A placeholder for the file while the other fields of the body are validated. */
 const PLACE = 'AA=='
 function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
   const parts = partsOf(bytes, boundary)
@@ -84,7 +85,7 @@ function fromForm(row: Row, bytes: Buffer, boundary: string): Read | Refusal {
     },
   }
 }
-/** Form parts are text; converts the one member that is a number. */
+/** Converts the text of a form part to the type of its field: only `size_bytes` is a number. */
 const scalar = (name: string, text: string): unknown =>
   name === 'size_bytes' && /^\d{1,15}$/.test(text) ? Number(text) : text
 

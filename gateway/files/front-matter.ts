@@ -1,6 +1,6 @@
 /**
- * Reads skills from Markdown: an optional YAML block between two `---` lines has the name,
- * description, allowed tools and tags; the rest is the instructions.
+ * Reads skills from Markdown. An optional YAML block between two `---` lines has the name,
+ * description, allowed tools and tags. The rest of the text is the instructions.
  */
 import { type FieldError, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { SkillBody } from '../../protocol/skills/schema.ts'
@@ -13,10 +13,13 @@ const MAX_FRONT_MATTER_LENGTH = 65_536
 const BLOCK = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/
 const fault = (message: string): Refusal => refuseFields({ field: 'content', message })
 
-/** A list that may be written as one text, separated by commas or spaces. */
+/**
+ * Splits a text at commas and white space, because a list may be written as one text. Other values
+ * are returned unchanged.
+ */
 const listed = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/[,\s]+/).filter(Boolean) : value
-/** Tags as a map; a plain list of tags becomes keys without values. */
+/** Converts tags to a map. A list of tags becomes keys with empty values. */
 const tagged = (value: unknown): unknown => {
   const words = listed(value)
   if (Array.isArray(words)) return Object.fromEntries(words.map((word) => [String(word), '']))
@@ -31,8 +34,8 @@ const tagged = (value: unknown): unknown => {
 }
 
 /**
- * The skill that a Markdown text describes. Unknown keys of the front matter are ignored.
- * @param name takes precedence over the name in the text.
+ * Reads the skill that a Markdown text describes. Unknown keys of the front matter are ignored.
+ * @param name name of the skill, which takes precedence over the name in the front matter.
  */
 export function readSkill(content: string, name: string | undefined): SkillBody | Refusal {
   const block = BLOCK.exec(content)

@@ -1,8 +1,8 @@
 /**
- * Parses forms with a file (RFC 7578): splits a complete body at its boundary. Boundary: the caller
- * interprets the parts; nested forms and transfer encodings, which the RFC deprecates, are not
- * supported. `@fastify/busboy` 3.2 is not used: it drops parts without a name and cuts off headers
- * at its limit, and reports neither, so a faulty form would be accepted in part.
+ * Parses forms with a file (RFC 7578): splits a complete body into its parts. The caller interprets
+ * the parts. Nested forms and transfer encodings, which the RFC deprecates, are not supported.
+ * `@fastify/busboy` 3.2 is not used: it silently drops parts without a name and truncates headers
+ * at its limit, so a malformed form would be accepted in part.
  */
 
 /** A part of a form. */
@@ -12,10 +12,10 @@ export interface Part {
   readonly type?: string
   readonly bytes: Buffer
 }
-/** Maximum number of parts, and of header bytes in one part. */
+/** Maximum number of parts, and maximum size of the headers of one part in bytes. */
 const MULTIPART_LIMITS = { parts: 20, head: 4096 } as const
 
-/** The boundary of a Content-Type, or undefined when it is not a form. */
+/** The boundary in a Content-Type header. Undefined when the header does not describe a form. */
 export function boundaryOf(type: string | undefined): string | undefined {
   const found =
     /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i.exec(
@@ -24,7 +24,9 @@ export function boundaryOf(type: string | undefined): string | undefined {
   return found?.[1] ?? found?.[2]
 }
 
-/** The parts of a form, or a text that describes the error. */
+/**
+ * The parts of a form in their order, or a text that describes the error, such as `is truncated`.
+ */
 export function partsOf(body: Buffer, boundary: string): readonly Part[] | string {
   const line = Buffer.from(`--${boundary}`)
   const next = Buffer.from(`\r\n--${boundary}`)
@@ -72,8 +74,8 @@ function partOf(head: string, bytes: Buffer): Part | undefined {
   return { name, bytes, ...(filename !== undefined && { filename }), ...(type && { type }) }
 }
 /**
- * A quoted parameter. Browsers encode quotes and line breaks in a name as `%22`, `%0D`, `%0A`;
- * other clients escape them with a backslash.
+ * The value of a parameter, which may be quoted. Browsers encode a quote as `%22`; other clients
+ * escape it with a backslash.
  */
 function parameter(disposition: string, name: string): string | undefined {
   const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))`, 'i').exec(

@@ -1,7 +1,8 @@
 /**
- * Converts Office files (ECMA-376) to Markdown: the text of a document, a workbook or a
- * presentation, without its formatting. Pictures, comments and formulas are left out. A file with
- * macros is rejected.
+ * Converts Office files (ECMA-376) to Markdown: documents with headings, lists and tables,
+ * workbooks as one table for each sheet, and presentations with one section for each slide. Other
+ * formatting, pictures, comments and formulas are left out. A file with macros is rejected.
+ * Archives are opened by `zip.ts`.
  */
 import { attribute, readXml } from './xml.ts'
 import type { Archive } from './zip.ts'
@@ -18,7 +19,8 @@ const MAX_MARKDOWN_LENGTH = 262_144
 const COLUMNS = 200
 
 /**
- * The media type of an archive; `unsafe`: it contains macros; undefined: it is not an Office file.
+ * The media type of an Office file. Returns `unsafe` for a file with macros, and undefined for an
+ * archive that is not an Office file.
  */
 export function officeKind({ names }: Archive): string | 'unsafe' | undefined {
   const kind = kinds.find(([main]) => names.includes(main))
@@ -26,7 +28,10 @@ export function officeKind({ names }: Archive): string | 'unsafe' | undefined {
   return names.some((name) => /vbaProject\.bin$/i.test(name)) ? 'unsafe' : kind[1]
 }
 
-/** The file's content as Markdown; undefined: its parts cannot be read. */
+/**
+ * The file's content as Markdown, truncated at `MAX_MARKDOWN_LENGTH`. Undefined when its parts
+ * cannot be read.
+ */
 export async function markdownOf(archive: Archive): Promise<string | undefined> {
   const text = archive.names.includes('word/document.xml')
     ? await documentOf(archive)
@@ -46,12 +51,12 @@ const cell = (text: string): string =>
     .filter((line) => line !== '')
     .join(' ')
     .replaceAll('|', '\\|')
-/** Characters of a row of Markdown for each cell, in addition to its text. */
+/** Number of characters that a cell adds to a row of Markdown, in addition to its text. */
 const SEPARATOR_LENGTH = ' | '.length
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
 /**
- * Rows as a Markdown table; the first row is the header. Ends after the row that reaches the
- * maximum length.
+ * Converts rows to a Markdown table, with the first row as the header. The table ends with the row
+ * that exceeds `MAX_MARKDOWN_LENGTH`.
  */
 function table(rows: readonly (readonly string[])[]): string {
   const width = Math.min(
@@ -128,7 +133,7 @@ async function slidesOf(archive: Archive): Promise<string | undefined> {
   }
   return slides.length > 0 ? slides.join('\n\n') : undefined
 }
-/** The text inside each element with this name. */
+/** The text of each element with this name, in order. Only text in `t` elements counts. */
 function linesOf(xml: string, element: string): string[] {
   const lines: string[] = []
   let [line, taking] = ['', false]

@@ -1,19 +1,19 @@
 /**
- * The body of an upload. It is not read before `bytes` is called: a request is admitted first, and
- * waits until the semaphore admits its bytes. Boundary: next to `request.ts`, `respond.ts` and the
- * worker socket, the only code that touches a uWS response.
+ * The body of an upload. The body is paused until `bytes` or `discard` is called, because the
+ * request is first admitted and then waits for the semaphore. Besides `request.ts`, `respond.ts`
+ * and the worker socket, this is the only code that touches a uWS response.
  *
  * Invariants:
- * U1. Listening begins in the turn of the request, because otherwise its first chunk is lost. Data
- *     that arrives before `bytes` is called is stored; it is no more than what was already in
- *     flight.
+ * U1. The listener for data is added in the turn of the event loop in which the request arrives,
+ *     because otherwise the first chunk is lost. Data that arrives before `bytes` is called is
+ *     kept; it is at most what uWS had already received when it was paused.
  * U2. After the exchange has ended, the response is never touched again.
- * U3. An answer that is ready before the body was read waits until the body has been discarded: a
- *     client that is still sending might not see the answer.
+ * U3. A refusal waits until the rest of the body has been discarded, because a client that is still
+ *     sending might not read the answer. At most `DRAIN` bytes above the limit are discarded.
  */
 import type { HttpResponse } from 'uWebSockets.js'
 
-/** Maximum bytes that are discarded before a refusal is sent anyway. */
+/** Maximum number of bytes above the limit that are discarded before a refusal is sent. */
 const DRAIN = 16 * 1_048_576
 
 export class Upload {
@@ -32,14 +32,17 @@ export class Upload {
     this.#limit = limit
     res.onData((chunk, last) => this.#take(chunk, last))
     res.pause()
-    // After the turn of the request, uWS starts the timeout for silent clients; pausing again stops
-    // it.
+    // After the turn of the request, uWS starts its timeout for idle clients. Pausing again stops
+    // this timeout.
     setImmediate(() => {
       if (!this.#over && !this.#flowing) res.pause()
     })
   }
 
-  /** The complete body; `too_large`; undefined when the client disconnected. */
+  /**
+   * Reads the complete body. Returns `too_large` for a body above the limit, and undefined when the
+   * client has disconnected.
+   */
   async bytes(): Promise<Buffer | 'too_large' | undefined> {
     await this.#flow(() => this.#whole || this.#size > this.#limit)
     if (this.#size > this.#limit) {
@@ -48,7 +51,7 @@ export class Upload {
     }
     return this.#over ? undefined : Buffer.concat(this.#chunks)
   }
-  /** Receives the rest of the body and discards it. */
+  /** Receives and discards the rest of the body, up to `DRAIN` bytes above the limit. */
   async discard(): Promise<void> {
     this.#dropping = true
     this.#chunks = []
@@ -62,8 +65,8 @@ export class Upload {
   }
 
   async #flow(enough: () => boolean): Promise<void> {
-    // Resumes even when the body is complete, because the next data on the connection has to be
-    // read.
+    // Resumes even when the body is complete, because otherwise the next request on the connection
+    // is never read.
     if (!this.#over && !this.#flowing) this.#res.resume()
     this.#flowing = true
     while (!this.#over && !enough())

@@ -1,27 +1,27 @@
 /**
- * Reads XML parts of Office files with the parser of `htmlparser2`. It accepts ill-formed documents
- * and does not expand entities that a document defines. It is used instead of `saxes`, which takes
- * 192 ms for a sheet of 5 MiB and 130 s for 16 MiB of disallowed characters; `htmlparser2` takes
- * 96 ms and 0.2 s (two cores, Node 20).
+ * Reads XML parts of Office files as a sequence of tags and texts, with the parser of
+ * `htmlparser2`. The parser accepts malformed documents and does not expand entities that a
+ * document defines. It is used instead of `saxes`, which takes 192 ms for a sheet of 5 MiB and 130
+ * s for 16 MiB of disallowed characters; `htmlparser2` takes 96 ms and 0.2 s (two cores, Node 20).
  *
  * Invariants:
- * X1. Reading ends within one chunk when the number of tags and texts, the nesting depth, or the
- *     attributes of one element exceed their maximum.
- * X2. The parser is at most one chunk ahead of the caller, so that memory does not grow with the
+ * X1. When the number of tags and texts, the nesting depth, or the number of attributes of one
+ *     element exceeds its maximum, reading ends after the current chunk.
+ * X2. The parser reads at most one chunk ahead of the caller, so memory does not grow with the
  *     number of tags.
  */
 import { Parser } from 'htmlparser2'
 
-/** Maximum number of tags and texts that are read of one part. */
+/** Maximum number of tags and texts that are read from one part. */
 const MAX_TOKENS = 400_000
 /** Maximum nesting depth, and maximum number of attributes of one element. */
 const ELEMENT_LIMITS = { depth: 256, attributes: 1000 } as const
-/** Characters that are parsed at a time. */
+/** Number of characters that are parsed at a time. */
 const CHUNK_LENGTH = 16_384
 
 /**
- * A start tag, an end tag, or text between two tags, which may arrive in several tokens. Tag names
- * have no namespace prefix. A self-closing tag has both a start and an end.
+ * A start tag, an end tag, or text between two tags. The text may be split into several tokens. Tag
+ * names have no namespace prefix. A self-closing tag yields a start tag and an end tag.
  */
 export interface XmlToken {
   readonly tag?: string
@@ -33,13 +33,13 @@ export interface XmlToken {
 
 const localName = (name: string): string => name.slice(name.indexOf(':') + 1)
 
-/** The attribute with this local name. */
+/** The value of the attribute with this local name, or undefined. */
 export function attribute({ attributes }: XmlToken, name: string): string | undefined {
   for (const key in attributes) if (localName(key) === name) return attributes[key]
   return undefined
 }
 
-/** The tags and texts of a document, in their order. */
+/** Yields the tags and texts of a document in their order. */
 export function* readXml(xml: string): Generator<XmlToken, void> {
   let found: XmlToken[] = []
   let [left, depth, attributes] = [MAX_TOKENS, 0, 0]

@@ -1,22 +1,19 @@
 /**
  * Parses YAML that users supply: the front matter of skills, and scripts of the scripted model. The
- * parser recurses with the nesting of a document, so length and nesting are checked first, on
- * tokens, which are found without recursion.
+ * parser of `yaml` recurses with the nesting of a document. Length and nesting are therefore
+ * checked first, on the tokens, which are found without recursion.
  */
 import { Lexer, parseDocument } from 'yaml'
 
 /** Maximum nesting depth of a document. */
 const MAX_NESTING = 64
-/**
- * Maximum number of alias expansions: aliases are allowed, but must not inflate a small document
- * into a huge one.
- */
+/** Maximum number of alias expansions, so that a small document cannot expand to a huge value. */
 const MAX_ALIASES = 50
 
 /**
  * Parses a document.
  * @param longest maximum length in characters.
- * @returns the value, or a fault that completes a sentence: "its front matter …".
+ * @returns the value, or a fault that completes a sentence such as "its front matter …".
  */
 export function readYaml(
   text: string,
@@ -37,8 +34,8 @@ export function readYaml(
 }
 
 /**
- * Whether a value contains itself: an alias inside its own anchor makes such a value, and code that
- * reads values does not expect one.
+ * Whether a value contains itself. An alias inside its own anchor creates such a value, which code
+ * that traverses values does not expect.
  */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false
@@ -48,9 +45,10 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
 }
 
 /**
- * Whether a document nests deeper than so many levels. Flow collections are counted by their
- * brackets. Block collections nest by the indicators in one line (`- - -`) and by indentation,
- * where every level takes at least one column.
+ * Whether the nesting of a document exceeds a number of levels. Flow collections are counted by
+ * their brackets, and block collections by the indicators in one line (`- - -`). Block collections
+ * that nest by indentation need at least one column for each level, so `MAX_INDENTATION` limits
+ * them.
  */
 function isNestedDeeper(text: string, levels: number): boolean {
   let flow = 0
@@ -66,5 +64,5 @@ function isNestedDeeper(text: string, levels: number): boolean {
   }
   return false
 }
-/** Maximum columns of indentation; bounds nesting by indentation alone. */
+/** Maximum indentation in columns, which limits nesting by indentation. */
 const MAX_INDENTATION = 400

@@ -1,17 +1,17 @@
 /**
  * Reads ZIP archives (APPNOTE.TXT of PKWARE, 4.3): lists their members and decompresses single
- * members within bounds. An archive that is encrypted or too large when decompressed is not opened.
- * zlib decompresses instead of `fflate`, which works on the event loop and does not stop at the
- * announced size: 1 MiB that announces 100 bytes and has 1 GiB blocks it for 3 s; zlib stops at
- * once.
+ * members within limits. An archive that is encrypted or too large when decompressed is not opened.
+ * zlib is used instead of `fflate`, which runs on the event loop and does not stop at the announced
+ * size. A member of 1 MiB that announces 100 bytes but decompresses to 1 GiB blocks the event loop
+ * for 3 s with `fflate`; zlib stops at once.
  */
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 
 const unpack = promisify(inflateRaw)
 /**
- * Maximum number of members, decompressed bytes of all members, and decompressed bytes of one
- * member.
+ * Maximum number of members, maximum decompressed size of all members in bytes, and maximum
+ * decompressed size of one member in bytes.
  */
 const ZIP_LIMITS = { members: 5000, bytes: 64 * 1_048_576, text: 16 * 1_048_576 } as const
 
@@ -19,18 +19,18 @@ interface Member {
   readonly packed: boolean
   readonly from: number
   readonly size: number
-  /** Decompressed bytes that the directory announces. */
+  /** The decompressed size in bytes that the archive's directory announces. */
   readonly unpacked: number
 }
 export interface Archive {
   readonly names: readonly string[]
-  /** A member as text; undefined: it is missing, damaged, or larger than 16 MiB. */
+  /** The text of a member. Undefined when it is missing, damaged, or larger than 16 MiB. */
   text(name: string): Promise<string | undefined>
 }
 
 /**
- * Opens an archive. `unsafe`: it is encrypted, or exceeds a limit when decompressed; undefined: it
- * is not an archive, or is damaged.
+ * Opens an archive. Returns `unsafe` when it is encrypted or exceeds a limit, and undefined when it
+ * is damaged or not an archive.
  */
 export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
@@ -75,7 +75,7 @@ export function openArchive(bytes: Buffer): Archive | 'unsafe' | undefined {
         bytes.readUInt16LE(member.from + 26) +
         bytes.readUInt16LE(member.from + 28)
       const content = bytes.subarray(begin, begin + member.size)
-      // A member that is larger than announced is damaged, or an attack.
+      // A member that is larger than announced is treated as damaged.
       const most = Math.min(ZIP_LIMITS.text, member.unpacked)
       const whole = member.packed
         ? await unpack(content, { maxOutputLength: Math.max(1, most) }).catch(() => undefined)

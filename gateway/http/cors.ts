@@ -1,11 +1,12 @@
 /**
- * CORS: which browser origins may call the API, and which response headers their pages may read.
+ * CORS headers: which browser origins may call the API, and which response headers their pages may
+ * read. The origins are configured; the check of MCP requests is in `../mcp/mcp.ts`.
  */
 import type { GatewaySettings } from '../ports.ts'
 
 /**
- * The CORS headers of an answer to a page of this origin; an origin that is not allowed gets at
- * most `Vary`.
+ * The CORS headers of an answer to a page of an origin. Without configured origins there are none.
+ * For an origin that is not allowed, only `Vary` is returned.
  */
 export function corsHeaders(
   { cors }: GatewaySettings,
@@ -23,7 +24,11 @@ export function corsHeaders(
   }
 }
 
-/** Headers of the answer to a preflight for a path with these methods. */
+/**
+ * The headers of the answer to a preflight request.
+ * @param requested the header `Access-Control-Request-Headers`, all of which are allowed.
+ * @param methods the methods of the path.
+ */
 export function preflightHeaders(
   settings: GatewaySettings,
   origin: string | undefined,

@@ -1,7 +1,8 @@
 /**
- * Page cursors: a position, sealed together with the list that it belongs to. A cursor works only
- * for the project, route and filters it was made for. Any other text is refused, and so is a
- * modified cursor.
+ * Cursors of pages and frames: a position with a seal over the position and the list that it
+ * belongs to. A cursor is valid only for the project, route and filters for which it was created.
+ * Any other text, and a modified cursor, is refused. The position is authenticated but not
+ * encrypted.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { type Refusal, refuseFields } from '../../protocol/errors.ts'
@@ -13,13 +14,16 @@ export interface Binding {
   readonly project: string
   /** Name of the API row. */
   readonly route: string
-  /** The query. `cursor` and `limit` are not sealed, so the next page may have another size. */
+  /**
+   * The query of the list. `cursor` and `limit` are left out of the seal, so the next page may have
+   * another size.
+   */
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 const SEAL = 16
 
-/** JSON with sorted members: equal values give the same text. */
+/** JSON with sorted keys, so that equal values give the same text. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -38,7 +42,10 @@ function sealOf(
   return world.seal(`cursor\n${canonical([project, route, meant])}\n${position}`).subarray(0, SEAL)
 }
 
-/** The text of a cursor. @param position any JSON value: the sort key of the last item. */
+/**
+ * Creates a cursor.
+ * @param position any JSON value, such as the sort key of the last item.
+ */
 export function sealCursor(
   world: Pick<World, 'seal'>,
   binding: Binding,
@@ -48,7 +55,10 @@ export function sealCursor(
   return Buffer.concat([sealOf(world, binding, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** The position of a cursor made for the same binding; any other text is refused. */
+/**
+ * The position in a cursor that was created for the same binding. Any other text is refused with
+ * `bad_request`.
+ */
 export function openCursor(
   world: Pick<World, 'seal'>,
   binding: Binding,
@@ -56,7 +66,7 @@ export function openCursor(
 ): { readonly position: unknown } | Refusal {
   const bytes = Buffer.from(cursor, 'base64url')
   const text = bytes.subarray(SEAL).toString()
-  // Base64 decoding tolerates foreign characters and spare bits; this check accepts only the text
+  // Base64 decoding ignores invalid characters and unused bits. This check accepts only the text
   // that was issued.
   const ours =
     bytes.length > SEAL &&

@@ -1,7 +1,7 @@
 /**
- * Explains why a value does not fit a schema, field by field, in messages for its sender. Runs only
- * after the compiled validator has rejected the value. Boundary: pure; supports the subset of JSON
- * Schema that the API rows use.
+ * Explains why a value does not fit a schema, field by field, in messages for the client. It is
+ * called only after the compiled validator (`validate.ts`) has rejected the value. It is a pure
+ * function, and supports the subset of JSON Schema that the API rows use.
  */
 import { Format } from 'typebox/format'
 import type { FieldError } from '../../protocol/errors.ts'
@@ -36,7 +36,7 @@ interface Schema {
 /** Maximum number of faults in one refusal. */
 const MAX_FAULTS = 50
 
-/** The path of a member, such as `spec.steps[0].config`. */
+/** The path of a field or an item in the value at `path`, such as `spec.steps[0].config`. */
 export const member = (path: string, key: string | number): string =>
   typeof key === 'number'
     ? `${path}[${key}]`
@@ -57,7 +57,10 @@ const kindOf = (value: unknown): string =>
         ? 'integer'
         : typeof value
 const article = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`)
-/** A value as a fault shows it: short scalars as they are, everything else by its kind. */
+/**
+ * A value as a fault shows it: scalars unchanged, and objects, arrays and strings of more than 100
+ * characters as the name of their kind.
+ */
 const shown = (value: unknown): unknown =>
   isObject(value) || Array.isArray(value) || (typeof value === 'string' && value.length > 100)
     ? kindOf(value)
@@ -71,8 +74,8 @@ const formats: Readonly<Record<string, string>> = {
 }
 
 /**
- * Every fault of a value, in document order, at most 50; empty when no fault is found.
- * @param path the location of the value.
+ * The faults of a value, at most `MAX_FAULTS`. Empty when no fault is found.
+ * @param path location of the value in the request.
  */
 export function explain(schema: unknown, value: unknown, path = ''): FieldError[] {
   const faults: FieldError[] = []
@@ -149,7 +152,7 @@ function array(
       { minItems: schema.minItems },
       value.length,
     )
-  // The items of an oversized array are not checked: there may be millions.
+  // The items of an oversized array are not checked, because there may be millions.
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     return void say(
       `must have at most ${plural(schema.maxItems, 'item')}`,
@@ -217,8 +220,10 @@ function object(
 }
 
 /**
- * Reports the faults of the union branch that the sender meant: the branch whose constant member
- * matches, else the branch with the fewest faults.
+ * Reports the faults of one branch of a union, or nothing when a branch fits. If all branches have
+ * a constant in the same field, the constant selects the branch. Otherwise it is the branch with
+ * the fewest faults of those with a fault below `path`; without such a branch, one fault lists what
+ * the branches expect.
  */
 function union(all: readonly Schema[], value: unknown, path: string, faults: FieldError[]): void {
   const branches = all.filter(({ type }) => type !== 'null' || value === null)
@@ -264,8 +269,8 @@ function union(all: readonly Schema[], value: unknown, path: string, faults: Fie
 }
 
 /**
- * Reports the faults of the branch whose constant member matches the value, or that no branch
- * matches.
+ * Reports the faults of the branch whose constant equals the value's field `constant`. If there is
+ * no such branch, reports a fault of that field.
  */
 function meant(
   branches: readonly Schema[],

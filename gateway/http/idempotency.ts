@@ -1,7 +1,7 @@
 /**
- * Makes requests repeatable: the same idempotency key gives the same command id and the same minted
- * ids. A repeat therefore reaches the actor that decided the first request, which returns its first
- * answer.
+ * Makes requests repeatable: the same idempotency key gives the same command id and the same
+ * generated ids. A repeat therefore reaches the actor that decided the first request, which returns
+ * its first answer. Remembering commands is the task of the shard host, not of the gateway.
  */
 import { isRefusal, type Refusal, refuseFields } from '../../protocol/errors.ts'
 import { type Call, type Edge, factsOf, queryOf, scopeId } from '../call.ts'
@@ -10,17 +10,20 @@ import { hexOf } from './hex.ts'
 /** The ids under which a call is performed. */
 export interface Identity {
   readonly command_id: string
-  /** The seed of minted ids and other generated values; absent: they are random. */
+  /** The seed of generated ids and other generated values. Without it, they are random. */
   readonly seed?: string
-  /** Detects a key that is used again with a different request. */
+  /**
+   * A hash of the request, by which the actor detects the use of a key with a different request.
+   */
   readonly fingerprint?: string
 }
 
 const MAX_KEY_LENGTH = 255
 
 /**
- * The idempotency key of a call: `call.key` if it is present, else the Idempotency-Key header. A
- * blank header counts as none.
+ * The idempotency key of a call: `call.key` if it is present, otherwise the `Idempotency-Key`
+ * header of a POST request. A blank header is ignored. A header of more than `MAX_KEY_LENGTH`
+ * characters is refused.
  */
 export function keyOf({
   incoming,
@@ -39,9 +42,10 @@ export function keyOf({
 }
 
 /**
- * The identity of a call. A key in the body takes precedence over the header: it identifies the run
- * that is started, or the actor stores it in its record. Without such a key, the header makes a
- * request to any row repeatable.
+ * The identity of a call. A key in the body takes precedence over the header: it is the seed of the
+ * run that is started, or the actor deduplicates by the key itself. Otherwise the header, or
+ * `call.key`, makes a request to any row repeatable, except on rows whose actor has an idempotency
+ * of its own.
  */
 export function identify(edge: Edge, call: Call): Identity | Refusal {
   const { world } = edge

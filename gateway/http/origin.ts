@@ -1,4 +1,4 @@
-/** The origin of a command: who requested it, when, and from where. */
+/** Creates the origin of a command: its principal, credential, time and request data. */
 import type { Credential, Origin, Principal } from '../../protocol/entry.ts'
 import type { World } from '../ports.ts'
 import type { Incoming } from './request.ts'
@@ -6,8 +6,8 @@ import type { Incoming } from './request.ts'
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * The origin of a command that a request causes. @param request_id the id that the answer carries,
- * if it carries one.
+ * The origin of a command that a request causes.
+ * @param request_id the id of the request, if the answer contains it.
  */
 export function originOf(
   world: Pick<World, 'now'>,

@@ -1,15 +1,15 @@
 /**
- * A received request as plain data. Boundary: only this file, `upload.ts`, `respond.ts` and the
- * worker socket touch a uWS request or response.
+ * A received request as plain data. Only this file, `upload.ts`, `respond.ts` and the worker socket
+ * touch a uWS request or response. Answers are written by `respond.ts`.
  *
  * Invariants:
- * Q1. A uWS request is valid only until its handler returns: everything is copied here before the
- *     first wait.
- * Q2. Reading the body starts in the same turn, because otherwise its first chunk is lost. A body
- *     is never stored beyond its limit; the rest is read and discarded, so that the connection
- *     stays usable and the refusal reaches the client.
- * Q3. A request whose client disconnects before its body is complete is never handled: its exchange
- *     has ended.
+ * Q1. A uWS request is valid only until its handler returns. The constructor therefore copies
+ *     everything that is needed.
+ * Q2. Reading the body starts in the turn of the event loop in which the request arrives, because
+ *     otherwise the first chunk is lost. A body is never stored beyond its limit. The rest is read
+ *     and discarded, so that the connection stays usable and the refusal reaches the client.
+ * Q3. The handler of a request is not called when the client disconnects before the body is
+ *     complete. Uploads are an exception: their handler reads the body.
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
@@ -17,35 +17,38 @@ import { isUtf8 } from 'node:buffer'
 import { Upload } from '../files/upload.ts'
 
 /**
- * The purpose of a route. It determines which headers are read, because each header lookup costs
- * time.
+ * The purpose of a route. The purpose determines which headers are read, because each header lookup
+ * costs time.
  */
 type Purpose = 'command' | 'query' | 'stream' | 'signed' | 'upload' | 'rpc' | 'login' | 'other'
 
-/** Facts that hold for all requests of a route. */
+/** The properties of a route that determine how its requests are received. */
 export interface RouteFacts {
   readonly purpose: Purpose
-  /** Upper case; undefined on routes that accept any method. */
+  /** The method in upper case. Undefined on routes that accept any method. */
   readonly method: string | undefined
-  /** Number of path slots. */
+  /** Number of slots (parameters) in the path. */
   readonly slots: number
-  /** Largest accepted body, in bytes. */
+  /** Maximum size of the body in bytes. */
   readonly limit: number
-  /** The header that carries the signature of a `signed` body, lower case. */
+  /** Name of the header with the signature of a `signed` body, in lower case. */
   readonly signature?: string
-  /** Additional headers that `further` returns, lower case. */
+  /** Names of additional headers that `Incoming.further` returns, in lower case. */
   readonly further?: readonly string[]
   /** Whether CORS is enabled. */
   readonly cors: boolean
 }
 
 /**
- * Bytes of an oversized body that are discarded before the refusal is sent anyway, for clients that
- * close the connection after their request.
+ * Maximum number of bytes above the limit that are discarded before the refusal is sent, for
+ * clients that close the connection after their request.
  */
 const DRAIN = 16 * 1_048_576
 
-/** The headers that matter for a request of this purpose. Absent headers are empty. */
+/**
+ * Reads the headers that requests of a purpose need. Absent headers, and those that are not needed,
+ * are empty.
+ */
 function headersOf(
   req: HttpRequest,
   purpose: Purpose,
@@ -77,35 +80,35 @@ function headersOf(
 }
 export type KeptHeader = keyof ReturnType<typeof headersOf>
 
-/** A request. A class, so that no function is created per request. */
+/** A request. It is a class, so that no closures are created for each request. */
 export class Incoming {
-  /** Upper case. */
+  /** The method in upper case. */
   readonly method: string
   readonly path: string
   /** The query string without the question mark, still encoded. */
   readonly query: string
   /** Path slots in order, still encoded. */
   readonly slots: readonly string[]
-  /** The client's IP address; empty for purposes that do not need it. */
+  /** The client's IP address. Empty for purposes that do not need it. */
   readonly ip: string
-  /** The body, valid once `receive` has called `ready`. `broken`: it is too large, or not UTF-8. */
+  /** The body, valid once `receive` has called `ready`. `broken` says why it could not be read. */
   body = ''
   broken: 'too_large' | 'not_utf8' | undefined
-  /** The body of an upload, which is not read automatically. */
+  /** The body of an upload, which is read only on demand. */
   readonly upload: Upload | undefined
   /**
-   * The request has several different Content-Length values, so its end is undefined (RFC 9112,
-   * section 6.3).
+   * Whether the request has several different Content-Length values, so that its end is undefined
+   * (RFC 9112, section 6.3).
    */
   readonly ambiguous: boolean
-  /** Upper bound of the body in bytes, as far as it is known before the body arrives. */
+  /** An upper bound of the body's size in bytes: its Content-Length, or the limit. */
   readonly expected: number
   readonly #res: HttpResponse
   readonly #limit: number
   readonly #bodiless: boolean
   /**
-   * Whether the client closes its connection after this request; only looked up when the body may
-   * be too large.
+   * Whether the client closes its connection after this request. Always false when the
+   * Content-Length is within the limit.
    */
   readonly #closing: boolean
   readonly #headers: ReturnType<typeof headersOf>
@@ -151,22 +154,27 @@ export class Incoming {
     return this.ip || addressOf(this.#res)
   }
 
-  /** One of the route's additional headers, trimmed; absent when empty. */
+  /**
+   * The value of an additional header of the route, trimmed. Undefined when it is empty or absent.
+   * @param name name in lower case.
+   */
   further(name: string): string | undefined {
     return this.#further?.get(name)?.trim() || undefined
   }
 
-  /** A header's value, trimmed; absent when empty. */
+  /**
+   * The value of a header, trimmed. Undefined when it is empty, absent, or not read on this route.
+   */
   header(name: KeptHeader): string | undefined {
     const value = this.#headers[name]
     return value === '' ? undefined : value.trim() || undefined
   }
 
   /**
-   * Collects the body, then calls `ready` once: synchronously when there is no body. A client that
-   * closes its connection after the request gets the refusal of an oversized body only when it has
-   * sent all of it (an earlier answer would be lost in the connection reset); any other client gets
-   * the refusal at once.
+   * Collects the body, then calls `ready` once; synchronously when there is no body. `ready` is
+   * called as soon as a body exceeds the limit, so that it is refused. If the client closes its
+   * connection after the request, `ready` is called only after the whole body or `DRAIN` bytes
+   * above the limit, because an earlier answer would be lost in the connection reset.
    */
   receive(res: HttpResponse, ready: { ready(): void }): void {
     const limit = this.#limit
@@ -205,7 +213,9 @@ export class Incoming {
   }
 }
 
-/** Whether a request has another, different Content-Length header; uWS reads only the first one. */
+/**
+ * Whether a request has a second, different Content-Length header. uWS itself uses only the first.
+ */
 function hasOtherLength(req: HttpRequest, first: string): boolean {
   let other = false
   req.forEach((name, value) => {

@@ -1,9 +1,12 @@
-/** Endpoints for infrastructure: liveness, readiness and metrics. */
+/**
+ * Endpoints for infrastructure: liveness, readiness and metrics. They are not API rows and need no
+ * API credential. What makes a node unready is decided behind the ports.
+ */
 import { refuse } from '../../protocol/errors.ts'
 import type { GatewaySettings, StorageReport, World } from '../ports.ts'
 import type { Handler } from '../serve.ts'
 
-/** The error message for a request without the token. */
+/** The error message for a request without the metrics token. */
 export const METRICS_REFUSED =
   'The metrics require a token: send Authorization: Bearer with the value of BATON_METRICS_TOKEN.'
 /**
@@ -17,7 +20,10 @@ export const mayReadMetrics = (
 ): boolean =>
   metrics?.token === undefined || hash(authorization ?? '') === hash(`Bearer ${metrics.token}`)
 
-/** The inputs of the readiness check. */
+/**
+ * The inputs of the readiness check: the reasons why the node is not ready, and the state of the
+ * storage.
+ */
 export interface Readiness {
   unready(): Promise<readonly string[]>
   storage?(): StorageReport
@@ -27,8 +33,8 @@ export interface Readiness {
  * The answer of `/readyz`: 200 with warnings, or 503 with the reasons.
  * @param stopping whether the gateway accepts no new work.
  * @param query the query string. With `for=reads`, storage that accepts no changes is only a
- * warning: all gateways report it at the same moment, and a load balancer that removed them all
- * would stop reads as well.
+ * warning. All gateways report such storage at the same time, and a load balancer that removed all
+ * of them would stop reads as well.
  */
 export async function readyAnswer(
   readiness: Readiness,
@@ -47,7 +53,10 @@ export async function readyAnswer(
   return { status: 200, body: { status: 'ready', ...(all.length > 0 && { warnings: all }) } }
 }
 
-/** Status handlers by path. @param stopping whether the gateway accepts no new work. */
+/**
+ * Creates the handlers of the status endpoints, by path.
+ * @param stopping returns whether the gateway accepts no new work.
+ */
 export const openStatus = (
   world: World,
   stopping: () => boolean,

@@ -1,6 +1,7 @@
 /**
- * Parses and validates the query string and the body of a request, as its API row describes them.
- * Validators are compiled on a row's first request.
+ * Parses and validates the query string and the body of a request, as its API row declares them.
+ * Validators are compiled on a row's first request. Explanations of faults are in `explain.ts`.
+ * Rules that need stored state are not checked here.
  */
 
 import type { TSchema } from 'typebox'
@@ -24,16 +25,17 @@ const DEEPEST = 64
 const checkers = new WeakMap<object, { Check(value: unknown): boolean }>()
 
 /**
- * Refuses a value that does not fit a schema, naming every fault; undefined when it fits.
- * @param root the name of the whole value in the faults.
+ * The refusal of a value that does not fit a schema, with its faults. Undefined when the value
+ * fits.
+ * @param root name of the whole value in the faults.
  */
 function check(schema: TSchema, value: unknown, root: string): Refusal | undefined {
   const faults = faultsOf(schema, value, root)
   return faults.length > 0 ? refuseFields(...faults) : undefined
 }
 /**
- * Every fault of a value; empty when it fits. @param root the name of the whole value in the
- * faults.
+ * The faults of a value, at most 50. Empty when it fits.
+ * @param root name of the whole value in the faults.
  */
 export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldError[] {
   let checker = checkers.get(schema)
@@ -46,7 +48,7 @@ export function faultsOf(schema: TSchema, value: unknown, root = 'body'): FieldE
 }
 
 const decode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
-/** The pairs of a query string, or undefined when it is not valid percent-encoding. */
+/** The pairs of a query string. Undefined when it is not percent-encoded UTF-8. */
 function pairsOf(query: string): [string, string][] | undefined {
   try {
     return query
@@ -69,8 +71,8 @@ const scalar = (text: string, schema: Described | undefined): unknown =>
       : text
 
 /**
- * Reads a query string: converts numbers and booleans, accepts lists that are repeated or
- * comma-separated, and fills in defaults.
+ * Reads a query string: converts numbers and booleans, accepts lists as repeated parameters or
+ * separated by commas, and fills in defaults. Unknown and invalid parameters are refused.
  */
 export function readQuery(row: Row, query: string): Values | Refusal {
   const schema = row.shape.query
@@ -111,8 +113,8 @@ export function readQuery(row: Row, query: string): Values | Refusal {
 }
 
 /**
- * Reads a body as JSON and checks it against the row.
- * @param text undefined when it is not UTF-8.
+ * Reads a body as JSON and checks it as the row declares it.
+ * @param text the body; undefined when it is not UTF-8.
  * @param type the Content-Type header.
  */
 export function readBody(
@@ -165,8 +167,8 @@ export function readBody(
 }
 
 /**
- * A value without the null members that the schema treats as absent (`orAbsent`). Null members of
- * an open object are retained.
+ * A copy of the value without the null fields that the schema treats as absent (`orAbsent`). Null
+ * fields that the schema does not declare are kept.
  */
 function withoutNulls(schema: Described, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -186,16 +188,17 @@ function withoutNulls(schema: Described, value: unknown): unknown {
 }
 
 /**
- * The first fault that makes a parsed value unacceptable under any schema: nesting so deep that the
- * value could not be serialized again, a name that reaches an object's prototype, or a number that
- * JSON cannot express (1e999 is parsed as infinity), so that memory and journal would differ.
+ * A fault that makes a parsed value unacceptable under any schema, or undefined. Such a fault is
+ * nesting of more than `DEEPEST` levels, a name that reaches an object's prototype, or a number
+ * that JSON cannot express, because then memory and journal would differ (1e999 is parsed as
+ * infinity).
  */
 export const unsafe = (value: unknown): FieldError | undefined =>
   isSuspect(value, 1) ? suspect(value) : undefined
 
 /**
- * Whether `suspect` may find a fault: the same rules without paths, because almost every value
- * passes.
+ * Whether `suspect` may find a fault. This check applies the rules without building paths, because
+ * almost every value passes.
  */
 function isSuspect(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return !Number.isFinite(value)

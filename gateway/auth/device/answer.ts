@@ -1,7 +1,8 @@
 /**
- * A person's answer to a device that wants to sign in, as an API row. A user code that does not
- * exist is charged to the caller's IP address, like a failed authentication, because codes are
- * short.
+ * A person's answer to a device that wants to sign in: the preparation of the API row, and the
+ * lookups that it shares with the page (`page.ts`). A request with an unknown user code is counted
+ * against the rate limit of its IP address, like a failed authentication, because such a short code
+ * could be guessed.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -13,7 +14,10 @@ import { enter } from '../authorize.ts'
 import { charged } from '../rate.ts'
 import { readUserCode } from './codes.ts'
 
-/** The open request with a user code. An unknown code is charged to the address of the request. */
+/**
+ * Finds the device request with a user code, as the person typed it. Refused with `not_found` when
+ * there is none; such an attempt is counted against the rate limit of `address`.
+ */
 export async function findDevice(
   { world, limits }: Edge,
   code: string,
@@ -43,7 +47,10 @@ export async function findDevice(
       )
 }
 
-/** The facts about the answering person that the organization receives with the answer. */
+/**
+ * The input about the answering caller that the organization's command receives: the caller's
+ * project, permissions and expiry.
+ */
 export async function answererOf(
   { directory, authentication }: Edge,
   caller: Caller,

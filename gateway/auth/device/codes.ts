@@ -1,28 +1,28 @@
 /**
- * The two codes of a device that signs in: the long one that only the device has, and the short one
- * that a person types.
+ * The two codes of a device that signs in. The device code is long, and only the device has it. The
+ * user code is short, and a person types it. The requests that use the codes are in `flow.ts`.
  */
 import { hexOf } from '../../http/hex.ts'
 import type { World } from '../../ports.ts'
 
 /**
- * Letters of user codes: without vowels, so that they form no words, and without letters that look
- * alike (RFC 8628, section 6.1).
+ * The character set that RFC 8628, section 6.1, suggests for user codes. It has no vowels, so codes
+ * form no words.
  */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const LENGTH = 8
-/** Random bytes from here on are discarded, so that every letter is equally likely. */
+/** Random bytes of this value or more are discarded, so that every letter is equally likely. */
 const FAIR = 256 - (256 % LETTERS.length)
 const DEVICE_CODE_BYTES = 32
 
-/** A new device code. */
+/** Returns a new random device code, as hex. */
 export const newDeviceCode = (world: Pick<World, 'random'>): string =>
   hexOf(world.random(DEVICE_CODE_BYTES))
-/** Id of a device request, derived from its device code, which is not stored. */
+/** The id of a device request. It is derived from the device code, which is never stored. */
 export const deviceId = (world: Pick<World, 'hash'>, deviceCode: string): string =>
   world.hash(`device code\n${deviceCode}`).slice(0, 40)
 
-/** A new user code, such as `BCDF-GHJK`: 34 bits. */
+/** Returns a new random user code, such as `BCDF-GHJK`, with 34 bits of entropy. */
 export function newUserCode(world: Pick<World, 'random'>): string {
   let letters = ''
   while (letters.length < LENGTH)
@@ -31,8 +31,8 @@ export function newUserCode(world: Pick<World, 'random'>): string {
   return written(letters)
 }
 /**
- * A user code in its stored form, from the text that a person typed; undefined when it cannot be a
- * code.
+ * Converts the text that a person typed to the stored form of a user code. Undefined when the text
+ * cannot be a user code.
  */
 export function readUserCode(text: string): string | undefined {
   const letters = text.toUpperCase().replace(/[\s-]+/g, '')

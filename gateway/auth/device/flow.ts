@@ -1,15 +1,16 @@
 /**
- * The requests of a device that signs in (RFC 8628), which need no credential: one for a code, and
- * one for the token once a person has approved. Bodies are forms, and refusals have the form of RFC
- * 6749, section 5.2.
+ * The two requests of a device that signs in (RFC 8628). The first one returns the codes, and the
+ * second one returns the token after a person has approved. Neither needs a credential. Bodies are
+ * form-encoded, and errors have the format of RFC 6749, section 5.2. The approval itself is in
+ * `answer.ts` and `page.ts`.
  *
  * Invariants:
- * D1. The token is derived from the device request, and created under one command id: a device that
- *     repeats its token request before the device request has ended gets the same token. It is a
- *     personal token of the person who approved, with the permissions of the credential that they
- *     used.
- * D2. Unknown device codes are charged to the IP address that sends them, and so is every request
- *     for a code. Token requests with one device code have a limit of their own.
+ * D1. The token is derived from the id of the device request and created under a command id that
+ *     contains it. A device that repeats its token request before the device request is redeemed
+ *     gets the same token. The token is created in the name of the person who approved, and from
+ *     the permissions of the credential that they used.
+ * D2. Every request for codes, and every token request with an unknown device code, is counted
+ *     against the rate limit of its IP address. Token requests are also limited per device code.
  */
 
 import type { DeviceCommands, DevicePoll } from '../../../protocol/access/device-rows.ts'
@@ -28,11 +29,11 @@ import { newKey } from '../keys.ts'
 import { charged } from '../rate.ts'
 import { deviceId, newDeviceCode, newUserCode } from './codes.ts'
 
-/** Largest form in bytes. */
+/** Maximum size of a form in bytes. */
 export const DEVICE_FORM_LIMIT = 16_384
-/** Attempts to find a user code that no other request uses. */
+/** Maximum number of attempts to generate a user code that no other device request uses. */
 const ATTEMPTS = 3
-/** Path of the page on which people enter the code. */
+/** Path of the page on which people enter the user code. */
 export const DEVICE_PAGE = '/device'
 
 type Failure =
@@ -60,7 +61,10 @@ const messages: Readonly<Record<DeniedStatus, string>> = {
   access_denied: 'The request was denied.',
   expired_token: 'The code has expired; request a new code.',
 }
-/** A refusal in the form that device clients understand. */
+/**
+ * A refusal as an OAuth error. The error is always `temporarily_unavailable`, and a refusal of the
+ * client class becomes status 429, so that devices try again.
+ */
 function failureOf({ refused, message, details }: Refusal): Answer {
   const { status, message: standard } = errors[refused]
   if (status < 500 && status !== 429)
@@ -74,7 +78,10 @@ function failureOf({ refused, message, details }: Refusal): Answer {
   )
 }
 
-/** The fields of a form. @returns the fields, or the answer that rejects the form. */
+/**
+ * Reads the fields of a form.
+ * @returns the fields that are not empty, or the answer that rejects the form.
+ */
 function fieldsOf({ body, broken, header }: Form): ReadonlyMap<string, string> | Answer {
   if (broken) return failure('invalid_request', 'The body is too large, or is not UTF-8.')
   const type = header?.split(';')[0]?.trim().toLowerCase()
@@ -101,7 +108,10 @@ const formOf = (incoming: Incoming) =>
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const MAX_FIELD_LENGTH = 100
-/** The fields by which a device describes itself. */
+/**
+ * Reads the fields by which a device describes itself.
+ * @returns the input of the command, or the answer that rejects the fields.
+ */
 function claimOf(
   fields: ReadonlyMap<string, string>,
   brand: string,
@@ -134,7 +144,7 @@ function claimOf(
   }
 }
 
-/** Sends a command about a device to the organization. */
+/** Sends a command about a device request to the organization's actor. */
 async function deviceCommand<N extends keyof DeviceCommands>(
   { world }: Edge,
   incoming: Incoming,
@@ -159,7 +169,7 @@ async function deviceCommand<N extends keyof DeviceCommands>(
   return isRefusal(outcome) ? outcome : outcome.reply
 }
 
-/** Handles a device's request for a code. */
+/** Handles a device's request for a device code and a user code. */
 export const giveDeviceCode =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -198,7 +208,10 @@ export const giveDeviceCode =
     }
   }
 
-/** Base URL of this gateway for people: the configured one, else the one that the device used. */
+/**
+ * Base URL of the links for people: the configured URL, or the URL that the device used. Empty when
+ * the `Host` header is not valid.
+ */
 function originUrl({ settings }: Pick<World, 'settings'>, incoming: Incoming): string {
   if (settings.public_url !== undefined) return settings.public_url
   const host = incoming.header('host') ?? ''
@@ -250,8 +263,8 @@ export const giveDeviceToken =
 const unknown = failure('invalid_grant', 'The device code does not exist or was already used.')
 
 /**
- * Creates the token as the person who approved; every gateway accepts it before this request is
- * answered.
+ * Creates the token in the name of the person who approved. Resolves after every gateway has
+ * dropped its cached copy of the project, so that every gateway accepts the token.
  */
 async function makeToken(
   { world }: Edge,

@@ -1,7 +1,7 @@
 /**
- * The page on which a person signs a device in: it asks for the code, then shows the device's
- * request and asks for the person's own credential and decision. There is no session and no cookie,
- * so no other site can answer in a person's name.
+ * The page on which a person signs a device in. The page has a form for the user code, and then a
+ * form that shows the device's request, with fields for the person's own credential and decision.
+ * There is no browser session and no cookie, so no other site can answer in a person's name.
  */
 import type { DeviceRequest } from '../../../protocol/access/device-rows.ts'
 import { errors, isRefusal, type Refusal } from '../../../protocol/errors.ts'
@@ -24,7 +24,7 @@ const unavailable = notice(
 
 const faultOf = (fault: string | undefined): string =>
   fault === undefined ? '' : `<p class="fault" role="alert">${escaped(fault)}</p>`
-/** The form that asks for the code. */
+/** The page with the form for the user code. */
 const codeForm = (status: number, fault?: string): Answer =>
   pageOf(
     status,
@@ -37,7 +37,9 @@ const codeForm = (status: number, fault?: string): Answer =>
 <button type="submit">Continue</button>
 </form>`,
   )
-/** Shows the device's request, and asks for the person's credential and decision. */
+/**
+ * The page that shows the device's request, with the form for the person's credential and decision.
+ */
 const decisionForm = (
   status: number,
   user_code: string,
@@ -65,7 +67,10 @@ ${project_handle === undefined ? '' : `<li>Project: ${escaped(project_handle)}</
 <p class="note">The code is valid until ${escaped(minuteOf(expires_at))}. You can revoke this access at any time.</p>`,
   )
 
-/** Handles GET: shows the form. */
+/**
+ * Handles GET: shows the form for the user code, the form for the decision, or the earlier
+ * decision.
+ */
 export const showDevice =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -80,8 +85,8 @@ export const showDevice =
       : done(found.request.status)
   }
 /**
- * The open request with a user code, or a page that explains why there is none; requests per code
- * are limited.
+ * Finds the device request with a user code. Returns a page with the error when there is none, or
+ * when the rate limit of the user code is exceeded.
  */
 async function findLimited(
   edge: Edge,
@@ -105,7 +110,7 @@ const done = (status: DeviceRequest['status']): Answer =>
     ? notice(200, 'The device is signed in', 'You can close this page and continue on the device.')
     : notice(200, 'The device was denied', 'The device gets no access. You can close this page.')
 
-/** Handles POST: accepts the decision. */
+/** Handles POST: sends the person's decision to the organization's actor. */
 export const takeDevice =
   (edge: Edge): Handler =>
   async (incoming) => {

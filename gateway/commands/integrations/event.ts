@@ -1,7 +1,7 @@
 /**
- * Converts a provider's webhook into a source event `<provider>.<resource>.<verb>`: the resource is
- * the provider's name of the event, the verb its action. Events without an action have a fixed
- * verb.
+ * Converts a provider's webhook into a source event of the type `<provider>.<resource>.<verb>`. The
+ * resource is the provider's name of the event. The verb is the event's action, or a fixed verb for
+ * events without an action. Requests are authenticated before, in `signature.ts`.
  */
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../protocol/common.ts'
@@ -9,20 +9,20 @@ import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import type { ServicePublication } from '../../../protocol/events/sources.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** A verified request of a provider. @param name name of a header, lower case. */
+/** A verified request of a provider. `header` expects a name in lower case. */
 export interface Received {
   readonly header: (name: string) => string | undefined
   readonly text: string
   readonly body: JsonObject
 }
 /**
- * A source event, a test that is only acknowledged, or the header or member that is missing or
- * invalid.
+ * A source event, a test request that is only acknowledged, or (`fault`) the header or field that
+ * is missing or malformed.
  */
 export type Read = ServicePublication | { readonly test: true } | { readonly fault: string }
 
 const RECEIVED = 'received'
-/** Verbs of events without an action. */
+/** Verbs of events without an action. Events that are not listed have the verb `received`. */
 const verbs: Readonly<Record<ProviderName, Readonly<Record<string, string>>>> = {
   github: {
     create: 'created',
@@ -68,8 +68,9 @@ const ofGitHub = ({ header, body }: Received): Facts => ({
 })
 
 /**
- * Several webhooks that one event triggers share `X-Gitlab-Event-UUID`, so it identifies a delivery
- * only together with the body.
+ * GitLab sends the same `X-Gitlab-Event-UUID` with all webhooks that one event triggers, so it
+ * identifies a delivery only together with the body. It is used when a request has neither
+ * `Idempotency-Key` nor `webhook-id`.
  */
 function ofGitLab({ header, body, text }: Received): Facts {
   const uuid = header('x-gitlab-event-uuid')
@@ -90,7 +91,7 @@ function ofGitLab({ header, body, text }: Received): Facts {
   }
 }
 
-/** Converts a provider's request. */
+/** Converts a verified request of a provider. */
 export function readEvent(provider: ProviderName, received: Received): Read {
   const { resource, action, delivery_id, repository, sender } =
     provider === 'github' ? ofGitHub(received) : ofGitLab(received)

@@ -1,12 +1,12 @@
 /**
  * The endpoints of a project for webhooks of GitHub and GitLab. A request is authenticated by the
- * provider's signature under the secret that the project stores for the provider. An accepted
- * request is stored before it is answered.
+ * provider's signature or token, with the secret that the project stores for the provider
+ * (`signature.ts`). An accepted request is stored as a source event before it is answered.
  *
  * Invariants:
- * I1. A body is not parsed before its signature was verified.
- * I2. A request that does not come from the provider is charged to its IP address, never to the
- *     project.
+ * I1. A body is parsed only after the request has been authenticated.
+ * I2. A request that is not authenticated is counted against the rate limit of its IP address,
+ *     never against the limit of the integration.
  * I3. A project that does not exist and a project without a secret for the provider give the same
  *     answer.
  */
@@ -35,7 +35,7 @@ import { readEvent } from './event.ts'
 import { isFrom } from './signature.ts'
 
 const { shape } = unauthenticated['integration.receive']
-/** Headers that the providers send, lower case. */
+/** Headers of the providers that are read, in lower case. */
 export const INTEGRATION_HEADERS = [
   'x-hub-signature-256',
   'x-github-event',
@@ -57,7 +57,10 @@ interface Receiver {
   readonly entries: Readonly<Record<string, string>>
 }
 
-/** Handles a webhook. */
+/**
+ * Handles a webhook of a provider. The answer is 202 with the id of the source event, or 204 for a
+ * test.
+ */
 export const receiveIntegration =
   (edge: Edge): Handler =>
   async (incoming) => {
@@ -82,7 +85,10 @@ export const receiveIntegration =
 
 const missing = (): Refusal => refuse('not_found', undefined, 'There is no such receiver.')
 
-/** The receiver that the path names, if its project has a secret for the provider. */
+/**
+ * The receiver that the path names. Refused with `not_found` unless its project has a secret for
+ * the provider.
+ */
 async function find(
   { world, directory }: Edge,
   { slots: [named = '', provider = ''] }: Incoming,
@@ -119,7 +125,7 @@ function refused(receiver: Receiver, incoming: Incoming, now: number): Refusal |
     : refuse('invalid_signature')
 }
 
-/** The body as a JSON object; GitHub can also send it as the field `payload` of a form. */
+/** The body as a JSON object. GitHub can also send the object as the field `payload` of a form. */
 function bodyOf(incoming: Incoming): JsonObject | Refusal {
   const form = incoming.header('content-type')?.toLowerCase().startsWith(FORM)
   const text = form ? (new URLSearchParams(incoming.body).get('payload') ?? '') : incoming.body

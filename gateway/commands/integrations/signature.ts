@@ -6,16 +6,16 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { ProviderName } from '../../../protocol/events/integrations.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 
-/** The signed parts of a request. @param name name of a header, lower case. */
+/** The signed parts of a request. `header` expects a name in lower case. */
 export interface Signed {
   readonly header: (name: string) => string | undefined
-  /** The body as it arrived, UTF-8. */
+  /** The body as it was received, decoded from UTF-8. */
   readonly body: string
 }
 /** Entries of the provider's secret. */
 type Entries = Readonly<Record<string, string>>
 
-/** Maximum difference between the time of a signature and now, in seconds. */
+/** Maximum difference between the time of a signature and the current time, in seconds. */
 const TOLERANCE = 300
 const MIN_SECRET = 8
 
@@ -23,15 +23,15 @@ const hmac = (key: string | Buffer, text: string): Buffer =>
   createHmac('sha256', key).update(text, 'utf8').digest()
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 const equal = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
-/** A secret that is too short authenticates nothing. */
+/** A secret, or undefined when it is missing or too short to authenticate a request. */
 const secretIn = (entries: Entries, name: string): string | undefined => {
   const secret = getOwn(entries, name)
   return secret !== undefined && secret.length >= MIN_SECRET ? secret : undefined
 }
 
 /**
- * `X-Hub-Signature-256`: HMAC-SHA256 of the body in hex (docs.github.com, "Validating webhook
- * deliveries").
+ * Verifies `X-Hub-Signature-256`, the HMAC-SHA256 of the body in hex (docs.github.com, "Validating
+ * webhook deliveries").
  */
 function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
   const secret = secretIn(entries, 'webhook_secret')
@@ -44,9 +44,9 @@ function fromGitHub({ header, body }: Signed, entries: Entries): boolean {
 }
 
 /**
- * With a signing token: `webhook-signature` is the base64 HMAC-SHA256 of id, time and body, as
- * Standard Webhooks describes it; the token is `whsec_` followed by the key in base64. Without one:
- * `X-Gitlab-Token` is the secret token itself.
+ * Verifies a request of GitLab. If the project stores a signing token, `webhook-signature` must
+ * contain the base64 HMAC-SHA256 of id, time and body (Standard Webhooks). The key is the token, or
+ * the base64 text after `whsec_`. Otherwise `X-Gitlab-Token` must equal the stored secret.
  */
 function fromGitLab({ header, body }: Signed, entries: Entries, now: number): boolean {
   const token = secretIn(entries, 'signing_token')
@@ -66,7 +66,10 @@ function fromGitLab({ header, body }: Signed, entries: Entries, now: number): bo
     .some((part) => part.startsWith('v1,') && equal(Buffer.from(part.slice(3), 'base64'), expected))
 }
 
-/** Whether a request comes from its provider. @param now Unix milliseconds. */
+/**
+ * Whether a request comes from the provider.
+ * @param now Unix milliseconds.
+ */
 export const isFrom = (
   provider: ProviderName,
   request: Signed,
