@@ -1,4 +1,7 @@
-/** Which node should own each shard. Boundary: a pure function of the live nodes; `membership.ts` says which those are. */
+/**
+ * Computes which node should own each shard: a pure function of the live nodes. `membership.ts`
+ * decides which nodes are live.
+ */
 import { hashOf } from '../../../protocol/subjects.ts'
 
 export type RoleName = 'gateway' | 'shards' | 'views' | 'executor'
