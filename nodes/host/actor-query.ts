@@ -1,6 +1,7 @@
 /**
- * Answers reads (`ask`) of actors from committed state. Only a node whose lease is fresh may
- * answer: otherwise a newer owner may have changed the actor.
+ * Answers queries (`ask`) of actors. The shard's loop sends the answer after the commit of the
+ * batch, so it contains committed state only. Only a node whose lease is fresh may answer:
+ * otherwise a newer owner may have changed the actor.
  */
 import { refuse } from '../../protocol/errors.ts'
 import { type HostDeps, notOwner } from './deps.ts'
@@ -8,9 +9,10 @@ import type { MailboxMessage } from './mailbox-message.ts'
 import type { ActorCache } from './memory/actor-cache.ts'
 
 /**
- * Reads an actor for a message. The result is computed now; the returned function sends it.
+ * Computes the answer to a query. The returned function sends it.
  * @param now Unix milliseconds, passed to the query.
- * @throws Unreadable when the actor cannot be read into memory.
+ * @throws Unreadable when the actor's snapshot cannot be read.
+ * @throws ForeignSnapshot when another release wrote the snapshot in an unknown format.
  */
 export async function answerQuery(
   deps: HostDeps,

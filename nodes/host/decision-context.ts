@@ -1,6 +1,6 @@
 /**
- * The `Cause` of one decision. One is created for every command and tell, so creating it is cheap;
- * ids and secrets are generated on demand.
+ * The `Cause` of one decision. One is created for every command and tell, so creating it must be
+ * cheap: ids and secrets are generated on demand.
  */
 import type { Cause } from '../../actors/actor.ts'
 import type { Address, Credential, Origin, Principal } from '../../protocol/entry.ts'

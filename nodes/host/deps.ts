@@ -64,7 +64,8 @@ interface Measure {
   offer(offered: number, taken: number): void
 }
 /**
- * Answer of a shard: a reply, a refusal, or `not_owner` when this node does not serve the shard.
+ * Answer of a shard: a reply, a refusal, or `not_owner` when this node cannot answer for the shard
+ * at the moment. The sender then retries, with the current owner.
  */
 export type ShardAnswer = { readonly reply: unknown } | Refusal | { readonly not_owner: true }
 export const notOwner: ShardAnswer = { not_owner: true }

@@ -95,7 +95,8 @@ export class Host {
   }
 
   /**
-   * Compares actual with assigned ownership, shard by shard. Called after every membership round.
+   * Compares the actual with the assigned owner of each shard, and starts the takeovers and
+   * releases that are needed. Called after every membership round.
    */
   async round(): Promise<void> {
     if (this.#stopped) return
@@ -132,7 +133,7 @@ export class Host {
     }
   }
   /**
-   * Whether no live node holds a shard.
+   * Whether no other live node holds a shard.
    * @param entry its ownership record, if the registry has one.
    */
   #free(name: string, entry: Recorded | undefined, live: ReadonlySet<string>): boolean {

@@ -5,7 +5,7 @@
  *
  * Invariants:
  * M1. Messages to one actor keep their order.
- * M2. A task runs after every message that arrived before it was taken from the queue.
+ * M2. A task runs only after every message that arrived before it.
  */
 
 import { actorOf, type MailboxMessage, reject } from './mailbox-message.ts'
@@ -30,8 +30,8 @@ export class Mailbox {
   }
   /**
    * Adds a message.
-   * @param busy whether the shard's loop is running: the message's actor is then read in the
-   * meantime.
+   * @param busy whether the shard's loop is running. If so, the message's actor is read into memory
+   *   in the meantime.
    */
   post(mailboxMessage: MailboxMessage, busy: boolean): void {
     this.#messages.push(mailboxMessage)
@@ -39,7 +39,9 @@ export class Mailbox {
   }
   /**
    * Returns the messages that can be decided now, in order, and starts reading the actors of the
-   * others. Throws when an actor cannot be read.
+   * others.
+   * @throws Unreadable when an actor that a message waits for cannot be read.
+   * @throws ForeignSnapshot when another release wrote its snapshot in an unknown format.
    */
   ready(): readonly MailboxMessage[] {
     this.#instances.check()

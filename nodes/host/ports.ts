@@ -1,7 +1,7 @@
 /**
  * The ports through which the shard host uses storage, messaging, time and randomness.
- * `nodes/nats/` implements them over NATS, `test/support/memory.ts` in memory with injected faults. The
- * host itself never accesses a clock, a socket or a random source.
+ * `nodes/nats/` implements them over NATS, `test/support/memory.ts` in memory with injected faults.
+ * The host itself never accesses a clock, a socket or a random source.
  */
 
 /**
@@ -30,7 +30,7 @@ export interface JournalPosition {
 /** The journal: one stream per partition, one subject per shard. */
 export interface Journal {
   /**
-   * Append if the last message of the shard's subject has sequence `expected` (0: there is none).
+   * Appends if the last message of the shard's subject has sequence `expected` (0: there is none).
    */
   append(
     partition: number,
@@ -40,8 +40,8 @@ export interface Journal {
     message_id: string,
   ): Promise<Appended>
   /**
-   * The shard's last envelope according to the stream's leader. Throws when the leader does not
-   * answer.
+   * The shard's last envelope according to the stream's leader.
+   * @throws Error when the leader does not answer.
    */
   last(partition: number, shard: number): Promise<Stored | undefined>
   /**
@@ -105,7 +105,10 @@ export interface Registry {
 export type NoAnswer = 'no_responders' | 'timeout'
 /** Core NATS messaging: at-most-once delivery. */
 export interface Bus {
-  /** Sends a request to a subscriber. A subscriber in this process is called directly. */
+  /**
+   * Sends a request to a subscriber. A subscriber in this process is called directly.
+   * @param timeout milliseconds to wait for the answer.
+   */
   request(
     subject: string,
     message: unknown,
@@ -116,7 +119,10 @@ export interface Bus {
    * none. Asynchronous answers are not awaited.
    */
   here(subject: string, message: unknown): unknown
-  /** @param text returns the message as JSON, for callers that already have it. */
+  /**
+   * Publishes a message to all subscribers.
+   * @param text returns the message as JSON, for callers that already have it.
+   */
   publish(subject: string, message: unknown, text?: (() => string) | undefined): void
   /**
    * Subscribes to a subject; with `group`, one subscriber of the group receives each message. The

@@ -1,8 +1,9 @@
 /**
- * Actors whose decision threw when a timer woke them. Such an error costs the shard everything it
- * has in memory. Therefore the actor is not woken for a while: one second at first, then twice as
- * long after every further error. This keeps one faulty actor from stopping its shard again and
- * again. A node has one quarantine.
+ * Actors that failed halfway through a decision when a timer woke them. Such an error costs the
+ * shard everything it has in memory (`torn` in `durability/batch.ts`). Therefore the actor is not
+ * woken for a while: one second at first, then twice as long after every further error, up to five
+ * minutes. This keeps one faulty actor from stopping its shard again and again. A node has one
+ * quarantine.
  */
 
 /** Milliseconds for which an actor is not woken after its first error, and the maximum. */
@@ -12,20 +13,23 @@ const MAX_PAUSE_MS = 300_000
 export class Quarantine {
   readonly #actors = new Map<string, { readonly pause: number; readonly until: number }>()
   /**
-   * Records that an actor threw when it was woken.
-   * @param now elapsed milliseconds.
-   * @returns milliseconds for which it is not woken.
+   * Records that an actor failed when it was woken.
+   * @param now monotonic time in milliseconds (`Clock.elapsed`).
+   * @returns milliseconds for which the actor is not woken.
    */
   add(key: string, now: number): number {
     const pause = Math.min(MAX_PAUSE_MS, (this.#actors.get(key)?.pause ?? FIRST_PAUSE_MS / 2) * 2)
     this.#actors.set(key, { pause, until: now + pause })
     return pause
   }
-  /** Milliseconds until an actor may be woken again; 0 if it may be woken now. */
+  /**
+   * Milliseconds until an actor may be woken again; 0 if it may be woken now.
+   * @param now monotonic time in milliseconds (`Clock.elapsed`).
+   */
   remaining(key: string, now: number): number {
     return Math.max(0, (this.#actors.get(key)?.until ?? 0) - now)
   }
-  /** Removes an actor, which was woken and did not throw. */
+  /** Removes an actor that was woken without an error. */
   release(key: string): void {
     this.#actors.delete(key)
   }

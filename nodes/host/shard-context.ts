@@ -55,7 +55,8 @@ export interface ActorRequests {
 }
 
 /**
- * Schedules `run` for a moment when no append is in flight: memory then equals the journal.
+ * Schedules `run` for a moment when no append is in flight: memory is then not ahead of the
+ * journal, apart from soft events.
  * @param fail called instead of `run` when the shard was given up.
  * @param ahead whether to run it before all waiting messages, which may be many.
  */

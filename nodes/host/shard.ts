@@ -1,15 +1,18 @@
 /**
  * A shard: one single-threaded loop that decides a batch of commands, appends ONE envelope, and
- * answers all of them.
+ * answers all of them. The parts that it uses are in the subfolders: decisions and storage in
+ * `durability/`, actors in `memory/`, everything after a commit in `effects/`.
  *
  * Invariants:
- * S1. Nothing is answered, published or performed before the append is acknowledged.
+ * S1. Nothing of a batch is answered, published or performed before its append is acknowledged. The
+ *     only exception is an offer of jobs to listeners in this process, which may be lost.
  * S2. At most one append is in flight. Messages that arrive meanwhile wait in the mailbox for the
  *     next batch (group commit).
- * S3. An append succeeds only if no other owner has written since (compare-and-set on the subject's
- *     last sequence). Otherwise everything in memory is dropped and this node stops owning the
- *     shard.
- * S4. Reads (`ask`) pass through the mailbox, so they see committed state only.
+ * S3. An append succeeds only if no other owner has written since this owner's last append
+ *     (compare-and-set on the subject's last sequence). Otherwise everything in memory is dropped
+ *     and this node stops owning the shard.
+ * S4. Queries (`ask`) pass through the mailbox and are answered together with their batch, so they
+ *     return committed state only.
  */
 import { type Address, type Command, cursorOf, placed } from '../../protocol/entry.ts'
 import { refuse } from '../../protocol/errors.ts'
@@ -62,7 +65,7 @@ export class Shard implements ActorRequests {
   readonly #held: () => Promise<boolean>
 
   /**
-   * @param lost called when another owner was found or the shard's memory can no longer be trusted.
+   * @param lost called with the reason after the shard has given itself up.
    * @param held whether the ownership record still names this node.
    */
   constructor(
@@ -126,7 +129,7 @@ export class Shard implements ActorRequests {
     this.#offers = offers
     this.#effects = effects
   }
-  /** What this owner has written. */
+  /** The epoch of this owner, and the sequence of the subject's last envelope. */
   get position(): Readonly<ShardPosition> {
     return this.#context.position
   }
@@ -137,9 +140,11 @@ export class Shard implements ActorRequests {
     return this.#mailbox.length
   }
   /**
-   * Takes over the shard: fences older owners, replays, then subscribes. Without a fence, only
-   * reads are answered (`gate`).
-   * @param epoch higher than any epoch under which this shard was owned.
+   * Takes over the shard: fences older owners, replays, then subscribes. If the fence cannot be
+   * stored, only queries are answered; if the state cannot be read either, nothing is
+   * (`WriteGate`).
+   * @param epoch higher than the epoch in the previous ownership record.
+   * @throws Error when another node took over the shard, or the journal cannot be read.
    */
   async start(epoch: number): Promise<void> {
     const pending = await takeOver(
@@ -171,8 +176,9 @@ export class Shard implements ActorRequests {
   }
 
   /**
-   * Gives up the shard in an orderly way: finishes work in flight, writes snapshots and the
-   * checkpoint. Most of them are written while the shard still answers.
+   * Gives up the shard in an orderly way: finishes work in flight, then writes snapshots and the
+   * checkpoint. Most snapshots are written before that, while the shard still answers. While the
+   * gate is closed, drops the shard at once instead.
    */
   async stop(): Promise<void> {
     // Nothing has changed since the gate closed, and a flush would wait for storage that accepts no
@@ -311,7 +317,7 @@ export class Shard implements ActorRequests {
 
   /**
    * Processes one batch: takes messages, decides, appends, answers.
-   * @param ready messages of the mailbox.
+   * @param ready the messages of the mailbox that can be decided now, in order.
    */
   async #turn(ready: readonly MailboxMessage[]): Promise<void> {
     this.#lastAt = Math.max(this.#lastAt, this.deps.clock.now())
@@ -357,7 +363,10 @@ export class Shard implements ActorRequests {
     if (batch.torn) this.lose('an actor failed during a decision')
   }
 
-  /** Appends a batch. Returns the answer to all of its messages if that failed. */
+  /**
+   * Appends a batch, then announces its entries and performs their effects. If the batch was not
+   * appended, returns the answer to all of its messages.
+   */
   async #commit(batch: Batch): Promise<ShardAnswer | undefined> {
     if (!this.#open) return notOwner
     const { position } = this.#context
@@ -373,7 +382,7 @@ export class Shard implements ActorRequests {
     }
     if (sequence === 'refused') {
       this.lose('the storage rejects writes')
-      // The senders of reads and effects retry. The shard is soon taken over again and then answers
+      // All senders retry after `not_owner`. The shard is soon taken over again and then answers
       // from the stored state.
       return notOwner
     }

@@ -1,6 +1,6 @@
 /**
- * Warnings of actors in the log. A recurring warning is logged at most once a minute, with the
- * number of times it was suppressed since.
+ * Logs the warnings of actors. While its topic is remembered, a recurring warning is logged at most
+ * once a minute, with the number of repeats that were suppressed since the previous log line.
  */
 import type { Warning } from '../../actors/actor.ts'
 import type { HostDeps } from './deps.ts'
@@ -15,8 +15,8 @@ const MAX_WARNINGS = 1000
 export class Warnings {
   readonly #deps: Pick<HostDeps, 'clock' | 'log'>
   /**
-   * Per topic (`about`): when it was last logged, by `elapsed`, and how often it was suppressed
-   * since.
+   * Per topic (`about`): the time of its last log line (`Clock.elapsed`), and the number of repeats
+   * suppressed since then.
    */
   readonly #said = new Map<string, { at: number; unsaid: number }>()
 

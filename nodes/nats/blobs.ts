@@ -1,6 +1,6 @@
 /**
- * Large values in the object store. Each name is written once, so a reader gets either the complete
- * value or nothing.
+ * Large values in the object store. Callers write each name only once, so a reader gets either the
+ * complete value or nothing.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,7 +41,7 @@ export function createBlobs(nats: Nats): Blobs {
       const at = await store()
       if (!(await at.info(name))) return
       await at.delete(name)
-      // Nothing needs the delete marker that remains.
+      // The deletion leaves a delete marker, which nothing needs.
       await nats.manager.streams.purge(`OBJ_${bucket}`, { filter: aboutOf(bucket, name) })
     },
   }
@@ -83,8 +83,9 @@ async function read(at: ObjectStore, name: string): Promise<Uint8Array | undefin
 /**
  * Deletes chunks of values whose writer died before the value had a name. Returns the number of
  * these values.
+ * @param now Unix milliseconds.
  * @param age minimum age of a chunk in milliseconds; a younger chunk may belong to a value that is
- * being written.
+ *   being written.
  */
 export async function sweepChunks(nats: Nats, now: number, age: number): Promise<number> {
   const { manager, space } = nats

@@ -6,8 +6,9 @@
  * Invariants:
  * B1. A handler never runs within the call that publishes or requests, except in `here`, which
  *     returns an answer at once. Messages of one publisher stay in order.
- * B2. One listener of a group receives a published message. When it belongs to the publisher's
- *     process, a header tells group members in other processes to ignore the message.
+ * B2. One listener of a group receives a published message. When this listener belongs to the
+ *     publisher's process, group members in other processes ignore the message, because of a
+ *     header.
  * B3. A handler's failure is logged and counts as no answer.
  *
  * Listeners of one process share the same message object, so no listener may change it.
@@ -22,8 +23,8 @@ import type { Nats } from './server/connect.ts'
 /** Header with the groups that the publisher's own process has already served. */
 const SERVED = 'Baton-Served'
 /**
- * Header of the reply when no group member in a process answers the request, or its listener has
- * been removed. It saves the requester the timeout.
+ * Header of a reply that declines a request: no group member in the process answers it, or the
+ * listener has been removed. It saves the requester the timeout.
  */
 const DECLINED = 'Baton-Declined'
 
@@ -71,7 +72,7 @@ export function createBus(nats: Nats, alone: () => boolean = () => false): Bus {
     return undefined
   }
   /**
-   * Returns the answer of the local listeners; undefined when none answers or the time has expired.
+   * Returns the first answer of the local listeners; undefined when none answers in time.
    */
   const askHere = (
     here: readonly Listener[],

@@ -24,7 +24,8 @@ export function sealed(data: Uint8Array, message_id: string, expected: number): 
 }
 
 /**
- * The checksum of a stored envelope does not match: something other than the service changed it.
+ * The checksum of a stored envelope does not match: the bytes were not written by the service, or
+ * have changed since.
  */
 export class DamagedEnvelope extends Error {
   constructor(stream: string, sequence: number) {
@@ -36,7 +37,8 @@ export class DamagedEnvelope extends Error {
 }
 
 /**
- * Returns a journal message as the host sees it. Throws DamagedEnvelope when its checksum is wrong.
+ * Returns a journal message as the host sees it.
+ * @throws DamagedEnvelope when its checksum is missing or wrong.
  */
 export function opened(
   stream: string,

@@ -8,7 +8,7 @@ import {
 } from '@nats-io/transport-node'
 import { StartFault } from '../process/fault.ts'
 
-/** The connection was lost before the answer came. */
+/** The connection was lost before the answer arrived. */
 export class Disconnected extends Error {
   override readonly name = 'Disconnected'
   constructor() {

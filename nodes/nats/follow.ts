@@ -4,11 +4,11 @@
  * mismatch it resumes the read after the last received message.
  *
  * Invariants:
- * F1. Every message from `from` on is handed over in order, and not again once its batch has
- *     succeeded.
- * F2. One batch is handed over at a time; meanwhile about `AHEAD` messages are buffered.
- * F3. Failures are retried with growing pauses. Those of reads are jittered, so that many followers
- *     do not return at the same moment.
+ * F1. Every message from `from` on is passed to the handler in order, and not again once its batch
+ *     has succeeded.
+ * F2. The handler processes one batch at a time; meanwhile up to `AHEAD` messages are buffered.
+ * F3. Failures are retried with growing pauses. The pauses after failed reads are jittered, so that
+ *     many followers do not resume at the same moment.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stored } from '../host/ports.ts'
@@ -29,8 +29,8 @@ function bell() {
 }
 
 /**
- * Hands over all messages from a sequence on. The returned function stops the follower and resolves
- * when the last batch is done.
+ * Passes all messages from a sequence on to `on`. The returned function stops the follower and
+ * resolves when the last batch is done.
  */
 export function follow(
   nats: Nats,

@@ -1,20 +1,20 @@
 /**
- * Asks a leader to step down when it rejects valid appends. Only the leader of a replicated stream
- * knows which compare-and-sets are in progress, and it rejects others of the same subject
- * meanwhile. After a server was cut off (nats-server 2.15, "JetStream system temporarily
- * unavailable"), three of four shards accepted no append for a minute, until another server became
- * leader: each append was a conflict, although its subject's last sequence was the expected one.
- * The leader behaved as if failed appends were still in progress. A new leader does not have this
- * state.
+ * Requests that the leader of a stream steps down when it rejects valid appends. While a
+ * compare-and-set of a subject is in progress, the leader of a replicated stream rejects other ones
+ * of that subject. Only the leader has this state. After a network partition (nats-server 2.15,
+ * "JetStream system temporarily unavailable"), three of four shards accepted no append for a
+ * minute, until another server became leader: each append was a conflict, although its subject's
+ * last sequence was the expected one. The old leader behaved as if failed appends were still in
+ * progress.
  */
 import { Empty } from '@nats-io/transport-node'
 import { sentence } from './failures.ts'
 import { type Nats, QUESTION } from './server/connect.ts'
 
 /**
- * A leader is asked to step down after at least `TIMES` rejections on one subject over `LASTING`
- * milliseconds, none of them more than `PAUSE` milliseconds after the previous one. `REST` is the
- * minimum number of milliseconds between two such requests for one stream.
+ * A step-down is requested after at least `TIMES` rejections on one subject over at least `LASTING`
+ * milliseconds, each less than `PAUSE` milliseconds after the previous one. `REST` is the minimum
+ * number of milliseconds between two requests for one stream.
  */
 const TIMES = 4
 const LASTING = 2000
@@ -28,8 +28,8 @@ const REST = 10_000
 export type StepDown = (stream: string, subject: string) => void
 
 /**
- * Creates the function that counts rejections and asks leaders to step down.
- * @param now returns elapsed milliseconds.
+ * Creates the function that counts rejections and requests step-downs.
+ * @param now returns monotonic time in milliseconds.
  */
 export function createLeaderStepDown(
   nats: Pick<Nats, 'ask' | 'log' | 'space'>,

@@ -1,6 +1,6 @@
 /**
- * Decides whether to trust a server that claims to lead a stream: a server that stalled does not
- * know yet that it was replaced.
+ * Decides whether to trust a server that claims to lead a stream: a server that stalled may not
+ * have noticed yet that it was replaced.
  */
 import type { StreamInfo } from '@nats-io/jetstream'
 
@@ -11,16 +11,16 @@ import type { StreamInfo } from '@nats-io/jetstream'
  */
 const IN_TOUCH = 2500
 /**
- * Milliseconds within which a leader must answer. A leader that stalled for longer than an election
- * first reads what the other servers sent before, so it considers them near and itself the leader.
- * The new leader answers requests made after the election long before the old one does. The old
- * leader's answers to earlier requests are late.
+ * Milliseconds within which a leader must answer. A leader that resumes after an election first
+ * processes what the other servers sent before the election. Until then it considers them near and
+ * itself the leader. Its answers to requests from before the election are late, and requests made
+ * after the election are answered sooner by the new leader.
  */
 const PROMPT = 1000
 /**
  * Whether the server that answered was the leader when it answered: so many replicas were near it
- * that the others cannot have elected a new leader yet. A server that is cut off still believes
- * that it leads, and lacks newer messages.
+ * that the others cannot have elected a new leader yet. A partitioned server still acts as the
+ * leader, but lacks newer messages.
  * @param took milliseconds from the request to the answer.
  */
 export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
@@ -37,12 +37,12 @@ export function leads(cluster: StreamInfo['cluster'], took: number): boolean {
 const REMEMBERED = 2000
 /**
  * Remembers the last leader of each stream. A predecessor that has just resumed may answer before
- * its successor does; its earlier election time reveals it. The memory is short because server
- * clocks differ: a leader that was elected later by a slow clock must be trusted once no other
- * server has answered for a while.
- * @param now returns milliseconds that only grow.
+ * its successor does; its earlier election time reveals this. The memory is short because server
+ * clocks differ: a successor with a slow clock may report an earlier time than its predecessor. It
+ * must be trusted once the predecessor has not answered for a while.
+ * @param now returns monotonic time in milliseconds.
  * @returns a function that checks whether the answering server is the last known leader or its
- * successor.
+ *   successor.
  */
 export function createSuccession(
   now: () => number,

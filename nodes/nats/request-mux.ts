@@ -4,12 +4,12 @@
  * and one promise.
  *
  * Invariants:
- * A1. A request settles once: with its answer or an error. A timeout or a lost or closed connection
- *     does not tell whether the request arrived.
+ * A1. A request settles once: with its answer or an error. After a timeout, or after the connection
+ *     was lost or closed, it is unknown whether the request arrived.
  * A2. Nothing is sent twice: the caller decides whether a repeat is safe.
- * A3. Messages of one turn of the event loop leave together, in order. The client library writes to
- *     its socket once per callback, which costs a system call and wakes up the server: under load
- *     that was 42 % of the time of a gateway.
+ * A3. Messages of one turn of the event loop are sent together, in order. Otherwise the client
+ *     library would write to its socket once per callback, which costs a system call and wakes up
+ *     the server: under load, this took 42 % of the time of a gateway.
  * A4. A request made during a disconnection is sent after the reconnection, unless it has timed out
  *     by then.
  */
@@ -30,9 +30,11 @@ export interface RequestMux {
   /**
    * Sends a request and returns the answer.
    * @param timeout milliseconds to wait for the answer.
-   * @throws Forbidden when the account lacks the permission, NoRespondersError when the subject has
-   * no subscriber, TimeoutError, Disconnected, ClosedConnectionError; InvalidArgumentError when the
-   * message is larger than the server accepts.
+   * @throws Forbidden when the account lacks the permission.
+   * @throws NoRespondersError when the subject has no subscriber.
+   * @throws TimeoutError when no answer arrived in time.
+   * @throws Disconnected, ClosedConnectionError when the connection was lost or is closed.
+   * @throws InvalidArgumentError when the message is larger than the server accepts.
    */
   ask(
     subject: string,
@@ -43,7 +45,7 @@ export interface RequestMux {
   /** Sends a message that expects no answer. A failure to send is logged. */
   tell(subject: string, data: Uint8Array, headers?: MsgHdrs): void
   /**
-   * Resolves when all earlier messages and requests have been handed to the connection, except
+   * Resolves when all earlier messages and requests have been passed to the connection, except
    * requests held during a disconnection.
    */
   sent(): Promise<void>
@@ -63,7 +65,7 @@ interface Question extends Limited {
 }
 
 /**
- * Creates the multiplexer of a connection that is up. It uses subjects as they are on the servers.
+ * Creates the multiplexer of a connection that is up. Subjects include the installation's prefix.
  */
 export function createRequestMux(
   connection: NatsConnection,

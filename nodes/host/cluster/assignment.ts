@@ -1,6 +1,6 @@
 /**
- * Which node should own each shard: a pure function of the live nodes, which `membership.ts`
- * determines.
+ * Computes which node should own each shard: a pure function of the live nodes. `membership.ts`
+ * decides which nodes are live.
  */
 import { hashOf } from '../../../protocol/subjects.ts'
 

@@ -7,20 +7,20 @@
  *
  * Invariants:
  * M1. A node whose own renewal is nearly `DEAD_WITHOUT_SUBSCRIBER_MS` old is not `fresh` and
- *     answers nothing from memory alone. A node that is judged dead too early, because it only lost
- *     its connection, is therefore slow for a moment but never wrong.
- * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. A
- *     record is judged as of the last time it was read, so a node that was suspended has not
- *     observed any silence.
- * M3. A node that was away checks what became of its shards before it is `fresh` again. Its
- *     renewals do not wait for that check; otherwise a busy node would seem to be away because its
- *     checks are slow.
+ *     answers nothing from memory alone. A node that is judged dead although it only lost its
+ *     connection therefore delays its answers, but never answers from outdated state.
+ * M2. The ownership recorded here is an intention; the journal's fence excludes a stale owner. The
+ *     silence of a node is measured up to the last reading of the records, so a node does not
+ *     mistake its own suspension for the silence of others.
+ * M3. A node was away if its last renewal was older than `FRESH_MS`. It then checks what became of
+ *     its shards before it is `fresh` again. Its renewals do not wait for that check; otherwise a
+ *     busy node would seem to be away because its checks are slow.
  * M4. The registry may lose all records. A missing record counts until its lease would have
  *     expired. A node's record lists the shards that it serves, so that no other node takes a shard
  *     of a live node when the shard's record is missing.
- * M5. A node that believes it is alone sends nothing over the network. Therefore a joining node
- *     waits until every other node has answered its greeting, or can no longer believe that it is
- *     alone.
+ * M5. A node that considers itself alone (`alone`) sends no messages over the network. Therefore a
+ *     joining node waits until every other node has answered its greeting, or can no longer
+ *     consider itself alone.
  */
 import type { Clock, Registry } from '../ports.ts'
 import { DEAD_WITHOUT_SUBSCRIBER_MS, LEASE_DURATION_MS, RENEWAL_INTERVAL_MS } from '../timing.ts'
@@ -30,7 +30,7 @@ import type { Claimed } from './node-id.ts'
 import { type Instance, idInUse, rivalIn } from './node-id.ts'
 
 /**
- * Milliseconds after a renewal for which a node is fresh, and for which it may believe it is alone.
+ * Milliseconds after a renewal for which a node is fresh, and may consider itself alone.
  * Both are shorter than the limits that other nodes apply, because clocks differ in speed.
  */
 const [FRESH_MS, ALONE_MS] = [1100, 1800]
@@ -118,8 +118,8 @@ export class Membership {
     await this.#introduce()
   }
   /**
-   * Renews a record that was claimed for this process, and stops when another process has claimed
-   * it. Called before `start`.
+   * Makes this membership renew the record that was claimed for this process, and end when another
+   * process has claimed it since. Called before `start`.
    */
   hold(claimed: Claimed): void {
     this.#claimed = claimed
@@ -133,7 +133,7 @@ export class Membership {
   report(stops: () => readonly string[]): void {
     this.#stops = stops
   }
-  /** Why live nodes, including this one, accept no writes. */
+  /** The reasons for which live nodes, including this one, accept no writes. Empty: none. */
   stops(): readonly string[] {
     const live = [...this.#observed.values()].filter((seen) => this.#alive(seen))
     return [...new Set([...this.#stops(), ...live.flatMap((seen) => seen.stops)])]
@@ -157,8 +157,8 @@ export class Membership {
     return this.#announcing
   }
   /**
-   * Renews after the previous renewal has ended: two at once would each find the record changed by
-   * the other.
+   * Renews the record after the previous renewal has ended: of two concurrent renewals, each would
+   * find the record changed by the other one.
    */
   #inTurn(): Promise<number> {
     const renewing = this.#renewing.then(() => this.#renew())
@@ -167,8 +167,8 @@ export class Membership {
   }
   /**
    * Runs a task repeatedly, each time `rest()` milliseconds after the previous run ended. A run
-   * that fails, because the registry cannot be reached, is repeated as well; `fresh` becomes false
-   * automatically.
+   * that fails, because the registry cannot be reached, is repeated as well. Without a successful
+   * renewal, `fresh` becomes false after `FRESH_MS`.
    */
   #repeat(rest: () => number, run: () => Promise<void>): void {
     const cancel = this.#clock.later(rest(), () => {
@@ -183,7 +183,7 @@ export class Membership {
   }
   /**
    * Makes this node known to the others. Resolves at once when all of them answer, otherwise after
-   * `LEASE_DURATION_MS`: by then, no silent node can still believe that it is alone.
+   * `LEASE_DURATION_MS`: by then, no node that did not answer can still consider itself alone.
    */
   #introduce(): Promise<void> {
     const others = this.#others()
@@ -324,9 +324,9 @@ export class Membership {
     return started
   }
   /**
-   * Ends the membership if this node's record names another process: this process was away for so
-   * long that it was considered dead.
-   * @throws StartFault
+   * Ends the membership if this node's record names another process. This process was then away
+   * for so long that it was considered dead.
+   * @throws StartFault naming the other process.
    */
   #yield(value: string | undefined): void {
     const rival = this.#claimed && value !== undefined && rivalIn(value, this.#claimed.self)

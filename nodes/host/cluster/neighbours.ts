@@ -31,7 +31,10 @@ export const createNeighbours = (
     },
   }
 }
-/** Answers probes and greetings for a node. @param met called for every node that has joined. */
+/**
+ * Answers probes and greetings for a node. Returns a function that stops this.
+ * @param met called for every greeting.
+ */
 export const listenAs = (bus: Bus, id: string, met: () => void): (() => void) =>
   bus.subscribe(subjects.node(id), (message) => {
     if (!(message as Question).joined) return HERE

@@ -87,9 +87,10 @@ export const idInUse = (id: string, { process: where }: Instance): StartFault =>
 /**
  * Claims a node id for an instance that already answers under its own name. A recorded instance
  * that does not answer is dead when its record has not changed for `DEAD_WITHOUT_SUBSCRIBER_MS`, or
- * for `LEASE_DURATION_MS` when the NATS servers cannot tell that it is gone.
+ * for `LEASE_DURATION_MS` when the NATS servers do not report that it has no subscriber.
  * @returns the revision of the record, from which the node renews it.
- * @throws StartFault naming the other instance when it is alive; any error of the registry.
+ * @throws StartFault when another instance is alive under the id, or claimed it first each time.
+ * @throws Error when the registry cannot be reached.
  */
 export async function claimNodeId(claim: Claim): Promise<number> {
   const { id, roles, self, registry, clock, presence } = claim
@@ -121,7 +122,10 @@ export async function claimNodeId(claim: Claim): Promise<number> {
     : new StartFault(`the node id ${id} could not be claimed: try again`)
 }
 
-/** Calls `claimNodeId` for an instance that answers on the bus from now on. Safe to repeat. */
+/**
+ * Subscribes the instance under its own name, then calls `claimNodeId`. May be called again after
+ * an error.
+ */
 export function claimOverBus(bus: Bus, claim: Omit<Claim, 'presence'>): Promise<number> {
   bus.subscribe(subjectOf(claim.self.instance), () => true)
   return claimNodeId({ ...claim, presence: (instance) => presenceOf(bus, instance) })

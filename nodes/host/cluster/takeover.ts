@@ -5,8 +5,8 @@
  * Invariants:
  * T0. A shard whose fence cannot be stored, or whose journal lacks entries, serves reads only
  *     (`WriteGate`).
- * T1. The takeover envelope has a higher epoch than any before it. Replay reads the envelopes
- *     before it and no others.
+ * T1. The fence has a higher epoch than any envelope before it. A replay applies only envelopes
+ *     before the fence.
  * T2. Afterwards, every actor that changed since the `state` of the checkpoint is in memory; every
  *     other actor equals its snapshot.
  * T3. The effects after the checkpoint's `sequence` are performed again under their original ids,
@@ -55,8 +55,10 @@ interface TakeoverParts {
 
 /**
  * Fences and replays a shard: sets its position and loads its actors. Returns the effects to
- * perform again, oldest first. Throws when another node is faster.
- * @param epoch the epoch to write, unless the journal contains the same or a higher one.
+ * perform again, oldest first.
+ * @param epoch the epoch to write. If the journal contains the same or a higher one, the epoch
+ *   after that one is written.
+ * @throws Error when another node took over the shard, or the journal or a snapshot is unreadable.
  */
 export async function takeOver(
   context: OwnerContext,
@@ -243,8 +245,8 @@ async function replayFrom(
       await pause()
     }
   }
-  // A server that does not know yet that it is no longer the leader may have reported the end of
-  // the journal.
+  // A server that is no longer the leader, but has not noticed this yet, may have reported an
+  // earlier end of the journal.
   if (prev === undefined ? position.sequence > checkpoint : prev !== position.sequence) {
     throw new Error(
       `journal: shard ${name} ends at ${prev ?? checkpoint}, but its last envelope is ${position.sequence}`,

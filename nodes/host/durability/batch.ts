@@ -4,10 +4,11 @@
  * group commit (`../shard.ts`).
  *
  * Invariants:
- * B1. Between two commits, actor instances are changed only here. When the envelope cannot be
- *     appended, all of them are dropped and read again from the journal.
- * B2. The index of an event is fixed when it is decided, so `prev` of a later entry of the same
- *     actor can refer to it.
+ * B1. While a shard is served, only a batch changes the state of actors, apart from the extension
+ *     of leases after a pause of writes (`write-gate.ts`). When the envelope cannot be appended,
+ *     all actor instances are dropped and read again from the journal.
+ * B2. The index of an event in its envelope is fixed when the event is decided, so `prev` of a
+ *     later entry of the same actor can refer to it.
  */
 import { type Decided, evolve, type Tell } from '../../../actors/actor.ts'
 import type { Address, Command, Entry, Event, Origin } from '../../../protocol/entry.ts'
@@ -23,7 +24,7 @@ import { encodeEntry } from '../memory/codec.ts'
 const DEPTH = 32
 /**
  * Maximum number of events that one command may cause, tells included, so that an envelope never
- * exceeds its limit.
+ * exceeds 1000 events: a cursor has three digits for the index of an event.
  */
 const EVENTS_PER_COMMAND = 500
 /** Number of bytes and of events at which a batch is full. */
@@ -73,6 +74,7 @@ export class Batch {
   /**
    * Decides one command and its tells. An exception in an actor is answered with `internal`; see
    * `torn`.
+   * @throws Unreadable when the snapshot of an actor cannot be read.
    */
   async decide(command: Command): Promise<Decide> {
     const found = this.#instance(command)

@@ -3,18 +3,21 @@
  *
  * Invariants:
  * C1. The record is changed by compare-and-set. A superseded owner cannot replace its successor's
- *     record, and what it wrote before that remains true.
- * C2. The parts belong to the epoch of their writer, so owners never write to each other's parts. A
- *     part is also changed by compare-and-set: a write that its owner gave up may arrive late, and
- *     must not replace the write that was made instead.
- * C3. The stream may lose its newest messages, even while an owner is alive. The loss is always a
- *     whole tail and always includes the ownership record, which is in the servers' memory.
- *     Therefore the old record is first written again, behind everything that the new one covers. A
- *     check of the ownership record then shows that nothing was lost before. The new record is
- *     stored only on top of that very message, which a later loss would have removed.
- * C4. A snapshot that replaces another may be lost when the previous one is already deleted, while
- *     the record still exists. Therefore the record lists snapshots before they are replaced, and
- *     the next owner checks that each of them exists.
+ *     record, and the records that it stored before remain valid.
+ * C2. The keys of the parts contain the epoch of their writer, so owners never overwrite each
+ *     other's parts. Parts are changed by compare-and-set, too: a write that timed out may still
+ *     arrive, and must not replace the later write of the same part.
+ * C3. The stream of snapshots may lose its newest messages, even while an owner is alive. A loss
+ *     removes all messages from some point on, and always the ownership record, which the NATS
+ *     servers keep in memory only. Therefore a record is stored in three steps. First, the owner
+ *     writes the old record again, after everything that the new record covers. Second, it checks
+ *     that the ownership record still names this node: if so, nothing was lost before. Third, it
+ *     replaces the old record at the revision of the first step: this fails if the message of the
+ *     first step was lost in the meantime.
+ * C4. Storing a snapshot deletes the previous one of the same actor. If the newest messages are
+ *     then lost, the actor has no snapshot at all, although an older record that covers it still
+ *     exists. Therefore the record lists snapshots before they are replaced, and the next owner
+ *     checks that each of them exists.
  */
 import { LostSnapshot } from '../memory/actor-instance.ts'
 import type { ShardContext } from '../shard-context.ts'
@@ -46,7 +49,7 @@ const stateOf = ({ state, sequence }: Mark): number => state ?? sequence
  */
 export class LostState extends Error {}
 
-/** Attempts of a compare-and-set before the round of storing is given up. */
+/** Attempts of a compare-and-set before the write fails. */
 const ATTEMPTS = 5
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -89,8 +92,9 @@ export class Checkpoint implements Covered {
   }
 
   /**
-   * Reads the record and the parts of the index. Undefined when the record, or any of the parts, is
-   * missing.
+   * Reads the record and the parts of the index. Stores an empty checkpoint and returns undefined
+   * when the record is missing, empty or of an unknown format, or when a part is missing.
+   * @throws LostState when a newer owner has stored a checkpoint.
    */
   async load<T>(): Promise<readonly T[] | undefined> {
     const { snapshots } = this.#context.deps
@@ -116,8 +120,8 @@ export class Checkpoint implements Covered {
     return texts.flatMap((text) => (text ? parse<T>(text.data) : []))
   }
   /**
-   * Stores an empty checkpoint, for an owner that replays everything. A shard that accepts no
-   * writes stores no checkpoint either.
+   * Stores an empty checkpoint, for an owner that replays everything. While the gate is latched,
+   * the checkpoint becomes empty in memory only.
    */
   async reset(): Promise<void> {
     this.#inherited = []
@@ -125,8 +129,8 @@ export class Checkpoint implements Covered {
     if (!this.#gate.latched) await this.#again()
   }
   /**
-   * Checks that everything stored up to the checkpoint still exists. Throws `LostState` when it
-   * does not.
+   * Checks that the checkpoint, and hence everything that was stored before it, still exists.
+   * @throws LostState when it was lost, or when a newer owner has stored one.
    */
   async confirm(): Promise<void> {
     await this.#read()
@@ -139,8 +143,8 @@ export class Checkpoint implements Covered {
     if (this.#replacing.size > known) await this.#again()
   }
   /**
-   * Checks that the snapshots that were being replaced when the record was written still exist.
-   * Throws `LostSnapshot` when one is missing.
+   * Checks that the snapshots that an earlier owner was replacing still exist (C4).
+   * @throws LostSnapshot when one is missing.
    */
   async complete(): Promise<void> {
     const { deps, partition } = this.#context
@@ -156,6 +160,7 @@ export class Checkpoint implements Covered {
    * Stores the index and the checkpoint, after everything that they cover.
    * @param replaced keys of the snapshots that have been stored.
    * @param held whether this node is still the recorded owner.
+   * @throws LostState when stored state was lost, or this node is no longer the recorded owner.
    */
   async store(
     { sequence, state }: Covered,
@@ -195,7 +200,10 @@ export class Checkpoint implements Covered {
         void snapshots.delete(partition, this.#part(before.epoch, part)).catch(() => {})
   }
 
-  /** Stores a part of the index. Throws unless the part is known to be stored. */
+  /**
+   * Stores a part of the index.
+   * @throws Error when it is not certain that the part is stored.
+   */
   async #storePart(part: number, json: string): Promise<void> {
     const { deps, partition, position } = this.#context
     const key = this.#part(position.epoch, part)
@@ -236,8 +244,9 @@ export class Checkpoint implements Covered {
     throw new Error('the checkpoint keeps being overwritten')
   }
   /**
-   * Reads the record. Throws `LostState` if the record that this owner knows was lost, or if a
-   * newer owner has stored one.
+   * Reads the record.
+   * @throws LostState when the record that this owner read or stored last was lost, or when a newer
+   *   owner has stored one.
    */
   async #read(): Promise<Mark | undefined> {
     // Captured before the read, because a record that is stored during the read may be newer than

@@ -5,14 +5,14 @@
  * K1. A snapshot is taken between commits, so it is never ahead of the journal.
  * K2. The checkpoint is stored after everything that it covers. Every actor changed up to its
  *     `state` has a stored snapshot. Every deadline and every queue with waiting work is in the
- *     stored index. Every effect up to its `sequence`, which may lie far behind, has been
- *     performed.
+ *     stored index. Every effect up to its `sequence`, which may be much lower than `state`, has
+ *     been performed or given up.
  * K3. All stored data, or its newest part, may be lost, even while an owner is alive. What is
  *     missing is then replayed.
  * K4. A stored snapshot is only replaced by a newer one, no matter which owner writes it.
  * K5. An actor leaves memory only when the `state` of the stored checkpoint covers it.
- * K6. Rounds of storing run one after the other, no matter who requests them: of two at once, each
- *     would consider the other's actors stored.
+ * K6. Rounds of storing never overlap: each of two concurrent rounds would consider the actors of
+ *     the other one stored.
  */
 import { sequenceOf } from '../../../protocol/entry.ts'
 import type { Deadlines } from '../effects/deadlines.ts'
@@ -29,13 +29,14 @@ import type { WriteGate } from './write-gate.ts'
 const CHECKPOINT_INTERVAL_MS = 1000
 /**
  * A changed actor is stored once its new events amount to half of its snapshot, or after this many
- * milliseconds. A new owner replays everything since the oldest change that is not stored. With 30
- * s, this took 4 to 6 s at 200 runs/s on a busy machine.
+ * milliseconds. A new owner replays everything since the oldest change that is not stored. With an
+ * age of 30 s, the replay took 4 to 6 s at 200 runs/s on a busy machine.
  */
 const MAX_SNAPSHOT_AGE_MS = 3000
 /**
- * Milliseconds that a new actor has to end before its first snapshot is stored. Most runs end
- * sooner and are stored once instead of twice. A takeover replays correspondingly more.
+ * Milliseconds after its creation before which an actor is not stored, unless it has ended. Applies
+ * to kinds whose actors can end. Most runs end sooner and are stored once instead of twice. A
+ * takeover replays correspondingly more.
  */
 const FIRST_SNAPSHOT_DELAY_MS = 2000
 /** Milliseconds until a snapshot that could not be taken is tried again. */
@@ -48,7 +49,7 @@ const AT_ONCE = 512
 const SNAPSHOT_SLICE_MS = 5
 /**
  * Idle actors leave memory after this many milliseconds, unless they are due to be woken within
- * `NEAR_DEADLINE_MS`.
+ * `NEAR_DEADLINE_MS`. An actor with leases (`recover`) stays as long as it has a deadline.
  */
 const IDLE_EVICTION_MS = 60_000
 const NEAR_DEADLINE_MS = 60_000
@@ -95,7 +96,10 @@ export class Checkpointer {
     this.#checkpoint = new Checkpoint(context, parts.gate)
   }
 
-  /** Reads the checkpoint and the index. Returns how far the shard is stored; 0 when unknown. */
+  /**
+   * Reads the checkpoint and the index. Returns how far the shard is stored; both sequences are 0
+   * when the checkpoint is missing or unreadable.
+   */
   async load(): Promise<Covered> {
     for (const [key, at] of (await this.#checkpoint.load<IndexEntry>()) ?? []) {
       if (at === undefined) this.#parts.offers.recall({ ...addressOf(key), kind: 'queue' })
@@ -112,21 +116,23 @@ export class Checkpointer {
     return this.#checkpoint.reset()
   }
   /**
-   * Checks that the snapshots that an earlier owner was replacing still exist. Throws
-   * `LostSnapshot`.
+   * Checks that the snapshots that an earlier owner was replacing still exist.
+   * @throws LostSnapshot when one is missing.
    */
   complete(): Promise<void> {
     return this.#checkpoint.complete()
   }
   /**
-   * Checks that the snapshots just read are the newest. Throws when stored state was lost. During a
-   * takeover, this happens only once, at the end.
+   * Checks that no stored state was lost, so that the snapshots just read are the newest. Does
+   * nothing during a takeover, until its end.
+   * @param end whether this is the check at the end of a takeover.
+   * @throws LostState when stored state was lost, or another owner has stored a checkpoint.
    */
   async confirm(end = false): Promise<void> {
     if (this.#started || end) await this.#checkpoint.confirm()
   }
 
-  /** Milliseconds since the last complete round of storing. */
+  /** Milliseconds since the last successful round of storing, or since `start`. */
   get age(): number {
     return this.#context.deps.clock.elapsed() - this.#checked
   }
@@ -137,14 +143,17 @@ export class Checkpointer {
     this.#again()
   }
   /**
-   * Stores everything that changed while the shard goes on, so that a stop soon afterwards has
-   * little left to do.
+   * Stores all changes, while the shard continues to work. A stop soon afterwards then has little
+   * left to store.
    */
   async flush(): Promise<void> {
     this.#cancel?.()
     await this.#tick(true)
   }
-  /** @param flush whether to store all changes first. */
+  /**
+   * Stops storing. An error of the last round is logged, not thrown.
+   * @param flush whether to store all changes first.
+   */
   async stop(flush: boolean): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -270,9 +279,9 @@ export class Checkpointer {
     )
   }
   /**
-   * Takes a snapshot, or returns undefined for an actor that is too large for one string. The
-   * checkpoint then stays before the actor's changes and a takeover takes longer, but the shard
-   * goes on.
+   * Takes a snapshot. Returns undefined when that fails, for example because the actor is too large
+   * for one string. The checkpoint then stays before the actor's changes and a takeover takes
+   * longer, but the shard continues to work.
    */
   #snapshot(instance: ActorInstance): Saved | undefined {
     const { clock, log } = this.#context.deps
@@ -315,7 +324,7 @@ export class Checkpointer {
     instance.dirty = instance.dirty === 0 ? dirty : Math.min(dirty, instance.dirty)
     instance.grown += grown
   }
-  /** Stores a snapshot unless one that is as new is already stored. */
+  /** Stores a snapshot, unless the stored one is at least as new. */
   async #put({ instance, data, prev }: Saved): Promise<void> {
     const { deps, partition } = this.#context
     const { snapshots } = deps
@@ -332,8 +341,8 @@ export class Checkpointer {
   }
 
   /**
-   * Stores the index, then the checkpoint. A checkpoint that does not advance is stored only if
-   * snapshots were stored.
+   * Stores the index, then the checkpoint. A checkpoint whose `state` would decrease is not stored.
+   * A checkpoint that would not advance is stored only if snapshots were stored in this round.
    */
   async #mark(stored: readonly Saved[]): Promise<void> {
     const anew = stored.length > 0
@@ -370,7 +379,7 @@ export class Checkpointer {
     for (const { dirty } of this.#onTheWay) if (dirty < low) low = dirty
     return { sequence: Math.min(low, this.#parts.effects.low() ?? low) - 1, state: low - 1 }
   }
-  /** Evicts actors that have ended or are idle, and whose snapshot is stored. */
+  /** Evicts actors that have ended or are idle, if the stored checkpoint covers them (K5). */
   #relieve(now: number): void {
     const { clock } = this.#context.deps
     this.#parts.task(() => {

@@ -5,8 +5,8 @@
 import { hashOf } from '../../../protocol/subjects.ts'
 
 /**
- * Maximum number of parts of the index, and the number of entries that justifies another part; only
- * changed parts are stored.
+ * Maximum number of parts of the index, and the average number of entries per part above which the
+ * number of parts is doubled. Only changed parts are stored.
  */
 const PARTS = 64
 const ENTRIES_PER_PART = 64
@@ -14,7 +14,10 @@ const ENTRIES_PER_PART = 64
 /** The key of an actor with its deadline in Unix milliseconds, or the key of a queue with work. */
 export type IndexEntry = readonly [key: string, at?: number]
 
-/** Divides the entries by a hash of their key, so that an entry stays in its part. */
+/**
+ * Returns the parts of the index as JSON. Entries are distributed by a hash of their key, so that
+ * an entry stays in its part while the number of parts stays the same.
+ */
 export function indexParts(
   deadlines: Iterable<IndexEntry>,
   queuesWithWork: Iterable<string>,

@@ -4,8 +4,8 @@
  *
  * Invariants:
  * W1. Nothing is decided while the gate is closed, so memory equals the journal.
- * W2. A command that follows from an entry of another shard is never refused: its sender repeats it
- *     until it is decided.
+ * W2. The command of an effect is never refused. It is answered `not_owner`, so that its sender
+ *     repeats it until it is decided.
  * W3. A shard that could not append its fence (`latch`) appends no entries until it is taken over
  *     again.
  * W4. Time during which the gate is closed does not shorten leases: when it opens, leases get their
@@ -38,7 +38,7 @@ export class WriteGate {
   readonly #context: ShardContext
   readonly #callbacks: GateCallbacks
   #latched: WriteStop | undefined
-  /** Whether the state could not be read: then reads are not answered either. */
+  /** Whether the state could not be read. Queries are then not answered either. */
   #unreadable = false
   #wasClosed = false
   #cancel: (() => void) | undefined
@@ -54,7 +54,7 @@ export class WriteGate {
     if (stop) this.#wasClosed = true
     return stop
   }
-  /** Whether reads cannot be answered either. */
+  /** Whether queries are not answered either, because the state could not be read. */
   get unreadable(): boolean {
     return this.#unreadable
   }
@@ -62,7 +62,8 @@ export class WriteGate {
     return this.#latched !== undefined
   }
   /**
-   * Closes the gate until the next takeover, because this one appended no fence.
+   * Closes the gate until the shard is taken over again, because this takeover could not append its
+   * fence. Reports a damaged journal to the node.
    * @param unreadable whether the state could not be read either.
    */
   latch(stop: WriteStop, unreadable = false): void {
@@ -76,8 +77,9 @@ export class WriteGate {
     )
   }
   /**
-   * Returns the answer to a refused command, or undefined when the command may be decided. Called
-   * between two commits.
+   * Returns the answer to a refused command, or undefined when the command may be decided. When the
+   * gate has opened since the last call, leases first get their full duration (W4). Called only
+   * while no append is in flight.
    */
   refusal(command: Command): ShardAnswer | undefined {
     const stop = this.closed()
@@ -87,7 +89,10 @@ export class WriteGate {
     }
     return isEffectId(command.command_id) ? notOwner : refusalOf(stop)
   }
-  /** Checks periodically whether the shard can be taken over with a fence. */
+  /**
+   * While the gate is latched, checks periodically whether the shard can write again: by appending
+   * a fence, or, when the journal is damaged, by a new takeover.
+   */
   watch(): void {
     const latched = this.#latched
     if (!latched) return

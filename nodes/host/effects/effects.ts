@@ -1,7 +1,7 @@
 /**
  * Performs effects after the commit, at least once, under stable ids. Tells (commands to other
- * actors) reach each receiver in order, so that it can drop repeats by remembering the last one
- * that it applied from this shard.
+ * actors) reach each receiver in order. A receiver can therefore drop repeats by remembering the
+ * last tell that it applied from each shard.
  */
 import type { Effect, Push } from '../../../actors/actor.ts'
 import { type Address, type Event, type Placed, sequenceOf } from '../../../protocol/entry.ts'
@@ -24,7 +24,10 @@ export interface Planned {
   readonly size: number
 }
 
-/** Returns the effects of an entry, in order. @param bytes size of the entry, when known. */
+/**
+ * Returns the effects of an entry, in order.
+ * @param bytes characters of the entry's JSON, when known.
+ */
 export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = UNKNOWN): Planned[] {
   const react = context.deps.kinds[entry.kind].react
   if (!react) return []
@@ -51,7 +54,7 @@ export function plan(context: ShardContext, { cursor, entry }: Placed, bytes = U
 const UNKNOWN = 64 * 1024
 
 /**
- * Maximum number of attempts to send a notification or to erase a value, over about four minutes.
+ * Maximum number of attempts to send a notification or to erase a value, over about three minutes.
  */
 const TELLINGS = 9
 /** Milliseconds for which a shard that is being given up waits for its effects. */
@@ -85,7 +88,7 @@ export class Effects {
   }
   /**
    * Resolves when all effects are finished, or after `SETTLE_TIMEOUT_MS`. The next owner performs
-   * the unfinished ones again, because it replays everything from there on.
+   * unfinished effects again, because the checkpoint's `sequence` stays before them.
    */
   async settle(): Promise<void> {
     if (this.#pending.size === 0) return
@@ -113,7 +116,10 @@ export class Effects {
     for (const planned of plan(this.#context, placed, bytes)) this.#start(planned)
   }
 
-  /** Performs an effect. @param again whether it may have been performed before. */
+  /**
+   * Performs an effect.
+   * @param again whether it may have been performed before.
+   */
   #start(planned: Planned, again = false): void {
     const { effect, from } = planned
     if ('offer' in effect) {
@@ -228,9 +234,9 @@ export class Effects {
 
   /**
    * Sends a message to a gateway. A job that certainly reached no worker is released at once. A job
-   * that may have reached its worker stays leased, because after a release it would be done twice
-   * (measured: a new owner released what its predecessor had handed out through a gateway that had
-   * disconnected since).
+   * that may have reached its worker stays leased, because it would be executed twice after a
+   * release (measured: a new owner released jobs that its predecessor had sent through a gateway
+   * that had disconnected since).
    */
   async #push({ gateway, message, spec }: Push, from: Address, again: boolean): Promise<void> {
     const { bus } = this.#context.deps
@@ -252,8 +258,9 @@ export class Effects {
       await this.#release(from, message['job'] as { id: string; lease_token: string })
   }
   /**
-   * Reads from an actor, and retries while this node's lease is stale: otherwise an undelivered job
-   * would stay leased although no worker has it.
+   * Queries an actor, and retries while this node's lease is stale: otherwise a job that was not
+   * sent would stay leased although no worker has it. Returns undefined when the query is refused
+   * or the shard is given up.
    */
   async #read(owner: Address, ask: string, input: unknown): Promise<unknown> {
     for (;;) {
@@ -264,8 +271,7 @@ export class Effects {
     }
   }
   /**
-   * Returns a job to the queue without counting an attempt, because its gateway or its worker has
-   * disconnected.
+   * Returns a job that did not reach a worker to its queue, without counting an attempt.
    */
   async #release(queue: Address, job: { id: string; lease_token: string }): Promise<void> {
     const { clock, node } = this.#context.deps

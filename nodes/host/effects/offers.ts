@@ -1,19 +1,20 @@
 /**
  * Matches waiting jobs with workers. A queue with work offers it to the gateways that listen for
  * it. A gateway that accepts jobs names the worker sessions, and the queue commits the claims. A
- * gateway without a free slot answers `busy` and stops listening, so the next one is asked at once.
- * A lost offer costs at most one tick. Jobs that no gateway accepts, or that a gateway reports as
- * work of the service itself (`served`), are offered to the executors.
+ * gateway without a free slot answers `busy` and stops listening, and the next gateway receives the
+ * offer at once. A lost offer delays jobs by at most `OFFER_INTERVAL_MS`. Jobs for which no gateway
+ * listens, or that a gateway reports as work of the service itself (`served`), are offered to the
+ * executors.
  *
- * Listeners in the owner's own process are asked first, while the batch that queued the work is
- * still being decided. Their claims are then part of that commit, and the work is sent one commit
- * earlier.
+ * Listeners in the owner's own process receive the first offer, while the batch that queued the
+ * jobs is still being decided. Their claims are then part of that commit, and the jobs are sent one
+ * commit earlier.
  *
  * Invariants:
  * O1. Every queue with waiting work is in the list here, and the list is part of the checkpoint:
  *     the next owner also offers the work of a queue whose actor is not in memory.
  * O2. A job that is accepted before the commit is only reserved, and the reservation expires. The
- *     job itself is handed over after the commit, as an effect of its claim.
+ *     job itself is sent after the commit, as an effect of its claim.
  */
 import { joinsLine } from '../../../actors/jobs/deliveries.ts'
 import type { Address, Command } from '../../../protocol/entry.ts'
@@ -43,7 +44,8 @@ const isServed = ([first]: readonly JobHeader[]): boolean =>
   first?.executor_kind === 'server_worker'
 
 /**
- * Groups the jobs that are offered alike, with their capability. An offer contains one such group.
+ * Groups jobs that can be offered together, with the capability that they require. An offer
+ * contains one group.
  */
 function grouped(
   jobs: readonly JobHeader[],
@@ -242,8 +244,8 @@ export class Offers {
         1000,
       )
       if (typeof answer !== 'object') {
-        // If a gateway has answered already, it would have reported work of the service: this work
-        // is for workers.
+        // A gateway that has answered before would have reported work of the service itself
+        // (`served`). As it did not, these jobs are for workers.
         if (served || asked > 0 || jobs[0]?.workers_only) return false
         served = true
         continue

@@ -4,8 +4,9 @@
  * commits.
  *
  * Invariants:
- * N1. A tell is sent again until it is decided. If later tells were decided before it, its first
- *     decision changed nothing. The receiver may then drop the repeat as an old one.
+ * N1. A tell is sent again until its decision is confirmed. If later tells of the same message were
+ *     decided although this one was answered `not_owner`, its decision had changed nothing. The
+ *     receiver may therefore drop its repeat as an old one.
  * N2. An outbox ends when it is empty, and is never restarted.
  */
 import type { Address, Command } from '../../../protocol/entry.ts'
@@ -50,7 +51,7 @@ export class Outbox {
     // Deferred, so that all tells of one commit to this receiver are sent together.
     queueMicrotask(() => void this.#run())
   }
-  /** Adds a tell. Resolves when it was decided, or will never be. */
+  /** Adds a tell. Resolves when it was decided, or when sending was given up. */
   add({ id, at, from, effect, size }: Planned): Promise<void> {
     if (!('tell' in effect)) return Promise.resolve()
     const { name, input } = effect.tell
@@ -119,7 +120,7 @@ export class Outbox {
         most = MAX_TELLS
         continue
       }
-      // Together they may exceed the maximum message size.
+      // The message may exceed the maximum size, so fewer tells are sent together.
       if (answer === 'timeout') most = Math.ceil(some.length / 8)
       if (attempt === 20)
         log.warn(

@@ -39,8 +39,8 @@ const MAX_CHECK_DELAY_MS = 1000
 const ACTOR_LOAD_MS = { most: 20_000, pause: 200 }
 
 /**
- * A snapshot could not be read: the shard cannot go on, although no stored state is known to be
- * lost.
+ * A snapshot could not be read, or a check after the read showed that stored state was lost
+ * (`cause`). The shard is then given up and taken over again.
  */
 export class Unreadable extends Error {}
 
@@ -65,7 +65,7 @@ export class ActorCache {
   /**
    * @param confirm throws `LostState` when the snapshots just read may not be the newest.
    * @param wanted whether the shard still needs the actors that it requested.
-   * @param came called when an actor that a message waits for has been read, or cannot be read.
+   * @param came called when a read that `ready` started has ended, with or without success.
    */
   constructor(
     deps: HostDeps,
@@ -93,14 +93,14 @@ export class ActorCache {
   /**
    * The actor instance, read from its snapshot if it is not in memory.
    * @throws Unreadable when the snapshot cannot be read.
-   * @throws LostSnapshot when events are missing between the snapshot and the replay.
+   * @throws ForeignSnapshot when another release wrote the snapshot in an unknown format.
    */
   get(address: Address): ActorInstance | Promise<ActorInstance> {
     return this.loaded(address) ?? this.#come(address)
   }
   /**
    * Whether the actor of a message is in memory. A new actor is created at once, without reading
-   * the snapshots. Any other actor is then being read.
+   * the snapshots. A read of any other actor is started, unless `AT_ONCE` reads are in progress.
    */
   ready(mailboxMessage: Exclude<MailboxMessage, { type: 'task' }>): boolean {
     const address = actorOf(mailboxMessage)
@@ -122,7 +122,7 @@ export class ActorCache {
     }
     return false
   }
-  /** Throws when an actor that a message waits for cannot be read. */
+  /** @throws Unreadable or ForeignSnapshot, if a read that `ready` started has failed. */
   check(): void {
     if (this.#failed !== undefined) throw this.#failed
   }
@@ -155,7 +155,7 @@ export class ActorCache {
     }
   }
   /**
-   * Whether a command's claim that its actor is new can be trusted. A message can be up to
+   * Whether an actor is certainly new when a command says so (`born`). A message can be up to
    * `MAX_MESSAGE_DELAY_MS` late. Meanwhile, a repeat of the command may have created the actor, and
    * the actor may have left memory, here or at an earlier owner.
    */
@@ -166,8 +166,8 @@ export class ActorCache {
     )
   }
   /**
-   * Records that the shard was taken over. The actors that the earlier owner recently evicted are
-   * unknown here.
+   * Records that the shard was taken over from an earlier owner. Which actors that owner evicted
+   * recently is unknown, so no command's `born` is trusted for `MAX_MESSAGE_DELAY_MS`.
    */
   inherit(): void {
     this.#since = this.#deps.clock.elapsed()
@@ -197,8 +197,8 @@ export class ActorCache {
         await this.#allIsWell()
         const made = this.loaded(address)
         if (made) return made
-        // A server that was cut off still believes, for less than `MAX_MESSAGE_DELAY_MS`, that it
-        // is the leader, and does not know what was stored since.
+        // A partitioned server may act as the leader for up to `MAX_MESSAGE_DELAY_MS`, and lacks
+        // what was stored since the partition.
         const older = (read?.revision ?? 0) < (this.#left.get(key)?.revision ?? 0)
         if (older && (!this.#wanted() || clock.elapsed() >= until))
           throw new Error('the snapshot read is older than the stored snapshot')
@@ -229,8 +229,8 @@ export class ActorCache {
     return instance
   }
   /**
-   * Checks that no stored state was lost. A read is valid only if the check started after it; all
-   * reads until then share one check.
+   * Checks that no stored state was lost. The check must start after the read that it validates.
+   * Reads that end before the next check starts share that check.
    */
   #allIsWell(): Promise<void> {
     this.#nextLook ??= this.#look.then(() => {

@@ -8,7 +8,10 @@ import { type Address, lastCursor, type Placed } from '../../../protocol/entry.t
 
 /** Maximum number of commands without an idempotency key that an actor remembers. */
 const REMEMBERED = 256
-/** How long commands with a client's idempotency key are remembered, and at most how many. */
+/**
+ * Milliseconds for which commands with a client's idempotency key are remembered, and the number of
+ * remembered commands above which the oldest of them are forgotten sooner.
+ */
 const KEYED_MS = 24 * 3_600_000
 const KEYED = 10_000
 /**
@@ -122,7 +125,10 @@ function remember(
 }
 
 const EFFECT = /^e:(\d+\.\d+):(\d+)\.(\d+)$/
-/** The id of an effect's command: its source shard, and its position in that shard's journal. */
+/**
+ * The id of an effect's command: the shard and the cursor of the event that caused it, and its
+ * index among the effects of that event.
+ */
 export const effectId = (partition: number, shard: number, cursor: number, index: number): string =>
   `e:${partition}.${shard}:${cursor}.${index}`
 /** Whether a command is an effect of a shard's committed entry. */
@@ -149,6 +155,7 @@ export class ForeignSnapshot extends LostSnapshot {}
 /**
  * Applies a stored entry during replay. Returns false for an entry that the snapshot already
  * covers.
+ * @throws LostSnapshot when events before the entry are missing.
  */
 export function replay(instance: ActorInstance, { cursor, entry }: Placed): boolean {
   if (entry.prev < instance.prev) return false
@@ -182,8 +189,8 @@ interface Snapshot {
   readonly taken: readonly (readonly [string, readonly [number, number]])[]
 }
 /**
- * The stored form of an actor instance. Only between commits: a state that is ahead of the journal
- * must never be stored.
+ * The stored form of an actor instance. Called only between commits, because a state that is ahead
+ * of the journal must never be stored.
  */
 export function snapshot(instance: ActorInstance): Uint8Array {
   const record: Snapshot = {
@@ -203,9 +210,10 @@ function stored(data: Uint8Array): Snapshot | undefined {
 /** The cursor of the last event that a stored snapshot covers; −1 when its format is unknown. */
 export const placeOf = (data: Uint8Array): number => stored(data)?.prev ?? -1
 /**
- * Fills a fresh actor instance from its snapshot. Throws ForeignSnapshot when the format is
- * unknown, because the actor must not be mistaken for one without events.
- * @param now Unix milliseconds, for the grace period of leases.
+ * Fills a fresh actor instance from its snapshot.
+ * @param now Unix milliseconds, from which leases get their full duration.
+ * @throws ForeignSnapshot when the format is unknown: the actor must not be mistaken for one
+ *   without events.
  */
 export function restore(instance: ActorInstance, data: Uint8Array, now: number): void {
   const record = stored(data)

@@ -13,7 +13,7 @@ interface Outside {
   readonly count: number
 }
 
-/** One entry as JSON: encoded once, for the journal and to measure its size. */
+/** Encodes an entry as JSON. The caller uses the text for the journal and to measure the size. */
 export const encodeEntry = (entry: Entry): string => JSON.stringify(entry)
 
 /**
@@ -48,8 +48,7 @@ async function moveOut(entry: Entry, name: string, blobs: Blobs): Promise<string
 }
 
 /**
- * Stored data was written by a release that this one cannot read. Only that release, or a newer
- * one, can read it.
+ * Stored data has a format of a newer release, which this release cannot read.
  */
 export class NewerRelease extends Error {
   override readonly name = 'NewerRelease'
@@ -58,8 +57,9 @@ export class NewerRelease extends Error {
 const VERSION = 1
 
 /**
- * Decodes an envelope and loads its large values. Throws NewerRelease for an unknown version.
- * Throws Error when a value is missing, which is damage and not an expected state.
+ * Decodes an envelope and loads its large values.
+ * @throws NewerRelease for an unknown version.
+ * @throws Error when a value is missing. This is damage: values are stored before their envelope.
  */
 export async function decode(data: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<Envelope> {
   const envelope = JSON.parse(new TextDecoder().decode(data)) as Envelope

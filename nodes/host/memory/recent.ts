@@ -19,7 +19,10 @@ export class Recent {
   readonly #kept = new Map<string, { readonly envelope: Envelope; readonly size: number }>()
   #size = 0
 
-  /** Stores an envelope. @param size characters of its JSON. */
+  /**
+   * Stores an envelope.
+   * @param size characters of its JSON.
+   */
   keep(message_id: string, envelope: Envelope, size: number): void {
     this.#kept.set(message_id, { envelope, size })
     this.#size += size

@@ -1,8 +1,8 @@
 /**
- * Ownership of a data folder by one process. Two servers on one store would destroy it, so the
- * folder records its owner and the owner's server. A server that outlived its owner (killed,
- * crashed) is stopped before the next one starts. A process is identified by its id and its command
- * line, because ids are reused.
+ * Ownership of the data folder of an embedded NATS server by one process. Two servers on one store
+ * would destroy it, so a file in the folder names the owner and its server. A server that outlived
+ * its owner (killed, crashed) is stopped before the next one starts. A process is identified by its
+ * id and its command line, because ids are reused.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -76,8 +76,8 @@ export const unclaimFolder = (folder: string): void => rmSync(file(folder), { fo
 
 /**
  * Makes sure that no server runs in the folder.
- * @throws StartFault when the server belongs to another living process, or a left-over server
- * cannot be stopped.
+ * @throws StartFault when the server belongs to another living process, or an orphaned server
+ *   cannot be stopped.
  */
 export async function clearFolder(folder: string): Promise<void> {
   let claim: Claim

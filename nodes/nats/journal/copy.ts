@@ -69,10 +69,11 @@ export const deleteStream = async ({ manager, space }: Nats, name: string): Prom
   void (await manager.streams.delete(space.stream(name)))
 
 /**
- * Requests the snapshot of a stream. Returns the stream's configuration, the state that the
- * snapshot contains at least, and the bytes, which can be read once. The server checks the
- * integrity of the data it reads.
- * @throws Error when the stream is absent or damaged, or the server stops sending.
+ * Requests the snapshot of a stream. Returns the stream's configuration, its state at the start of
+ * the snapshot, and the bytes of the snapshot, which can be read once and may include later
+ * messages. The server checks the integrity of the data it reads.
+ * @throws Error when the stream is absent or damaged. Reading the bytes throws when the server
+ *   aborts or stops sending.
  */
 export async function snapshotStream(
   nats: Nats,
@@ -127,6 +128,8 @@ export async function snapshotStream(
  * Creates a stream from its snapshot, with the given number of replicas. Resolves when every
  * replica has the whole stream.
  * @param sent receives the size in bytes of each chunk that the server has accepted.
+ * @throws StartFault when some replicas do not have the whole stream in time.
+ * @throws Error when the server rejects the snapshot or does not answer.
  */
 export async function restoreStream(
   nats: Nats,
@@ -136,7 +139,7 @@ export async function restoreStream(
   replicas: number,
   sent: (bytes: number) => void,
 ): Promise<StreamState> {
-  // Placement and metadata describe the old servers and mean nothing to the new ones.
+  // Placement and metadata describe the old servers and do not apply to the new ones.
   const { placement: _, metadata: __, ...config } = copied.config
   const wanted = { ...config, num_replicas: replicas } as unknown as StreamConfig
   const { deliver_subject: subject } = await ask<{ deliver_subject: string }>(
@@ -168,7 +171,10 @@ export async function restoreStream(
   return inStep(nats, stream, replicas)
 }
 
-/** Waits until all replicas have the whole stream, and returns the stream's state. */
+/**
+ * Waits until all replicas have the whole stream, and returns the stream's state.
+ * @throws StartFault after `FINISH` milliseconds.
+ */
 async function inStep(
   { manager, space }: Nats,
   stream: string,
@@ -194,7 +200,10 @@ async function inStep(
   }
 }
 
-/** Deletes the snapshots in the object store, to which only lost snapshot records referred. */
+/**
+ * Deletes the large snapshots of actors from the object store. Only snapshot buckets refer to them,
+ * and a restore does not restore these buckets.
+ */
 export async function dropSnapshotObjects(nats: Nats): Promise<void> {
   const store = await new Objm(nats.streams).open(nats.space.bucket(names.blobs))
   for (const { name } of await store.list())

@@ -113,7 +113,7 @@ export function createJournal(
         // The message is larger than the server accepts; a retry cannot help.
         if (error instanceof InvalidArgumentError) throw error
         // The stream has no leader, so the append was not stored. It is retried until a leader is
-        // elected.
+        // elected or the timeout has passed.
         const unled = isNoResponders(error) && performance.now() - started < timeout
         const pause = unled
           ? UNLED

@@ -1,6 +1,6 @@
 /**
- * Watches many time limits with one timer. A limit never expires early, and about `LOOK`
- * milliseconds late at most.
+ * Watches many time limits with one timer. A limit never expires early, and at most about `LOOK`
+ * milliseconds late.
  */
 
 /** Milliseconds between two checks for expired limits. */

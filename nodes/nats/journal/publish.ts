@@ -23,8 +23,9 @@ export const onlyAfter = (revision: number): MsgHdrs => {
  * Stores one message and returns its sequence in the stream. It is sent only once: the caller
  * decides whether a repeat is safe.
  * @param timeout milliseconds to wait for the acknowledgement.
- * @throws JetStreamApiError when the stream rejects the message, NoRespondersError when there is no
- * stream or it has no leader; otherwise the errors of `ask`.
+ * @throws JetStreamApiError when the stream rejects the message.
+ * @throws NoRespondersError when there is no stream, or the stream has no leader.
+ * @throws Error the other errors of `RequestMux.ask`.
  */
 export type Publish = (
   subject: string,
@@ -40,7 +41,8 @@ interface Acknowledgement {
 }
 
 /**
- * Returns the sequence in an acknowledgement. Throws when the acknowledgement reports an error.
+ * Returns the sequence in an acknowledgement.
+ * @throws JetStreamApiError when the acknowledgement reports an error.
  */
 function sequenceOf(message: Msg, subject: string): number {
   const { error, seq, stream } = message.json<Acknowledgement>()

@@ -4,7 +4,7 @@ import { DamagedEnvelope, opened } from '../envelope.ts'
 import type { Nats } from '../server/connect.ts'
 import { pull } from './pull.ts'
 
-/** The result of a scan. `next` is the first entry that the scan did not reach. */
+/** The result of a scan. `next` is the sequence at which the next scan can continue. */
 export type Scan =
   | { readonly next: number; readonly outcome: 'sound' }
   /** Nothing was delivered: either the entry is unreadable or the servers are busy. */
@@ -18,7 +18,8 @@ const FIRST = 16
 
 /**
  * Reads the entries `from` to `to` of a partition, which must all exist, and checks their sequences
- * and checksums. Throws when the servers do not answer.
+ * and checksums.
+ * @throws Error when the servers do not answer.
  */
 export async function scanJournal(
   nats: Nats,

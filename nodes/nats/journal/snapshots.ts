@@ -1,7 +1,7 @@
 /**
- * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value says where
- * the data is: in the value itself or, when large, in the object store under a name that is used
- * once. So every key refers to complete data, and a crash between the two writes leaves the
+ * Snapshots and checkpoints in one KV bucket per partition. The first byte of a value indicates
+ * where the data is: in the value itself or, when large, in the object store under a name that is
+ * used once. So every key refers to complete data, and a crash between the two writes leaves the
  * previous value.
  */
 import { nuid } from '@nats-io/transport-node'
@@ -14,7 +14,7 @@ import { type Nats, QUESTION, STORING } from '../server/connect.ts'
 import { isMarker, newest } from './newest.ts'
 import { onlyAfter } from './publish.ts'
 
-/** Bytes above which a value goes to the object store. */
+/** Bytes above which a value is stored in the object store. */
 const LARGE = 256 * 1024
 /** First byte of a value that contains the data, and of one that names an object. */
 const HERE = Buffer.of(0)

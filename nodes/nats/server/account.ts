@@ -16,7 +16,8 @@ interface Answer extends Tier {
 /**
  * Returns the bytes that the account stores on disk, and its limit; for an account with tiers,
  * those of the fullest tier. Undefined when the account has no limit. NATS counts messages before
- * compression. Throws when JetStream does not answer.
+ * compression.
+ * @throws Error when JetStream does not answer.
  */
 export async function accountUse(
   nats: Pick<Nats, 'ask' | 'space'>,

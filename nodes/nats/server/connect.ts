@@ -34,7 +34,9 @@ export interface Nats {
   readonly manager: JetStreamManager
   /** Maps the program's subjects, streams and buckets to their names on the servers. */
   readonly space: Namespace
-  /** Sends a request through the request mux; frequent traffic must not use `connection.request`. */
+  /**
+   * Sends a request through the request mux; frequent traffic must not use `connection.request`.
+   */
   readonly ask: RequestMux['ask']
   readonly tell: RequestMux['tell']
   readonly sent: RequestMux['sent']
@@ -79,7 +81,8 @@ export const STORING = 4000
 /**
  * Milliseconds between pings, and the number of pings that may be unanswered. The client leaves a
  * stalled server after 3 s, before the other servers can elect a new leader (4 s at the earliest).
- * So no client sends requests to a server that has resumed but has not yet learned of the election.
+ * So no client is still connected to a server that has resumed but has not yet learned of the
+ * election.
  */
 const PINGS = { pingInterval: 1000, maxPingOut: 2 } as const
 

@@ -41,8 +41,9 @@ export const keepSeed = (folder: string, { seed }: Identity): void =>
   writePrivate(seedFile(folder), `${seed}\n`)
 
 /**
- * Returns the seed that the server in a folder accepts; undefined when there is none. Throws when
- * the file exists but cannot be read, for example because it belongs to another user.
+ * Returns the seed that the server in a folder accepts; undefined when there is none.
+ * @throws Error when the file exists but cannot be read, for example because it belongs to another
+ *   user.
  */
 export function keptSeed(folder: string): string | undefined {
   try {

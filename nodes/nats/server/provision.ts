@@ -154,7 +154,9 @@ export const ELECTING = 30_000
 /**
  * Retries an operation while the servers elect a leader or lack peers.
  * @param what name of the stream or record, for messages.
- * @param within milliseconds after which a StartFault says what to check.
+ * @param within milliseconds for which the operation is retried.
+ * @throws StartFault with what the operator must check, when the operation still fails after this
+ *   time or cannot succeed at all.
  */
 export async function patiently<T>(
   nats: Pick<Nats, 'log'>,
@@ -212,7 +214,11 @@ export const ensureConfig = (nats: Nats, replicas: number, within: number): Prom
     within,
   )
 
-/** Stores the layout, or compares it with the stored one and raises the stored replicas. */
+/**
+ * Stores the layout, or compares it with the stored one and raises the stored replicas.
+ * @throws StartFault when a restore has not finished, or the stored layout does not permit
+ *   `wanted`.
+ */
 async function settleLayout(nats: Nats, wanted: Layout): Promise<void> {
   const registry = createRegistry(nats, names.config)
   if (await registry.get(RESTORING))

@@ -39,7 +39,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
     const plain = connectTcp(Number(port) || DEFAULT_PORT, host)
     sockets.push(plain)
     plain.once('error', () => settle())
-    // A server that offers or requires TLS says so in its first line, before the handshake.
+    // The first line from a server, before the handshake, states whether it offers or requires TLS.
     plain.once('data', (line) => {
       if (!/"tls_(required|available)":true/.test(line.toString('latin1'))) return settle()
       try {
@@ -54,7 +54,7 @@ function alertOf(server: string, { tls = {} }: Access): Promise<Error | undefine
         sockets.push(secured)
         secured.on('error', settle)
       } catch {
-        // The attempt to connect reports a file that cannot be read.
+        // A file that cannot be read is reported by the regular connection attempt.
         settle()
       }
     })
