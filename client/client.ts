@@ -16,8 +16,9 @@ type Callable = {
 }
 type Group<N> = N extends `${infer G}.${string}` ? G : never
 /**
- * All commands and queries of the API table, by resource and name: `client.run.start({…})`.
- * @throws BatonError
+ * All commands and queries of the API table, by resource and name: `client.run.start({…})`. A call
+ * rejects with a `BatonError` if the service refuses it or does not respond, and with an `Error` if
+ * a path parameter is missing.
  */
 export type Client = {
   readonly [G in Group<keyof Callable>]: {

@@ -31,14 +31,14 @@ export interface FollowOptions {
   readonly silence?: number
 }
 /**
- * Called when the server has ended a stream; resolves to whether no frame will follow this cursor.
+ * Called when the server has ended a stream. Resolves to true if no frame will follow the cursor.
  */
 type Over = (cursor: number) => Promise<boolean>
 
 /**
- * Follows the timeline of a run, from the beginning or after a cursor, until the run ends. A run
- * that failed and was retried continues.
- * @throws BatonError
+ * Follows the timeline of a run, from the beginning or after a cursor, until the run ends or
+ * `signal` aborts. A run that failed and was retried continues.
+ * @throws BatonError if the service refuses the request (a status 4xx other than 429).
  */
 export async function* followRun(
   client: Client,
@@ -59,8 +59,8 @@ export async function* followRun(
   )
 }
 /**
- * Follows all runs of a project, after a cursor or from now on, without end.
- * @throws BatonError
+ * Follows all runs of a project, after a cursor or from now on, until `signal` aborts.
+ * @throws BatonError if the service refuses the request (a status 4xx other than 429).
  */
 export const followProject = (
   client: Client,
@@ -69,8 +69,8 @@ export const followProject = (
   follow(client, 'run.feed', {}, 'since', options, () => Promise.resolve(false))
 /**
  * Follows the events of a channel, after a cursor or from now on, until the channel is deleted or
- * no longer visible.
- * @throws BatonError
+ * no longer visible, or `signal` aborts.
+ * @throws BatonError if the service refuses the request (a status 4xx other than 429).
  */
 export async function* followChannel(
   client: Client,
@@ -97,7 +97,8 @@ export async function* followChannel(
 
 /**
  * Reads the current timeline of a run, page by page.
- * @throws BatonError
+ * @param after the sequence after which the result begins; 0: the whole timeline.
+ * @throws BatonError if the service refuses a request or does not respond.
  */
 export async function timeline(
   client: Client,
@@ -200,6 +201,7 @@ async function* follow<T>(
 const BEGINS = /^\s*begins after (\d+)$/
 /**
  * Parses a body into messages; the body is cancelled when the iteration stops.
+ * @param alive called when data arrives.
  * @param begins called with the initial cursor if the stream contains one.
  */
 const parsed = (

@@ -42,7 +42,10 @@ export interface FollowTranscript extends TranscriptSource {
   /** Waits for a number of milliseconds; replaces the default timer. */
   readonly pause?: (ms: number) => Promise<void>
 }
-/** The service rejected the request, and a retry would not help. */
+/**
+ * The service rejected a request. `status` is the HTTP status; 429, 500, 502, 503 and 504 are
+ * temporary. `code` is the error code of the service.
+ */
 export class TranscriptRefused extends Error {
   readonly status: number
   readonly code: string
@@ -63,8 +66,8 @@ const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(don
 const DELAY = 1000
 
 /**
- * Reads everything new, page by page.
- * @throws TranscriptRefused if access is denied; also every error of `fetch`.
+ * Reads everything that the transcript lacks, page by page, without retries.
+ * @throws TranscriptRefused if the service rejects a request; also every error of `fetch`.
  */
 export async function readTranscript(
   source: TranscriptSource,
@@ -88,8 +91,8 @@ export async function readTranscript(
 }
 
 /**
- * Follows a session until it is idle or `signal` aborts.
- * @throws TranscriptRefused if access is denied.
+ * Follows a session until it is idle (unless `forever` is set) or `signal` aborts.
+ * @throws TranscriptRefused if the service rejects a request permanently.
  */
 export async function* followTranscript(options: FollowTranscript): AsyncGenerator<TranscriptStep> {
   const { transcript = new Transcript(), signal, silence = 45_000, pause = wait } = options

@@ -1,7 +1,8 @@
 /**
- * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if that
- * cannot take effect twice. Reads and deletions are always retried, a POST because each carries its
- * own Idempotency-Key, a PATCH never.
+ * Sends requests: addresses, credentials, retries. Invariant: a request is retried only if it
+ * cannot take effect twice. Reads, deletions and POST requests are retried after a temporary
+ * failure; all attempts of a POST request have the same `Idempotency-Key`. A PATCH request is never
+ * retried.
  */
 import { randomUUID } from 'node:crypto'
 import { type Row, routeOf } from '../protocol/contract.ts'
@@ -53,8 +54,8 @@ export class BatonError extends Error {
 
 const RETRIED = new Set([429, 500, 502, 503, 504])
 /**
- * Milliseconds before the second attempt, doubled for each further one up to `last`; `told` is the
- * maximum accepted `Retry-After`.
+ * Milliseconds: `first` is the wait before the second attempt, doubled for each further one up to
+ * `last`; `told` is the maximum wait that a `Retry-After` causes.
  */
 const WAIT = { first: 250, last: 4000, told: 60_000 } as const
 
@@ -63,7 +64,7 @@ interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Never retried. */
+  /** Whether the request is sent only once. */
   readonly once?: boolean
 }
 
@@ -100,13 +101,13 @@ export class Transport {
   get fetch(): typeof fetch {
     return this.#options.fetch ?? fetch
   }
-  /** Waits for the given milliseconds, with 25 % jitter. */
+  /** Waits for the given milliseconds, with a jitter of ±25 %. */
   pause(ms: number): Promise<void> {
     return this.#pause(ms * (0.75 + Math.random() / 2))
   }
 
   /**
-   * Returns the path of a row, and the members of the input that the path does not contain.
+   * Returns the path of a row, and the fields of the input that the path does not contain.
    * @throws Error if a path parameter is missing.
    */
   path(
@@ -127,9 +128,10 @@ export class Transport {
   }
 
   /**
-   * Calls a command or query of the API table. By default it requests all members beyond the
-   * published record; `include` overrides this.
-   * @throws BatonError
+   * Calls a command or query of the API table. By default the call requests all additions of the
+   * row; a field `include` in the input overrides this.
+   * @throws BatonError if the service refuses the request or does not respond; Error if a path
+   * parameter is missing.
    */
   async call(row: Row, input: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { additions } = row.shape
@@ -167,8 +169,9 @@ export class Transport {
   }
 
   /**
-   * Returns the run that an earlier start under the same idempotency key created, if that is why
-   * the start was rejected.
+   * Returns the run that an earlier start under the same idempotency key created, if the start was
+   * rejected for this reason.
+   * @throws the given error if it has another reason.
    */
   #startedRun(path: string, error: unknown): Promise<unknown> {
     const run =
@@ -221,14 +224,18 @@ const membersOf = (schema: unknown): Readonly<Record<string, unknown>> =>
   (schema as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
 
 /**
- * Returns the innermost cause of an error, because `fetch failed` hides the reason in its cause.
+ * Returns the message of an error's innermost cause, because `fetch` reports only `fetch failed`
+ * and puts the reason into the cause.
  */
 export function reasonOf(error: unknown): string {
   const { message, cause, code } = error as Error & { code?: string }
   return cause === undefined ? message || code || String(error) : reasonOf(cause)
 }
 
-/** Reads the error in a response. */
+/**
+ * Converts an error response to a `BatonError`. A body that is not in the service's format is
+ * accepted too.
+ */
 export function refusal(answer: Response, text: string): BatonError {
   const id = answer.headers.get('x-request-id') ?? undefined
   try {

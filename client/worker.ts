@@ -62,7 +62,8 @@ export class Worker {
   /**
    * Connects and starts to claim jobs. Resolves when registered; retries while the service is
    * unavailable.
-   * @throws WorkerError if the service rejects the worker permanently.
+   * @throws WorkerError if the service rejects the worker permanently; Error if the worker was
+   * started before, or is drained or stopped before it is registered.
    */
   start(): Promise<void> {
     return this.#core.start()

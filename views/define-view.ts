@@ -14,24 +14,25 @@ export interface QueryContext {
   readonly project: number
   /** The time of the query, in Unix milliseconds. */
   readonly now: number
-  /** Milliseconds for which a lost worker is still listed. */
+  /** Milliseconds for which a worker whose connection was lost is still listed. */
   readonly stale: number
   readonly organization: string
-  /**
-   * The cursor up to which the view has applied everything, and the cursor below which the journal
-   * was trimmed.
-   */
+  /** The cursor up to which the view has applied everything. */
   readonly current: number
+  /**
+   * The cursor before which entries are missing, because the journal was trimmed before the view
+   * applied them; 0 if none are missing.
+   */
   readonly oldest: number
 }
-/** A query of each name, with the input and the reply that `ViewQueries` gives it. */
+/** The implementation of each query; `ViewQueries` defines its input and reply. */
 export type Queries<N extends ViewQueryName = ViewQueryName> = {
   readonly [K in N]: (
     context: QueryContext,
     input: ViewQueries[K]['input'],
   ) => DeepReadonly<ViewQueries[K]['reply']> | Refusal
 }
-/** Applies an entry to the tables. */
+/** A function that applies an entry to the tables. */
 export type Arm = (store: Store, place: Placed) => void
 
 export interface ViewDefinition<
@@ -40,25 +41,25 @@ export interface ViewDefinition<
   Arms = Readonly<Partial<Record<Kind, Arm | readonly Arm[]>>>,
 > {
   /**
-   * The arms that apply the entries of a kind, in their order. A resource of a project whose changes
-   * are audited has `applyAudit` as its first arm.
+   * The arms that apply the entries of a kind, in their order. A kind whose changes are audited has
+   * `applyAudit` as its first arm; `organization` and `project` have it in the view `access`.
    */
   readonly kinds: Arms
   /**
-   * The kinds whose arms only make changes that `Store` holds back; the arms of other kinds write
-   * at once.
+   * The kinds whose arms change only the caches and append-only rows of `Store`, which are written
+   * later. The arms of other kinds write to the tables immediately.
    */
   readonly gathers?: readonly NoInfer<K>[]
   /**
-   * The statements that create the tables. A table `WITHOUT ROWID` must hold small rows: a row that
-   * is larger than a quarter of a page does not fit and gets a page of its own
+   * The statements that create the tables. A table `WITHOUT ROWID` must hold small rows: a row
+   * larger than about a quarter of a page spills to overflow pages of its own
    * (https://www.sqlite.org/fileformat2.html, payload overflow).
    */
   readonly tables: string
   readonly queries: Queries<N>
 }
 
-/** Returns the definition. A name that `ViewQueries` does not have is an error of its type. */
+/** Returns the definition unchanged. A query that `ViewQueries` lacks is a compile error. */
 export const defineView = <N extends ViewQueryName, K extends Kind>(
   definition: ViewDefinition<N, K, { readonly [P in K]: Arm | readonly Arm[] }>,
 ): ViewDefinition<N> => definition as ViewDefinition<N>

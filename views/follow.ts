@@ -1,11 +1,12 @@
 /**
  * Keeps a view up to date with its journal, and delays answers until the view is as fresh as the
- * caller requires. It does not depend on NATS: the journal comes through a port, and timers through
- * another.
+ * caller requires. This file does not depend on NATS: the journal is the port `ViewJournal`, and
+ * timers can be replaced.
  *
- * F1. A query without a cursor sees everything that was in the journal when it arrived: the
- *     journal's end is read after the arrival, once for all queries that wait together. If this
- *     process is the journal's only writer, it knows the end without a request.
+ * F1. A query without a cursor sees everything that was in the journal when the query arrived,
+ *     unless it is refused or its answer is marked `late`. The journal's end is read after the
+ *     arrival, once for all queries that wait together. If this process is the journal's only
+ *     writer, the end is known without a request.
  * F2. A message that cannot be applied raises an alarm: following stops and is retried, and queries
  *     that need fresh data are refused meanwhile. The message is never skipped.
  */
@@ -17,8 +18,8 @@ import { JournalReplaced, type Message, type View } from './view.ts'
 /** The journal of one partition. */
 export interface ViewJournal {
   /**
-   * Delivers messages with a sequence ≥ `from`, in order, without end; the next batch waits for the
-   * promise. Returns a function that stops.
+   * Delivers messages with a sequence ≥ `from`, in order and without end. The next batch is
+   * delivered when the promise of `on` has resolved. Returns a function that stops the delivery.
    */
   follow(
     from: number,
@@ -74,12 +75,12 @@ interface Waiter {
 }
 
 /**
- * Maximum messages that are decoded together, and their bytes: decoding half a megabyte and
- * applying it takes about 20 ms.
+ * Maximum messages that are decoded together, and the number of bytes from which on no further
+ * message is added. Decoding and applying half a megabyte takes about 20 ms.
  */
 const BATCH = 500
 const BYTES = 524_288
-/** Entries that are applied at once; queries are answered in between. */
+/** Approximate number of entries that are applied at once; queries are answered in between. */
 const ENTRIES = 2000
 
 /** Milliseconds after which applied changes are saved to the view's file, however few they are. */
@@ -87,7 +88,7 @@ const SAVE = 3000
 /** Milliseconds between two rounds of deletion. */
 const TIDY = 20
 
-/** Milliseconds until the journal's end is requested again. */
+/** Milliseconds after which a failed request for the journal's end is repeated. */
 const AGAIN = 100
 
 export class ViewFollower {
@@ -142,10 +143,10 @@ export class ViewFollower {
    * Answers a query from a view that is fresh enough.
    * @param fresh undefined: everything committed before the query; a cursor: at least up to it; 0:
    * whatever the view has.
-   * @param within milliseconds after which the caller prefers what the view has; such an answer is
-   * marked `late`.
-   * @returns the answer, or a refusal: `service_unavailable` when the view did not catch up in
-   * time.
+   * @param within milliseconds after which the caller prefers an outdated answer, which is marked
+   * `late`. Without it, the query is refused after the timeout.
+   * @returns the answer or the refusal of the query. The refusal is `service_unavailable` when the
+   * view did not catch up in time, is stopped, or has a damaged file.
    */
   async ask(
     name: string,
@@ -180,8 +181,8 @@ export class ViewFollower {
   }
 
   /**
-   * Whether the view becomes fresh enough in time; one timeout covers reading the journal's end and
-   * waiting for it.
+   * Whether the view becomes fresh enough in time. One timeout covers both reading the journal's
+   * end and waiting until the view has reached that end.
    */
   async #reached(fresh: number | undefined, within: number): Promise<boolean> {
     if (!this.#running) return false
@@ -208,7 +209,7 @@ export class ViewFollower {
       }
       const find = (): void =>
         void this.#readEnd().then(wait, () => {
-          // The journal has no known leader at present; this may change before the timeout.
+          // Usually the stream has no leader at the moment; this may change before the timeout.
           if (over || !this.#running) done(false)
           else this.#options.later(AGAIN, find)
         })
@@ -217,8 +218,8 @@ export class ViewFollower {
     })
   }
   /**
-   * The journal's end as of a moment after this call: a read under way is too old, so all callers
-   * share the next one.
+   * Reads the journal's end after this call. A read that is already under way may miss recent
+   * messages, so all calls that arrive during that read share the next one.
    */
   #readEnd(): Promise<number> {
     this.#asking ??= this.#reading.then(() => {
@@ -248,8 +249,7 @@ export class ViewFollower {
       this.#view.reset()
     }
     this.#first = first
-    // The last applied message is requested again: it shows whether this is still the journal that
-    // was applied.
+    // The last applied message is requested again: its id shows whether the journal was replaced.
     this.#stop = this.#journal.follow(Math.max(1, this.#view.position()), (batch) =>
       this.#apply(batch, attempt),
     )
@@ -319,8 +319,8 @@ export class ViewFollower {
       : message
   }
   /**
-   * Raises the alarm and restarts after a pause: from the first message if the rows are worthless,
-   * otherwise from the view's position.
+   * Raises the alarm and restarts after a pause: from the first message if the journal was replaced
+   * or the file is damaged, otherwise from the view's position.
    */
   #failed(error: unknown): void {
     this.#attempt++
@@ -328,8 +328,8 @@ export class ViewFollower {
     if (error instanceof JournalReplaced || damaged(error)) this.#view.reset()
     const stop = this.#stop
     this.#stop = () => undefined
-    // Not awaited: this may run inside the very batch that the port waits for before it has
-    // stopped.
+    // Not awaited, to avoid a deadlock: this may run inside the callback of a batch, and the port
+    // has stopped only when that callback has returned.
     Promise.resolve(stop()).catch((also: unknown) => this.#options.hooks.alarm?.(also))
     this.#cancelRetry()
     if (this.#running)
@@ -346,7 +346,7 @@ export const behind = refuse(
   { reason: 'view_behind' },
   'The view has not caught up yet; retry.',
 )
-/** Lets the event loop handle what has arrived meanwhile. */
+/** Yields to the event loop, so that queries that have arrived are answered. */
 const breath = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Splits messages into slices that are decoded together. */
 function slicesOf(messages: readonly Message[]): Message[][] {

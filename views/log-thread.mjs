@@ -1,7 +1,8 @@
 /**
  * A thread that moves the content of SQLite's write-ahead logs into their databases. It is plain
- * JavaScript, because a thread does not inherit the loader of its process. It receives paths and
- * returns them; `logs.ts` decides whether and when to move a log.
+ * JavaScript, because a thread does not inherit the loader of its process. For each path that it
+ * receives, it moves the log of that database and sends the path back. For `undefined`, it closes
+ * its connections and sends `undefined` back. `logs.ts` decides whether and when to move a log.
  *
  * Invariant: a connection to a file that has been replaced is never closed. SQLite would delete the
  * log of that name, which is the new file's (sqlite3WalClose).
@@ -19,7 +20,7 @@ const replaced = []
 /** @param {string} file */
 function connected(file) {
   const known = open.get(file)
-  // While an inode is open, no other file gets it.
+  // While the old file is open, a new file cannot get the same inode number.
   const inode = statSync(file).ino
   if (known?.inode === inode) return known.db
   if (known) replaced.push(known)
@@ -38,7 +39,7 @@ parentPort?.on('message', (/** @type {string | undefined} */ file) => {
       for (const [path, { inode, db }] of open)
         if (statSync(path, { throwIfNoEntry: false })?.ino === inode) db.close()
   } catch {
-    // Nothing is lost: the log is unchanged, and the owner of the file reports its faults.
+    // Nothing is lost: the log is unchanged, and the view that uses the file reports its errors.
   }
   parentPort?.postMessage(file)
 })

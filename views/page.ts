@@ -6,8 +6,8 @@
 import type { Value } from './store.ts'
 
 /**
- * The answer of a view to a list query. `position`: sort keys of the last item, present exactly
- * when more items follow; the gateway seals it as `next_cursor`.
+ * The answer of a view to a list query. `position`: the sort keys after which the next page begins,
+ * absent when no more items follow; the gateway seals them as `next_cursor`.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -17,7 +17,7 @@ export interface Page<T> {
 export interface Including {
   readonly include?: readonly string[]
 }
-/** Whether an addition is requested; costly members are left out otherwise. */
+/** Whether an addition is requested; costly fields are omitted otherwise. */
 export const wants = ({ include }: Including, name: string): boolean =>
   include?.includes(name) === true
 
@@ -32,11 +32,14 @@ const DEFAULT_LIMIT = 20
 /** Maximum number of rows to return. */
 export const limitOf = (input: Paging): number => input.limit ?? DEFAULT_LIMIT
 
-/** Maximum characters of a page, except for its first item: a page must be sent as one message. */
+/**
+ * Maximum characters of a page, because a page is sent as one NATS message. Only a first item that
+ * is larger exceeds it.
+ */
 export const CHARACTERS = 1_000_000
 /**
- * As many of the first items as fit in a page, at least one.
- * @param size of an item, in characters.
+ * Returns as many of the first items as fit in a page: at least one, at most `limit`.
+ * @param size returns the size of an item in characters.
  */
 export function fitting<T>(
   items: readonly T[],
@@ -61,8 +64,8 @@ export const sizeOf = ({ record, spec, events }: Sized): number =>
   lengthOf(record) + lengthOf(spec) + lengthOf(events)
 
 /**
- * The page of rows that were read with a limit one higher than the requested one. It is shorter
- * when the JSON of the rows is long.
+ * Builds a page from rows that were read with one more than the requested limit. The page has fewer
+ * items than requested when the JSON of the rows exceeds `CHARACTERS`.
  */
 export function page<R extends object, T>(
   rows: readonly R[],
@@ -79,8 +82,8 @@ export function page<R extends object, T>(
 }
 
 /**
- * SQL condition and values that continue after a position; all `columns` are sorted in one
- * direction.
+ * Returns the SQL condition and the values with which a statement continues after a position. All
+ * `columns` are sorted in one direction. The condition is empty without a position.
  */
 export function beyond(
   columns: readonly string[],

@@ -1,10 +1,13 @@
 /**
- * Records of one kind, cached by id: read once, changed in memory any number of times, written
- * once. A deleted record is removed from the table when it is written.
+ * A write-back cache of JSON records by id, over the cache of `store.ts`. A record is changed in
+ * memory any number of times and written by the next flush. A deleted record stays in the cache
+ * until that flush removes it from the table.
  */
 import { Kept, type Store } from './store.ts'
 
-/** A cached record; without `record`, it is deleted. */
+/**
+ * A cached record. `record` is undefined after its deletion. `stored`: whether the table has it.
+ */
 export interface RecordRow<T> {
   readonly project: number
   /** When the record was created, in Unix milliseconds. */
@@ -47,8 +50,8 @@ export const keptRecords = <T>(
   })
 
 /**
- * Changes a project's record, or deletes it if `next` returns undefined. An unknown record is
- * ignored.
+ * Changes a project's record, or deletes it if `next` returns undefined. The call has no effect if
+ * the project has no such record.
  */
 export function changeRecord<T>(
   rows: Kept<RecordRow<T>>,

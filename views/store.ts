@@ -2,10 +2,12 @@
  * Access to a view's database: statements are prepared once, and changes are held in memory until
  * they are written together.
  *
- * S1. Only `View` writes, inside one transaction; `flush` runs before its commit.
- * S2. A batch ends with `keep` or, if it failed, with `undo`, which reverts its changes in memory.
- * S3. After a failed transaction `forget` must run, because cached records may hold changes that
- *     were rolled back.
+ * S1. Tables change only inside a transaction that `View` begins. `View` calls `flush` before it
+ *     commits the transaction.
+ * S2. A batch ends with `keep`. If it fails before anything was written to the tables, it ends with
+ *     `undo`, which reverts its changes in memory.
+ * S3. After a rollback, `forget` must run, because cached records may hold changes that were rolled
+ *     back.
  */
 
 import type { Database, Statement } from 'better-sqlite3'
@@ -16,20 +18,21 @@ import { FeedTail } from './tables/runs/tail.ts'
 export type Value = string | number | null
 
 /**
- * A write-back cache: records are read once and written once, however many events of however many
- * batches touch them. A value is replaced, never mutated.
+ * A write-back cache of one table: between two flushes, a record is loaded and written at most
+ * once, regardless of how many events change it. Events replace a value and never mutate it, so
+ * that `undo` can restore the previous one.
  */
 export class Kept<V> {
   readonly #rows = new Map<string, V>()
   readonly #dirty = new Set<string>()
-  /** The values that the present batch replaced; undefined for keys that it added. */
+  /** The values that the current batch replaced; undefined for keys that it added. */
   readonly #before = new Map<string, V | undefined>()
   readonly #load: (key: string) => V | undefined
   readonly #save: (value: V, key: string) => void
   readonly #most: number
   /**
-   * @param most maximum number of records that stay cached after a write; beyond it, the cache is
-   * emptied.
+   * @param most maximum number of records that stay cached after a flush; if there are more, the
+   * cache is emptied.
    */
   constructor(
     load: (key: string) => V | undefined,
@@ -40,7 +43,11 @@ export class Kept<V> {
     this.#save = save
     this.#most = most
   }
-  /** @param fresh the caller knows that nothing is stored under this key, so no look-up is made. */
+  /**
+   * Returns the value of a key, which is loaded if it is not cached.
+   * @param fresh whether the caller is certain that the table has no such key; nothing is loaded
+   * then.
+   */
   get(key: string, fresh = false): V | undefined {
     const kept = this.#rows.get(key)
     if (kept !== undefined || fresh) return kept
@@ -48,7 +55,7 @@ export class Kept<V> {
     if (loaded !== undefined) this.#rows.set(key, loaded)
     return loaded
   }
-  /** The cached value; nothing is loaded. */
+  /** Returns the value if it is cached; nothing is loaded. */
   peek(key: string): V | undefined {
     return this.#rows.get(key)
   }
@@ -84,8 +91,8 @@ const KEPT_ROWS = 8192
 const ROWS_AT_ONCE = 32
 
 /**
- * Rows that wait to be inserted into a table, and the statements that insert one or many. The first
- * `kept` rows come from batches that are applied.
+ * Rows that wait to be inserted into a table, and the statements that insert one row or
+ * `ROWS_AT_ONCE` rows. The first `kept` rows belong to batches that `keep` has accepted.
  */
 interface Appended {
   rows: Value[][]
@@ -118,7 +125,7 @@ export class Store {
   get size(): number {
     return this.#size
   }
-  /** The number of those rows. */
+  /** The number of appended rows that wait to be written. */
   get rows(): number {
     let rows = 0
     for (const added of this.#appended.values()) rows += added.rows.length
@@ -170,7 +177,8 @@ export class Store {
     this.#prepare(sql).run(...values)
   }
   /**
-   * Adds a row to an append-only table; it can be read after `flush`. All columns must be given.
+   * Adds a row to an append-only table. Queries see the row after the next `flush`. The values of
+   * all columns must be given, in the order of the table's definition.
    */
   append(table: string, ...row: Value[]): void {
     let added = this.#appended.get(table)
@@ -192,8 +200,8 @@ export class Store {
     this.#size = 0
   }
   /**
-   * The number of a project, assigned on first sight and written by the next `flush`. May only be
-   * called while a batch is applied.
+   * Returns the number of a project. A number is assigned when a project first occurs, and written
+   * by the next `flush`. May be called only while a batch is applied.
    */
   numberOf(project: string): number {
     const known = this.#projects.get(project)
@@ -203,11 +211,11 @@ export class Store {
     this.#newProjects.push(project)
     return n
   }
-  /** The number of a project; 0, which no row has, if the project is unknown. */
+  /** Returns the number of a project; 0, which no row has, if the project is unknown. */
   findProject(project: string): number {
     return this.#projects.get(project) ?? 0
   }
-  /** The number of a new run. */
+  /** Allocates the number of a new run. */
   nextRun(): number {
     this.#lastRun ??= this.one<{ n: number | null }>('SELECT max(n) AS n FROM runs')?.n ?? 0
     return ++this.#lastRun
@@ -246,7 +254,7 @@ export class Store {
     this.#writeAppended()
   }
   /**
-   * Discards everything that is not written.
+   * Discards all changes that are not written, and all caches.
    * @param current the cursor up to which everything is written.
    */
   forget(current: number): void {

@@ -3,14 +3,15 @@
  * journal order; it answers queries about what it has applied so far.
  *
  * V1. Rows and position commit together: the file always equals the journal up to some position.
- *     Changes collect in memory until there are many or a query needs the tables; then they join
- *     one open transaction, which `save` commits. `position()` and every answer include both. If
- *     the process dies, or the file rejects them, these changes are lost: then `position()` is the
- *     file's, and the journal continues from there.
- * V2. Applying an entry again changes nothing.
- * V3. Nothing is skipped: an envelope whose predecessor in its shard was not applied throws, and so
- *     does an unreadable one. Kinds and event types that this release does not know are ignored,
- *     because newer releases wrote them.
+ *     Changes collect in memory until there are many or a query needs the tables; then they are
+ *     written in one open transaction, which `save` commits. `position()` and every answer include
+ *     the changes in memory and in the open transaction. If the process dies or a write fails,
+ *     those changes are lost: `position()` is then that of the file, and the journal must be
+ *     applied from there.
+ * V2. Applying a message again changes nothing: messages up to `position()` are skipped.
+ * V3. No entry is skipped: `apply` throws for an unreadable envelope, and for one whose predecessor
+ *     in its shard was neither applied nor trimmed from the journal. Kinds and event types that
+ *     this release does not know are ignored, because newer releases wrote them.
  * V4. The file may be lost. A file with another schema, or a damaged one, is deleted, and the
  *     journal is applied from the start.
  */
@@ -52,7 +53,10 @@ export class JournalReplaced extends Error {
   override readonly name = 'JournalReplaced'
 }
 
-/** A position in the journal. `tails`: the last applied sequence of each shard. */
+/**
+ * A position in the journal. `tails`: the last applied sequence of each shard. `oldest`: see
+ * `QueryContext.oldest`.
+ */
 interface Position {
   readonly sequence: number
   readonly message_id?: string
@@ -68,8 +72,8 @@ const start: Position = { sequence: 0, tails: [], oldest: 0 }
  */
 const WAITING = { entries: 512, rows: 2000, size: 4_000_000 }
 /**
- * Maximum entries of a transaction. A page that many of them touch is written once; entries that a
- * crash loses must be applied again.
+ * Number of entries after which the open transaction is committed. A larger transaction writes a
+ * page that many entries change only once, but after a crash more entries must be applied again.
  */
 const OPEN = 4096
 export class View {
@@ -79,8 +83,9 @@ export class View {
   #position: Position = start
   /** The position of the file. */
   #saved: Position = start
-  /** Number of entries that wait in memory, and of entries that the file lacks. */
+  /** Number of entries whose changes wait in memory. */
   #waiting = 0
+  /** Number of entries that the file lacks: in memory or in the open transaction. */
   #open = 0
   private constructor(file: string, options: ViewOptions) {
     this.#file = file
@@ -89,7 +94,7 @@ export class View {
     this.#position = this.#saved = this.#load()
     this.#store.tail.begin(this.#current())
   }
-  /** Opens or creates a view's file (`:memory:` for none). */
+  /** Opens or creates the file of a view; `:memory:` keeps the view in memory only. */
   static open(file: string, options: ViewOptions = {}): View {
     return new View(file, options)
   }
@@ -100,11 +105,11 @@ export class View {
   }
 
   /**
-   * Applies messages in journal order; those applied before are skipped.
+   * Applies messages in journal order; messages that were applied before are skipped.
    * @param first the first sequence that the journal still has, after an operator trimmed it.
    * @returns the number of applied entries.
-   * @throws JournalHole when an envelope is missing; JournalReplaced when the last applied message
-   * is not the journal's.
+   * @throws JournalHole when an envelope is missing; JournalReplaced when the journal has another
+   * message at the view's position; an error when a message is unreadable; errors of SQLite.
    */
   apply(batch: readonly Message[], first = 0): number {
     const before = this.#position
@@ -184,7 +189,7 @@ export class View {
   untidy(): boolean {
     return hasDropped(this.#store)
   }
-  /** Deletes some of those rows. */
+  /** Deletes some of the rows that no query can find. */
   tidy(): void {
     this.#store.db.transaction(() => deleteDropped(this.#store))()
   }
@@ -246,8 +251,8 @@ export class View {
 
   /**
    * Answers a query by name; `input` holds path slots and query parameters.
-   * @returns the answer, or a refusal when there is no such record or the view does not know the
-   * query.
+   * @returns the answer or the refusal of the query; `service_unavailable` if this release has no
+   * such query.
    */
   ask(name: string, project: string, input: unknown): unknown {
     const query = queryOf(name)
@@ -291,7 +296,10 @@ export class View {
     this.#position = this.#saved = start
     this.#waiting = this.#open = 0
   }
-  /** Saves and closes the file. A file that can no longer be written is closed all the same. */
+  /**
+   * Saves and closes the file.
+   * @throws what `save` throws; the file is closed nevertheless.
+   */
   close(): void {
     try {
       this.save()

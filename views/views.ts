@@ -55,8 +55,8 @@ export const armsOf = (kind: string): readonly Arm[] => armsByKind.get(kind) ?? 
 const gathersKind = (view: ViewDefinition<never>, kind: Kind): boolean =>
   view.kinds[kind] === undefined || view.gathers?.includes(kind) === true
 /**
- * Kinds whose arms, if any, only make changes that `Store` holds back; the arms of other kinds
- * write at once.
+ * Kinds whose arms, if any, change only the caches and append-only rows of `Store`. The arms of
+ * other kinds write to the tables immediately.
  */
 export const gathered: ReadonlySet<string> = new Set<string>(
   kinds.filter((kind) => views.every((view) => gathersKind(view, kind))),
@@ -75,12 +75,12 @@ function queriesOf<V extends ViewDefinition<never>>(views: readonly V[]): Querie
   }
   return Object.fromEntries(found) as Queries<NameOf<V>>
 }
-/** A query of `ViewQueries` that no view answers is an error of the type. */
+/** A query of `ViewQueries` that no view answers is a compile error. */
 const queries: Queries = queriesOf(views)
 
 /**
- * The query with a name, or that of the row of which the named one is another form; undefined when
- * this view does not know it.
+ * Returns the query of a name. A row with `shape.as` is another form of the row that it names, and
+ * uses that row's query. Undefined when this release has no such query.
  */
 export function queryOf(
   name: string,

@@ -27,7 +27,7 @@ const operations: Readonly<Record<string, Operation>> = {
 
 /**
  * Executes an operation.
- * @throws Error on an unknown operation, and on text that is not JSON.
+ * @throws Error on an unknown operation and on invalid parameters, such as text that is not JSON.
  */
 export function json(parameters: Parameters): unknown {
   const name = parameters['operation'] ?? 'parse'

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Parameters } from '../worker/options.ts'
 
-/** A stream of bytes, each used once. */
+/** A source of random bytes. Each call returns the next bytes. */
 interface Source {
   bytes(count: number): Uint8Array
 }

@@ -11,7 +11,10 @@ import { MarkdownView } from './markdown-view.ts'
 export interface BlockView {
   readonly type: Block['type']
   readonly element: HTMLElement
-  /** @param result of the tool, if the block is a tool use. */
+  /**
+   * Shows a new state of the block.
+   * @param result the result of the tool, if the block is a tool use that has one.
+   */
   update(block: Block, result: ToolResultBlock | undefined): void
 }
 

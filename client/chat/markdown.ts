@@ -149,8 +149,8 @@ function wordsOf(node: MarkdownNode): string {
 }
 
 /**
- * Like `markdownTree`.
- * @returns also the estimated work of the lexer, in characters, for tests of the limit.
+ * Parses Markdown like `markdownTree`.
+ * @returns the tree, and for tests of the limit the estimated work of the lexer in characters.
  */
 export function parseMarkdown(source: string): {
   readonly tree: readonly MarkdownElement[]

@@ -94,7 +94,7 @@ export function service({ key, project }: Account) {
       list<Session>(`/sessions?agent_id=${encodeURIComponent(agent)}&limit=50`),
     session: (id: string) => call<Session>('GET', at(id)),
     open: (agent: string) => call<Session>('POST', '/sessions', { agent_id: agent, mode: 'new' }),
-    /** Returns the newest messages before a number. */
+    /** Returns the newest messages before a sequence number. */
     earlier: (id: string, before: number) =>
       list<SessionMessage>(`${at(id)}/messages?before_sequence=${before}&order=desc&limit=50`),
     say: (id: string, content: readonly Block[]) =>

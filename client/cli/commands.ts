@@ -1,4 +1,7 @@
-/** All commands that call a server. */
+/**
+ * The client commands of `baton`: those that call a server, and those for profiles and completion.
+ * Commands that start a server are in `nodes/`.
+ */
 import { type Command, InvalidArgumentError } from 'commander'
 import { isId } from '../../protocol/ids.ts'
 import { followChannel, followRun } from '../follow.ts'

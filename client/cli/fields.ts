@@ -36,7 +36,7 @@ export interface UsageFault {
   readonly fault: string
 }
 
-/** `definition_id` → `definition-id`. */
+/** Converts the name of a field to that of a flag: `definition_id` becomes `definition-id`. */
 export const kebab = (name: string): string => name.replaceAll('_', '-')
 
 /**
@@ -46,7 +46,7 @@ export const kebab = (name: string): string => name.replaceAll('_', '-')
 export const slotsOf = (name: string, row: Row): string[] =>
   routeOf(row).slots.filter((slot) => slot !== 'project' || name.startsWith('project.'))
 
-/** Returns the members of a row's body and query. */
+/** Returns the fields of a row's body and query. */
 export function fieldsOf({ shape }: Row): Field[] {
   return [shape.body, shape.query].flatMap((schema) => {
     const { properties = {}, required = [] } = (schema ?? {}) as Schema

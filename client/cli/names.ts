@@ -11,7 +11,7 @@ import { BatonError, type Transport } from '../transport.ts'
 import { Mistake } from './mistake.ts'
 
 /**
- * A type of record that has names: its noun, the query that lists it, and the members that contain
+ * A type of record that has names: its noun, the query that lists it, and the fields that contain
  * names.
  */
 interface Named {
@@ -52,7 +52,7 @@ const groups: Readonly<Record<string, readonly Kind[]>> = {
   user: ['user'],
   workflow: ['workflow'],
 }
-/** Record types that members and parameters refer to, by their name, in every row. */
+/** Record types that a field or parameter refers to, by its name; the same for all rows. */
 const fields: Readonly<Record<string, readonly Kind[]>> = {
   action_id: ['organizationAction'],
   agent_id: ['agent'],
@@ -103,7 +103,7 @@ function kindsOf(name: string, row: Row, field: string): readonly Kind[] {
 
 /**
  * Replaces names in an input by ids.
- * @param name of the row.
+ * @param name the name of the row.
  * @throws Mistake for a name without a record, or with several.
  */
 export async function resolveNames(
@@ -165,7 +165,7 @@ async function resolve(
   )
 }
 
-/** Yields the records of a list, page by page. */
+/** Yields the records of a list, from at most `PAGES` pages. */
 async function* all(
   transport: Transport,
   list: Row,

@@ -7,14 +7,14 @@ import { stringify } from 'yaml'
 import { Mistake } from './mistake.ts'
 
 /**
- * Formats of `-o`. `table` omits columns that do not fit the terminal; `wide` shows every plain
- * member.
+ * Formats of `-o`. `table` omits columns that do not fit the terminal; `wide` shows every field
+ * with a plain value.
  */
 export const formats = ['table', 'wide', 'json', 'yaml'] as const
 export type Format = (typeof formats)[number] | FieldFormat
 /**
- * `field=<name>`: one member of the record, or of each record of a list, for shell variables. Dots
- * separate nested members.
+ * `field=<name>`: one field of the record, or of each record of a list, for shell variables. Dots
+ * separate the names of nested fields.
  */
 export type FieldFormat = `field=${string}`
 const FIELD = 'field='
@@ -25,8 +25,8 @@ export const isFormat = (text: string): text is Format =>
   formats.some((format) => format === text) || isFieldFormat(text)
 
 /**
- * Column order: identifying members first, then status members, then times; other members keep the
- * order of the reply.
+ * Column order: identifying fields first, then statuses, then times, then other fields in the order
+ * of the reply, and at the end other ids.
  */
 const FIRST = ['id', 'worker_instance_id', 'handle', 'name', 'display_name', 'title']
 const SECOND = ['status', 'state', 'kind', 'type', 'event_type', 'enabled', 'role', 'email']
@@ -49,7 +49,7 @@ export function itemsOf(reply: unknown): readonly Record_[] | undefined {
  * Formats a reply.
  * @param width columns of the terminal.
  * @param zone time zone of times in tables.
- * @throws Mistake if the reply lacks the requested member.
+ * @throws Mistake if the reply lacks the requested field.
  */
 export function shown(reply: unknown, format: Format, width: number, zone?: string): string {
   if (format === 'json') return JSON.stringify(reply, null, 2)
@@ -64,8 +64,9 @@ export function shown(reply: unknown, format: Format, width: number, zone?: stri
 }
 
 /**
- * Returns a member as plain text; objects and lists as JSON.
- * @param path member names separated by dots.
+ * Returns a field as plain text; objects and lists as JSON.
+ * @param path field names separated by dots.
+ * @throws Mistake if there is no such field.
  */
 function memberOf(record: unknown, path: string): string {
   let value = record
@@ -82,7 +83,8 @@ function memberOf(record: unknown, path: string): string {
 }
 
 /**
- * Formats records as a table; plain members are columns, and lists of strings are joined.
+ * Formats records as a table; fields with plain values are columns, and lists of strings are
+ * joined.
  * @param width available columns; table columns that do not fit are omitted.
  */
 function tableOf(items: readonly Record_[], width: number, zone?: string): string {
@@ -120,7 +122,7 @@ const BORDERS = [
 ]
 const heading = (name: string): string => name.replaceAll('_', ' ').toUpperCase()
 
-/** Members that have a plain value in at least one record, the most important first. */
+/** Fields that have a plain value in at least one record, the most important first. */
 function columnsOf(items: readonly Record_[]): string[] {
   const names = new Set(items.flatMap((item) => Object.keys(item)))
   const plain = [...names].filter((name) => items.some((item) => isPlain(item[name])))
@@ -130,7 +132,7 @@ function columnsOf(items: readonly Record_[]): string[] {
     const second = SECOND.indexOf(name)
     if (second >= 0) return 10 + second
     const last = LAST.indexOf(name)
-    // Creation times are more useful than members that only some resources have.
+    // Creation times are more useful than fields that only some resources have.
     return last >= 0 ? 30 + last : name.endsWith('_id') ? 60 : 50
   }
   return plain.sort((a, b) => rank(a) - rank(b))

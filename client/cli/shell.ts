@@ -22,7 +22,7 @@ export interface Shell {
 /** The shell of this process. */
 export const processShell = (env: Environment): Shell => {
   const note = (line: string) => void process.stderr.write(`${line}\n`)
-  // The reader has closed the output, as `head` does.
+  // EPIPE: the reader has closed the pipe, as `head` does.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)

@@ -3,7 +3,7 @@
 import type { ChannelEventRecord } from '../../protocol/channels/schema.ts'
 import type { RunEventRecord } from '../../protocol/runs/schema.ts'
 
-/** Payload members that the line already contains, or that only programs need. */
+/** Payload fields that the line already contains, or that only programs need. */
 const silent: ReadonlySet<string> = new Set([
   'step',
   'kind',

@@ -47,8 +47,8 @@ const whole = (text: string): number => {
 }
 
 /**
- * Returns the stock actions with these names.
- * @throws Mistake if one does not exist.
+ * Returns the stock actions with these comma-separated names; undefined: all of them.
+ * @throws Mistake if one does not exist, or the list is empty.
  */
 export function actionsOf(names: string | undefined): typeof stockActions {
   const wanted =

@@ -14,8 +14,8 @@ import { LEFT, TAGS } from './loop.ts'
 import { measure } from './measure.ts'
 
 /**
- * Action names of one tour. The queue is shared by all workers, and only the tour's own worker
- * knows the folder.
+ * Action names of one tour. They contain the tour's name, because all workers share the queue and
+ * only the tour's own worker can access the folder.
  */
 export const toolsOf = (tour: string) => ({
   find: `tour.find.${tour}`,

@@ -154,8 +154,8 @@ async function show(
 }
 
 /**
- * The runs of the loop. Each new run is found by polling and followed; the commit of a run is
- * reviewed when the run waits for that.
+ * The runs of the loop. Each new run is found by polling and followed. The commit of a run is
+ * reviewed when the run waits for its review.
  */
 class Runs {
   readonly #tour: Commits

@@ -15,15 +15,16 @@ const BEAT = 'beat'
 /** Type of the event that a review publishes. */
 export const REVIEWED = 'tour.reviewed'
 /**
- * Tags of everything that a tour creates; the cleanup finds leftovers of interrupted tours by them.
+ * Tags of everything that a tour creates. By these tags, the cleanup finds what interrupted tours
+ * left behind.
  */
 export const TAGS = { made_by: 'tour' }
 /** Milliseconds after which an object of a tour cannot belong to a running tour any more. */
 export const LEFT = 30 * 60_000
 
 /**
- * Action names of one tour. The queue is shared by all workers, and only the tour's own worker
- * knows the repository.
+ * Action names of one tour. They contain the tour's name, because all workers share the queue and
+ * only the tour's own worker can access the repository.
  */
 const actionsOf = (tour: string) => ({ count: `tour.count.${tour}`, total: `tour.total.${tour}` })
 

@@ -1,4 +1,4 @@
-/** Computes the same totals with system tools, independently of this program. */
+/** Computes the totals of the tour with system tools, independently of the tour's own code. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { digestOf } from './measure.ts'

@@ -25,7 +25,8 @@ export interface Unequal {
 /**
  * Follows a run to its end.
  * @param told called once with every event.
- * @throws BatonError
+ * @param interrupted called with the reason of every interruption of the stream.
+ * @throws BatonError if the service refuses the request; the reason of `signal` if it aborts.
  */
 export async function watch(
   client: Client,
@@ -54,8 +55,9 @@ export async function watch(
 }
 
 /**
- * Compares with the timeline that the server stores now; undefined if they are equal.
- * @throws BatonError
+ * Compares the followed events with the timeline that the server stores now; undefined if they are
+ * equal.
+ * @throws BatonError if the timeline cannot be read.
  */
 async function compare(client: Client, { run, seen }: Watched): Promise<Unequal | undefined> {
   return unequal(
@@ -83,8 +85,9 @@ export function unequal(
 }
 
 /**
- * Compares all followed runs, prints the result, and returns whether all are equal.
- * @throws BatonError
+ * Compares all followed runs with their stored timelines, prints the result, and returns whether
+ * all are equal.
+ * @throws BatonError if a timeline cannot be read.
  */
 export async function checkTimelines(
   at: Client,

@@ -88,13 +88,16 @@ export const partSpec: Spec = {
   },
 }
 
-/** Attempts to update a workflow while another tour updates it, or the server is unavailable. */
+/**
+ * Maximum attempts to create or update a workflow while another tour changes it, or the server is
+ * unavailable.
+ */
 const TRIES = 6
 
 /**
  * Creates or updates the workflow with this handle so that it has this spec. Handles are unique
  * across all projects, so in projects other than `default` the handle contains the project.
- * @throws BatonError
+ * @throws BatonError if the service refuses a request, or all attempts fail.
  */
 export async function ensureWorkflow(client: Client, name: string, spec: Spec): Promise<Workflow> {
   const { project } = client.transport

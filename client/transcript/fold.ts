@@ -3,8 +3,8 @@
  * no network, no clock; runs anywhere.
  *
  * Invariants:
- * K1. Every item is replaced by id; only deltas append. So repeating any other frame, or a page,
- *     has no effect.
+ * K1. Every item is replaced by id; only deltas append. So applying any other frame, or a page,
+ *     twice in succession has the same result as applying it once.
  * K2. Applying frames and reading pages result in the same transcript.
  * K3. Frames of unknown types are ignored; an id on them still advances the cursor.
  */
@@ -43,9 +43,12 @@ export class Transcript {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TranscriptTurn>()
   readonly interactions = new Map<string, Interaction>()
-  /** Where to continue; absent before the first page or cursor. */
+  /** The cursor from which to continue; undefined before the first page. */
   cursor: string | undefined
-  /** Whether this connection has delivered everything up to now; `begin` resets it. */
+  /**
+   * Whether the current connection has delivered everything that was stored when it was opened;
+   * `begin` resets the value.
+   */
   ready = false
   #place: string | undefined
 
@@ -127,9 +130,9 @@ export class Transcript {
   }
 
   /**
-   * Applies a page. The last page contains every streaming row and every open question, so those
-   * missing from it are removed. A page without `interactions`, which some servers send, does not
-   * affect questions.
+   * Applies a page. The last page contains every streaming row and every open question, so rows and
+   * questions that are missing from it are removed. A page without `interactions` does not affect
+   * questions; some servers send such pages.
    */
   page({ messages, turns, interactions, has_more, resume_cursor }: SnapshotPage): void {
     for (const row of messages) this.#row(row)

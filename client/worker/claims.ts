@@ -1,6 +1,11 @@
 /**
- * Claims jobs. Invariants: at most one claim is outstanding; a claim without a response ends the
- * connection; while slots are free, a claim is sent on every trigger and at least every 10 s.
+ * Claims jobs.
+ *
+ * Invariants:
+ * C1. At most one claim is outstanding.
+ * C2. A claim that gets no response in time ends the connection.
+ * C3. While slots are free and no claim is outstanding, every call of `want` sends a claim, and a
+ *     timer calls `want` every 10 s.
  */
 import type { Cancel, Clock } from './ports.ts'
 
@@ -15,7 +20,7 @@ export interface ClaimsWorld {
   /** Slots to claim; 0 if no jobs may be claimed now. */
   slots(): number
   send(message_id: string, slots: number): void
-  /** The response did not arrive in time. */
+  /** Called when the response did not arrive in time. */
   giveUp(): void
 }
 interface Claim {
@@ -27,8 +32,8 @@ export class Claims {
   readonly #world: ClaimsWorld
   #outstanding: Claim | undefined
   /**
-   * A claim whose response was lost with its connection. Repeated with the same id, it returns the
-   * same jobs.
+   * A claim whose response was lost with its connection. A repeat with the same id returns the same
+   * jobs.
    */
   #unanswered: Claim | undefined
   #limit: Cancel = () => {}
@@ -40,7 +45,7 @@ export class Claims {
 
   /**
    * Starts claiming after a registration.
-   * @param cadence of heartbeats, in seconds.
+   * @param cadence interval of heartbeats, in seconds.
    * @param same whether the worker's earlier session continues.
    */
   begin(cadence: number, same: boolean): void {

@@ -38,9 +38,9 @@ export type CoreOptions = Omit<WorkerOptions, 'url' | 'key' | 'project'> & {
   readonly headers: Readonly<Record<string, string>>
 }
 const terminal: ReadonlySet<string> = new Set(['worker_instance_conflict', 'invalid_actor'])
-/** Maximum number of leases in a registration; a worker with more leases lists none. */
+/** Maximum number of leases that a registration lists; a worker with more leases lists none. */
 const MAX_LEASES = 10_000
-/** Errors that make every repeat of the same report fail. */
+/** Error codes with which every repeat of the same report would fail. */
 const hopeless: ReadonlySet<string> = new Set([
   'lease_lost',
   'bad_frame',
@@ -61,7 +61,7 @@ export class Core {
   #registered = false
   #token: string | undefined
   #leaving: 'drained' | 'stopped' | undefined
-  /** No further jobs can arrive. */
+  /** Whether the service has acknowledged the drain, so that no further jobs can arrive. */
   #barred = false
   #end!: (end: WorkerEnd) => void
   readonly #timers: Cancel[] = []
@@ -166,7 +166,7 @@ export class Core {
     this.#announce()
   }
   /**
-   * Announces that the worker drains. The acknowledgement is a barrier: jobs arrive only before it.
+   * Announces that the worker drains. The acknowledgement is a barrier: no job arrives after it.
    */
   #announce(): void {
     this.#barred = false
@@ -200,8 +200,8 @@ export class Core {
     this.#line.send(JSON.stringify(frame))
   }
   /**
-   * The leases that this worker holds, so that the service reassigns jobs whose frame was lost with
-   * the connection.
+   * The leases that this worker holds. The service reassigns the session's other leases, whose jobs
+   * were lost with the connection.
    */
   #held(): { leases?: string[] } {
     const leases = [...new Set([...this.#jobs.leases, ...this.#reports.leases])]
@@ -299,7 +299,7 @@ export class Core {
     if (!this.#leaving) this.#become('reconnecting')
     this.#leave()
   }
-  /** Ends the worker when no work is left. */
+  /** Ends a draining or stopping worker when no work is left. */
   #leave(): void {
     if (
       this.#leaving &&
@@ -343,7 +343,7 @@ export class Core {
   }
   /**
    * Calls a hook of the user. An exception of the hook must not disturb the worker, so it is
-   * rethrown in a microtask.
+   * rethrown in a microtask, as an uncaught exception.
    */
   #hook(run: () => void): void {
     try {

@@ -2,7 +2,7 @@
  * The running jobs of this worker, one per lease.
  *
  * Invariants:
- * J1. A lease is reported exactly once, or dropped because it was lost.
+ * J1. A lease is reported exactly once, unless the lease is lost or the worker ends before.
  * J2. A slot is occupied until its handler has returned, even if the handler ignores the stop
  *     signal.
  * J3. A job that was signalled to stop is reported as `cancelled`, whatever its handler returns.
@@ -18,7 +18,7 @@ export interface JobsWorld {
   readonly clock: Clock
   readonly actions: Readonly<Record<string, Action>>
   readonly concurrency: number
-  /** Sends a heartbeat, if registered; returns its message id. */
+  /** Sends a heartbeat and returns its message id; undefined if the worker is not registered. */
   beat(job: ClaimedJob): string | undefined
   report(job: ClaimedJob, outcome: Outcome): void
   /** Called when a handler has returned and its slot is free. */

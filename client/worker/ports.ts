@@ -15,8 +15,9 @@ export interface Clock {
 }
 
 /**
- * Events of a socket, in this order: opened or refused at most once, then frames; closed exactly
- * once unless refused.
+ * Events of a socket. Exactly one of `opened` and `refused` comes first, unless the socket is
+ * dropped before. After `opened` come frames and pings, and at the end `closed`, unless the socket
+ * is dropped.
  */
 export interface SocketEvents {
   opened(): void
@@ -30,9 +31,9 @@ export interface SocketEvents {
 export interface Socket {
   send(text: string): void
   ping(): void
-  /** Closes the connection with a code. */
+  /** Closes the connection with a WebSocket close code. */
   close(code: number): void
-  /** Ends the connection at once; `closed` or `refused` need not follow. */
+  /** Ends the connection immediately; no event needs to follow. */
   drop(): void
 }
 /** Opens a socket to a URL with headers. */

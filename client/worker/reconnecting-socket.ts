@@ -3,11 +3,12 @@
  * after a growing pause, until it is closed or permanently refused.
  *
  * Invariants:
- * L1. The order is `opened`, then frames, then `lost`. Events of an older socket are ignored once a
- *     newer one is dialled.
+ * L1. The order is `opened`, then frames, then `lost`. Events of a socket that has failed are
+ *     ignored.
  * L2. A connection is dropped after 65 s without data; a ping every 20 s makes a live server
  *     answer.
- * L3. The pauses restart from the shortest only after a registration that lasted.
+ * L3. The pauses restart from the shortest only after a connection that was registered for at least
+ *     5 s.
  */
 import { WorkerError } from './options.ts'
 import type { Cancel, Clock, Dial, Socket } from './ports.ts'
@@ -37,7 +38,7 @@ export interface ReconnectingSocketEvents {
 interface Call {
   socket?: Socket
   open: boolean
-  /** When the worker was registered on this connection. */
+  /** When the worker was registered on this connection, in milliseconds of the clock. */
   registered?: number
 }
 
@@ -55,7 +56,7 @@ export class ReconnectingSocket {
   #heard = 0
   #closed = false
 
-  /** @param urls of the socket endpoint, `ws:` or `wss:`. */
+  /** @param urls the addresses of the socket endpoint, with the scheme `ws:` or `wss:`. */
   constructor(
     urls: readonly string[],
     headers: Readonly<Record<string, string>>,
@@ -181,7 +182,7 @@ export class ReconnectingSocket {
   }
 }
 
-/** HTTP statuses of an upgrade that a retry cannot change. */
+/** HTTP statuses that reject an upgrade permanently, with the explanation for users. */
 const verdicts: Readonly<Record<number, string>> = {
   401: 'The service does not accept the key: it is missing, unknown, revoked or expired',
   403: 'The key may not execute work in this project',

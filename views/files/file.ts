@@ -1,6 +1,6 @@
 /**
- * The file of a view. It may be lost at any time: opening it always yields a readable file, empty
- * if need be.
+ * The file of a view: creation, check and deletion. A file may be lost at any time: a missing or
+ * unusable one is replaced by an empty one. The schema is in `migrate.ts`.
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
@@ -14,7 +14,7 @@ export const damaged = (error: unknown): boolean =>
 /**
  * Opens the store of a file, which is created if it does not exist; a file with another schema, or
  * a damaged one, is created anew.
- * @throws all other errors of SQLite.
+ * @throws any other error of SQLite; an error if the new file is unusable too.
  */
 export function openStore(file: string): Store {
   for (const again of [true, false]) {

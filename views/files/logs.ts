@@ -7,13 +7,13 @@
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-/** Size in bytes from which on a log is worth moving. */
+/** Minimum size in bytes of a log that is moved. */
 const WORTH = 4 * 2 ** 20
 
 export interface Logs {
   /** To be called after each commit to this file. */
   saved(file: string): void
-  /** Closes the files, which their views have closed by then, and ends the thread. */
+  /** Ends the thread and its connections. To be called after the views have closed their files. */
   stop(): Promise<void>
 }
 

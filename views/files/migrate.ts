@@ -22,7 +22,7 @@ CREATE TABLE projects (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 
 /**
  * Ensures that a newly opened database has the schema.
- * @returns false when the database has another version and cannot be used.
+ * @returns false when the database has another version of the schema, and so cannot be used.
  * @throws what SQLite throws when the file is damaged.
  */
 export function migrate(db: Database): boolean {

@@ -1,7 +1,8 @@
 /**
  * Determines the server and the key of a command. Invariants:
  * C1. Flags take precedence over the environment, the environment over the current profile, and the
- *     profile over the defaults.
+ *     profile over the defaults. Server and key of a profile that `--profile` or `BATON_PROFILE`
+ *     names take precedence over those of the environment.
  * C2. A key stored in a profile is sent only to the servers of that profile.
  * C3. The owner key of a data folder is sent only to this machine.
  */
@@ -75,8 +76,9 @@ export function addressesOf(text: string): string[] {
 }
 
 /**
- * The profile to use for these addresses: the named one, else the current one if it has the same
- * servers.
+ * The profile to use: the one that a flag or the environment names, otherwise the current one if it
+ * contains all given servers.
+ * @throws Mistake if the named profile does not exist, or an address is invalid.
  */
 function profileFor(
   { profile, server }: ConnectionFlags,
@@ -101,7 +103,7 @@ export const serverOf = (env: Environment): string =>
 
 /**
  * Determines the connection from flags, environment, profiles and data folder.
- * @throws Mistake if there is no key.
+ * @throws Mistake if there is no key, the named profile does not exist, or an address is invalid.
  */
 export function connectionOf(flags: ConnectionFlags, env: Environment): Connection {
   const chosen = profileFor(flags, env)

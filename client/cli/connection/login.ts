@@ -24,7 +24,10 @@ const realWorld: LoginWorld = {
   pause: (ms) => new Promise((done) => setTimeout(done, ms)),
 }
 
-/** Milliseconds added to the polling interval after each `slow_down` (RFC 8628, section 3.5). */
+/**
+ * Milliseconds added to the polling interval after each `slow_down` (RFC 8628, section 3.5) and
+ * after each temporary failure.
+ */
 const SLOWER = 5000
 /** Profile that a login uses by default. */
 const DEFAULT_PROFILE = 'default'
@@ -160,7 +163,7 @@ async function signOut(
       )
     await baton.cli_credential.revoke({ token: credential.id })
   } catch (error) {
-    // The token was revoked elsewhere, or has expired.
+    // 401: the token was revoked elsewhere, or has expired.
     if (!(error instanceof BatonError && error.status === 401)) throw error
   }
   const { current, profiles } = readProfiles(env)
@@ -191,8 +194,10 @@ const numberIn = (answer: Answer, name: string, otherwise: number): number => {
 }
 
 /**
- * Sends a form and returns the response body, also for an error in the format of RFC 6749.
- * @throws Mistake for any other response.
+ * Sends a form and returns the response body. For `device.token`, this may be an error in the
+ * format of RFC 6749.
+ * @throws Mistake if the body is not JSON or no code was issued; BatonError if the server does not
+ * respond.
  */
 async function post(
   fetch: LoginWorld['fetch'],

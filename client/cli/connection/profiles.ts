@@ -13,7 +13,7 @@ export interface Profile {
   readonly key?: string
   readonly project?: string
 }
-/** The content of the file: all profiles, and the default profile. */
+/** The content of the file: all profiles, and the name of the current one. */
 export interface Profiles {
   readonly current?: string
   readonly profiles: Readonly<Record<string, Profile>>
@@ -65,8 +65,8 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
 }
 
 /**
- * Adds or replaces a profile; the first one becomes the current one.
- * @param use makes it the current one.
+ * Adds or replaces a profile. The first profile becomes the current one.
+ * @param use whether the profile becomes the current one in any case.
  */
 export function saveProfile(env: Environment, name: string, profile: Profile, use = false): void {
   const { current, profiles } = readProfiles(env)

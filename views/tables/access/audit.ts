@@ -1,5 +1,5 @@
 /**
- * The audit log: which principal changed which configuration. audited.ts defines what is audited,
+ * The audit log: which principal changed which configuration. `audited.ts` defines what is audited,
  * and under which names.
  */
 
@@ -16,8 +16,8 @@ import { interactionVisibleTo, viewerValues } from '../sessions/visibility.ts'
 import { readEntry } from './audited.ts'
 
 /**
- * An id that every view derives in the same way from an event's position, in journal order within a
- * millisecond.
+ * Returns the id of an audit entry. It is derived from the event's position, so that every view
+ * assigns the same id. Ids are ordered by time and, within a millisecond, by journal order.
  */
 function auditId(at: number, cursor: number, project: string): string {
   const hash = hashOf(project)
@@ -31,8 +31,8 @@ function auditId(at: number, cursor: number, project: string): string {
 /** Maximum number of cached names, which are short. */
 const NAMES = 65_536
 /**
- * The last name of a resource, by the resource's id: entries after its creation need not contain
- * it.
+ * The latest name of each resource, by the resource's id. Events after the creation need not
+ * contain the name.
  */
 const keptNames = (store: Store): Kept<string> =>
   store.kept(
@@ -52,13 +52,13 @@ const keptNames = (store: Store): Kept<string> =>
       ),
   )
 
-/** Applies an entry of any kind of actor. */
+/** Appends the audit entries of a journal entry, which may be of any kind of actor. */
 export function applyAudit(store: Store, { cursor, entry }: Placed): void {
   const { at, principal, credential, request_id, ip, user_agent } = entry.origin
   for (const { index, action, resource_type, resource_id, name, changes = {} } of readEntry(
     entry,
   )) {
-    // A project is a resource of the organization, but its entries belong to its own log as well.
+    // A project is a resource of the organization, but the project's own log shows its changes too.
     const project =
       entry.kind !== 'organization'
         ? entry.project
@@ -141,7 +141,7 @@ export function auditList(
     conditions.push(`${column} = ?`)
     values.push(value)
   }
-  // The unary plus prevents a filter with low selectivity from choosing the index.
+  // The unary plus keeps SQLite from using an index for a filter with low selectivity.
   const within = (column: string, many: Many | undefined) => {
     if (many === undefined) return
     conditions.push(

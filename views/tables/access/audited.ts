@@ -1,8 +1,8 @@
 /**
- * The audit rules: one table entry for each type of event that changes configuration, whatever kind
- * of actor emits it. Further event types are added to `Configuration`; the type of the table then
- * demands a rule for each of them, and `null` marks an event that is no change by a principal.
- * Kinds other than organization and project also need the arm `applyAudit` in view.ts.
+ * The audit rules: one table entry for each type of event that changes configuration, of all kinds
+ * of actors. Further event types are added to `Configuration`; the compiler then requires a rule
+ * for each of them. `null` marks an event that is not audited. A kind other than `organization` and
+ * `project` also needs the arm `applyAudit` in the `view.ts` of its resource.
  */
 
 import type { RoleAssignment, RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -57,22 +57,22 @@ interface Reading {
   readonly resource_id: string
   /** Overrides the action of the rule. */
   readonly action?: Rule['action']
-  /** The record's name, if the event contains it; otherwise the last known name stays. */
+  /** The record's name, if the event contains it; by default the latest known name. */
   readonly name?: string | null | undefined
-  /** Changed attributes, never with a secret in them; by default the event's `changes`. */
+  /** The changed attributes, without secrets; by default the event's `changes`. */
   readonly changes?: Changes | undefined
 }
 interface Rule {
   readonly action: AuditEntry['action']
   /**
-   * The record is identified by the event's own `id`; without one, it is the actor itself.
-   * Undefined: this event is not audited.
+   * Reads the audited facts of an event; undefined for an event that is not audited. By default the
+   * changed record is the one with the event's `id` or, without an `id`, the actor itself.
    */
   readonly read: (event: Event, entry: Entry) => Reading | undefined
 }
 type Details<E> = (event: E, entry: Entry) => Partial<Reading> | undefined
 
-/** Releases that did not seal values wrote URLs in plain text. */
+/** Masks URLs: events of releases that did not seal values contain them in plain text. */
 const masked = (changes: Changes | undefined): Changes | undefined =>
   changes &&
   mapped(changes, (change, field) =>
@@ -306,7 +306,7 @@ const rules: { readonly [T in Configuration['type']]: Rule | null } = {
   })),
   'secret.deleted': deleted<'secret.deleted'>('secret', ({ id }) => ({ name: id })),
 }
-/** The audited changes of one record in an entry. `index`: position of their first event. */
+/** The audited changes of one record in an entry. `index`: position of the first changing event. */
 interface Told extends Reading {
   readonly action: Rule['action']
   readonly index: number
@@ -319,8 +319,8 @@ function readingOf(event: Event, entry: Entry): Omit<Told, 'index'> | undefined 
   return rule && reading ? { action: rule.action, ...reading } : undefined
 }
 /**
- * Merges later changes of a record into earlier ones. A change that only names an attribute stays;
- * one whose values are undefined is dropped.
+ * Merges later changes of a record into earlier ones. An empty change, which only names its
+ * attribute, is kept; a change whose values are all undefined is dropped.
  */
 function together(earlier: Changes, later: Changes): Changes {
   const all = { ...earlier }

@@ -13,8 +13,8 @@ const open = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The log entry of an action event, or undefined for any other event. `id` and `seq` come from its
- * cursor.
+ * The log entry of an action event, or undefined for any other event. `id` and `seq` are derived
+ * from the event's cursor.
  */
 export function actionEntry(run: string, row: Shown): ActionLogEntry | undefined {
   const status = row.type.slice('action.'.length)
@@ -60,8 +60,8 @@ export function actionLog(
   const run = runRow(store, project, input.id)
   if (!run) return missingRun
   const after = beyond(['cursor'], 'ASC', input.after)
-  // The calls of the first row may all be at or before the position; every other row has a wanted
-  // one.
+  // All calls of the first row may be at or before the position; every further row has at least one
+  // call after it.
   const rows = store.upToPage<TimelineRow>(
     `SELECT cursor, at, events
      FROM timeline
@@ -79,7 +79,7 @@ export function actionLog(
     )
   const item = (row: Shown) => actionEntry(input.id, row) as ActionLogEntry
   const last = calls.at(-1)
-  // Fewer rows were read than exist, because they are long.
+  // Reading stopped before the limit, because the rows are long.
   if (rows.length > 1 && rows.reduce((sum, row) => sum + sizeOf(row), 0) > CHARACTERS && last)
     return {
       items: calls.slice(0, limitOf(input)).map(item),

@@ -1,6 +1,7 @@
 /**
- * Definitions of actions, of projects and of the organization, which is stored as a project of its
- * own; and the definitions of a project that can be called.
+ * Definitions of the actions of projects and of the organization, and the list of what can be
+ * called in a project. The organization's definitions are stored under a project number of their
+ * own.
  */
 
 import type {
@@ -23,8 +24,8 @@ import type { Watch } from '../runs/waiting.ts'
 type Definition = Action | OrganizationAction
 
 /**
- * The ids of definitions by project and name, cached for frequent look-ups; an empty text when
- * there is none.
+ * The ids of definitions by project and name, cached for frequent lookups; an empty text when there
+ * is no such definition.
  */
 const idsByName = (store: Store): Kept<string> =>
   store.kept(
@@ -48,7 +49,7 @@ const idsByName = (store: Store): Kept<string> =>
 export const definitionId = (store: Store, project: number, name: string): string | undefined =>
   idsByName(store).get(`${project}:${name}`) || undefined
 
-/** Releases that did not seal values wrote URLs in plain text. */
+/** Masks URLs: events of releases that did not seal values contain them in plain text. */
 const masked = (action: Definition): Definition =>
   withMaskedUrl<'endpoint_url', Definition>(action, 'endpoint_url')
 
@@ -142,7 +143,7 @@ export function actionGet<T extends Definition>(
     ? (JSON.parse(row.record) as T)
     : refuse('not_found', { resource: 'action' }, 'There is no such action.')
 }
-/** All definitions, or those with a name. */
+/** All definitions of a project, or only those with the given name. */
 export const actionsOf = <T extends Definition>(
   store: Store,
   project: number,
@@ -156,7 +157,10 @@ export const actionsOf = <T extends Definition>(
     )
     .map(({ record }) => JSON.parse(record) as T)
 
-/** The actions and published workflows of a project that can be called. */
+/**
+ * The actions and published workflows of a project that can be called. `reachable`: whether a
+ * connected worker accepts the action; false for actions that the service calls itself.
+ */
 export function callable(
   store: Store,
   project: number,
@@ -201,8 +205,8 @@ export function callable(
   }
 }
 /**
- * Whether a worker takes an action: it lists the action, or it lists neither actions nor models and
- * so takes all actions.
+ * Whether a worker accepts an action. A worker that lists neither actions nor models accepts all
+ * actions.
  */
 const lists = (
   { action_names, models }: ReturnType<Watch['workers']>[number],

@@ -1,6 +1,6 @@
 /**
- * Records of action calls: one for each job that was attempted, written once, when the job has
- * ended.
+ * Records of action calls: one for each job of an action that was claimed at least once. A record
+ * is written when the job ends, and never changes.
  */
 
 import {
@@ -43,8 +43,10 @@ const statuses = {
 } as const
 
 /**
- * Adds the invocation record of an ended job. A job that was never claimed has no invocation.
- * @param job its current record.
+ * Adds the invocation record of an ended job. A job that was never claimed, or that does not
+ * execute an action, has none.
+ * @param cursor the cursor of the event that ended the job.
+ * @param job the job's record after that event.
  */
 export function addInvocation(
   store: Store,
@@ -166,7 +168,7 @@ export function invocationList(
   )
 }
 
-/** The record with the members that other tables store: the loop and the parameters. */
+/** The record with the fields that other tables store: the loop and the parameters. */
 function whole(store: Store, project: number, record: Invocation): Invocation {
   const { run_id } = record
   const run =
@@ -188,8 +190,8 @@ function whole(store: Store, project: number, record: Invocation): Invocation {
   }
 }
 /**
- * The step stores the parameters. When a later attempt of the run called the action again, the
- * parameters of this call are only on the timeline.
+ * The parameters of a step's call, from the step's record. Undefined when a later job of the step
+ * has replaced them; the timeline still has them then.
  */
 function inputsOf(
   store: Store,
@@ -204,7 +206,7 @@ function inputsOf(
   const step = row && (JSON.parse(row.record) as RunStep)
   return step?.job_id === job_id ? step?.inputs : undefined
 }
-/** The transcript stores the parameters of an agent's call, as long as the transcript exists. */
+/** The parameters of an agent's call, from the transcript; undefined when it was deleted. */
 function inputOf(
   store: Store,
   project: number,

@@ -1,6 +1,5 @@
 /**
- * Toolkits and skills of projects and of the organization, and the agents that have each skill:
- * lists, records, usage.
+ * Toolkits and skills of projects and of the organization, and the assignments of skills to agents.
  */
 
 import type { AgentCapabilitiesEvent } from '../../../protocol/agents/capabilities.ts'

@@ -1,7 +1,7 @@
 /**
- * Channels and their members. This file decides for every query whether the viewer may see a
- * channel: public ones are visible to all, private ones to their members. Administrators of the
- * project also see the records of private channels, but not of direct messages.
+ * Channels and their members, and the rule for which channels a viewer may read: everyone reads
+ * public channels, and members read private ones. Administrators of the project also see the
+ * records of private channels, but neither their messages nor direct message channels of others.
  */
 import type {
   Channel,
@@ -20,7 +20,10 @@ export interface WithViewer {
 }
 type OfChannel = WithViewer & { readonly id: string }
 
-/** A row of a channel. `n`: its number in this file. `last`: cursor of its newest applied event. */
+/**
+ * A row of a channel. `n`: its number in the view's file. `last`: cursor of its newest applied
+ * event.
+ */
 export interface ChannelRow {
   readonly n: number
   readonly id: string
@@ -40,7 +43,7 @@ const COLUMNS =
 
 /**
  * The API record of a channel.
- * @param read the viewer's read marker; absent when the viewer is no member.
+ * @param read the viewer's read marker; absent when the viewer is not a member.
  */
 function channelRecord(
   { record, members, message_seq, last_message_at }: ChannelRow,
@@ -113,8 +116,8 @@ export function channelGet(
 
 type Filters = Paging & WithViewer & { readonly kind?: string; readonly private?: boolean }
 /**
- * The statements whose rows together hold a page of a list, each in the list's order: the channels
- * that the viewer sees without membership, and those that it sees as a member.
+ * The statements whose rows together contain a page of a list, each in the list's order: the
+ * channels that the viewer sees without membership, and those that the viewer sees as a member.
  */
 export function planChannels(project: number, input: Filters): { sql: string; values: Value[] }[] {
   const { viewer, kind } = input

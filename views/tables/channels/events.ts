@@ -1,7 +1,8 @@
 /**
  * Applies the events of channels, and reads them in order. A message is stored once: its events
- * refer to it and are shown with its current content, so no former content is stored. The rows of a
- * deleted channel are deleted with it, its messages a few at a time.
+ * refer to it and are shown with its current content, so no former content is stored. When a
+ * channel is deleted, its messages are deleted later, some at a time, and all its other rows at
+ * once.
  */
 import type {
   ChannelEvent,
@@ -252,7 +253,7 @@ function shownOf(
   const items = fitting(rows, limit, ({ payload }) => JSON.stringify(payload).length)
   return { items, more: items.length < rows.length }
 }
-/** Events of a channel for a follower. `access` decides whether the follower may see them. */
+/** Events of a channel for a follower. The query `channel_access` decides who may see them. */
 export function channelEvents(
   store: Store,
   project: number,

@@ -1,6 +1,6 @@
 /**
- * Exchanges with agents in channels, and their outcomes. Readers of a channel may read its
- * exchanges.
+ * Exchanges with agents in channels, and their outcomes. A viewer who may read a channel may read
+ * its exchanges.
  */
 import type { ExchangeEvent, ExchangeRecord } from '../../../protocol/channels/exchange.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -49,7 +49,7 @@ export function addExchange(
 
 /**
  * Records the end of an exchange. An exchange whose beginning was trimmed from the journal is
- * unknown.
+ * ignored.
  * @param at Unix milliseconds.
  */
 export function endExchange(

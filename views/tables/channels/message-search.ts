@@ -1,7 +1,7 @@
 /**
  * Full-text search for messages. Words are those of SQLite's `unicode61` tokenizer: letters and
- * digits, regardless of case and accents. The text of a caller is never parsed as a query: every
- * part of it becomes one quoted phrase.
+ * digits, regardless of case and accents. The text of a caller is never parsed as a query: each of
+ * its parts between spaces becomes one quoted phrase.
  */
 import type { ChannelMessage } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuseFields } from '../../../protocol/errors.ts'
@@ -10,8 +10,9 @@ import type { Store, Value } from '../../store.ts'
 import { readable, type WithViewer } from './channels.ts'
 import { type MessageRow, messageRecord } from './messages.ts'
 
-/** Maximum hits that are examined together, and for one page. */
+/** Hits that one statement reads. */
 const AT_ONCE = 250
+/** Maximum hits that are examined for one page. */
 const MAX_HITS = 2000
 /** Maximum phrases of a search. */
 const PHRASES = 16
@@ -66,8 +67,8 @@ interface Hit extends MessageRow {
 }
 
 /**
- * Messages with all words of `q`, newest first, in the channels that the viewer may read. Hits in
- * other channels are not examined, so neither the length of a page nor its cursor reveals them.
+ * Messages with all words of `q`, newest first, in the channels that the viewer may read. Messages
+ * of other channels do not match, so neither the length of a page nor its cursor reveals them.
  */
 export function search(
   store: Store,

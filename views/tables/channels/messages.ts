@@ -1,7 +1,7 @@
 /**
  * Messages of channels. The key of a row is the cursor of its event, which orders all messages of a
  * partition by commit; within a channel, that is the order of `seq`. The full-text index stores the
- * words and the `placesOf` each message under the same key, but no text.
+ * words and the places (`placesOf`) of each message under the same key, but not the text.
  */
 import type { ChannelMessage, MessageFacts } from '../../../protocol/channels/schema.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -22,8 +22,8 @@ export function messageRecord({ record, replies }: MessageRow): ChannelMessage {
   return replies > 0 ? { ...message, reply_count: replies } : message
 }
 /**
- * The tokens of a message in the index column `place`: its channel and, if that is public now, the
- * public channels of its project.
+ * The tokens of a message in the index column `place`: its channel and, if that channel is public
+ * when the message is indexed, the public channels of its project.
  */
 export const placesOf = ({
   n,
@@ -41,8 +41,8 @@ const index = (store: Store, channel: ChannelRow, cursor: number, content: strin
 
 /**
  * Adds a message.
- * @param cursor of its event.
- * @param called agents that it wakes; they belong to its thread from now on.
+ * @param cursor the cursor of the message's event.
+ * @param called the agents that the message wakes; from then on they belong to its thread.
  */
 export function addMessage(
   store: Store,
@@ -77,7 +77,7 @@ export function addMessage(
 }
 /**
  * Changes a message.
- * @returns its key; undefined when it is unknown here.
+ * @returns the key of its row; undefined when the view does not have the message.
  */
 export function changeMessage(
   store: Store,
@@ -105,14 +105,14 @@ export function changeMessage(
 const DROPPED_AT_ONCE = 500
 /**
  * Schedules the deletion of a deleted channel's messages, which no query finds any more.
- * @param channel its number.
+ * @param channel the channel's number.
  */
 export const dropMessages = (store: Store, channel: number): void =>
   store.run('INSERT INTO dropped (channel) VALUES (?)', channel)
 /** Whether messages of deleted channels are left. */
 export const hasDropped = (store: Store): boolean =>
   store.one('SELECT 1 FROM dropped LIMIT 1') !== undefined
-/** Deletes some of them. */
+/** Deletes some messages of one deleted channel. */
 export function deleteDropped(store: Store): void {
   const channel = store.one<{ channel: number }>('SELECT channel FROM dropped LIMIT 1')?.channel
   if (channel === undefined) return
@@ -138,9 +138,9 @@ const find = (store: Store, { n }: ChannelRow, id: string): MessageRow | undefin
   )
 
 /**
- * The facts about a message of a channel that never change, and the agents that started its thread
- * or were mentioned in it; empty when there is no such message. Clients do not receive the answer,
- * so access is not checked.
+ * The facts about a message of a channel that never change, and the agents of its thread: the one
+ * that started it and those that messages of it woke. Empty when there is no such message. Clients
+ * do not receive the answer, so access is not checked.
  */
 export function messageFacts(
   channel: ChannelRow | undefined,
@@ -187,7 +187,7 @@ type Filters = Paging & {
 }
 /**
  * The statement of a page of messages: a range of the most selective index.
- * @param channel its number.
+ * @param channel the channel's number.
  */
 export function planMessages(
   channel: number,

@@ -113,8 +113,8 @@ export function eventList(
   return page(rows, input, read, (row) => [row.cursor])
 }
 /**
- * The ids of the events that were published last under some keys; null for a key that was not used
- * since `since` (Unix milliseconds).
+ * For each deduplication key, the id of the latest event that was published under it; null if there
+ * was none after `since` (Unix milliseconds).
  */
 export function publishedKeys(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Interactions and the people concerned, read along one index for each person, run, session or
- * status.
+ * Interactions, and the targets and reviewers of each. A list is read along one index, for a
+ * person, a run, a session or a status.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
@@ -51,8 +51,8 @@ const keptInteractions = (store: Store) =>
   }))
 
 /**
- * Applies an entry of an interaction. An interaction whose first entry was trimmed from the journal
- * is unknown here.
+ * Applies an entry of an interaction. Later entries of an interaction whose first entry was trimmed
+ * from the journal are ignored.
  */
 export function applyInteraction(store: Store, { entry }: Placed): void {
   const rows = keptInteractions(store)
@@ -112,7 +112,8 @@ export interface InteractionFilters extends Paging {
   readonly inbox?: boolean
   readonly caller?: readonly string[]
   /**
-   * The viewer, with the target names under which interactions ask it; absent: the service itself.
+   * The viewer, with the names by which targets address it (its id and `role:` names); absent: the
+   * service itself.
    */
   readonly viewer?: Viewer & { readonly names: readonly string[] }
 }
@@ -126,7 +127,7 @@ const list = (many: Many): readonly string[] =>
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
 /**
- * The statements whose rows together hold a page: each reads a range of one index, in the list's
+ * The statements whose rows together contain a page: each reads a range of one index, in the list's
  * order.
  */
 function planOf(project: number, input: InteractionFilters): { sql: string; values: Value[] }[] {

@@ -1,6 +1,6 @@
 /**
- * Jobs: the folded patches of queue events. The result of a job comes from its run, which stores
- * it.
+ * Jobs: the folded patches of queue events. The result of a job comes from the events of its run,
+ * because queue events do not contain it.
  */
 
 import type { Viewer } from '../../../protocol/channels/schema.ts'
@@ -22,7 +22,7 @@ import { recordOpenTo, viewerValues } from '../sessions/visibility.ts'
 interface JobRow {
   readonly project: number
   readonly record: KeptJob
-  /** Id of the worker session that holds the lease. */
+  /** Id of the worker session that holds the lease; null if there is no lease. */
   readonly session: string | null
   stored: boolean
 }
@@ -109,7 +109,7 @@ export function applyQueue(store: Store, place: Placed): void {
   })
 }
 
-/** Adds the result of a job, which a run's `action.completed` event carries. */
+/** Adds the result of a job, which a run's `action.completed` event contains. */
 export function applyResult(store: Store, { project }: RunRow, event: RunEvent): void {
   if (event.type !== 'action.completed') return
   const { job_id, result } = event.payload ?? {}
@@ -126,7 +126,7 @@ export function applyResult(store: Store, { project }: RunRow, event: RunEvent):
     jobs.set(job_id, { ...row, record: { ...row.record, result: result as JsonObject } })
 }
 
-/** Look-up of a project's stored jobs by id. */
+/** Returns a function that finds a stored job of the project by id. */
 export const jobsById =
   (store: Store, project: number) =>
   (id: string): KeptJob | undefined => {
@@ -172,7 +172,7 @@ export function runJobs(
   return page(rows, input, item, (row) => [row.created_at, row.id])
 }
 
-/** Jobs of which a worker session holds the lease. */
+/** Jobs whose leases a worker session holds. */
 export const leases = (
   store: Store,
   project: number,

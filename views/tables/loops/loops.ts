@@ -1,4 +1,4 @@
-/** The current loops, and the look-up of loops by name. */
+/** The current loops, and the lookup of loops by name. */
 import { parseTimestamp } from '../../../protocol/common.ts'
 import type { Placed } from '../../../protocol/entry.ts'
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
@@ -35,8 +35,8 @@ const keptLoops = (store: Store) =>
   }))
 
 /**
- * Applies an entry of a loop. A loop whose first entry was trimmed from the journal is unknown
- * here.
+ * Applies an entry of a loop. Later entries of a loop whose first entry was trimmed from the
+ * journal are ignored.
  */
 export function applyLoop(store: Store, { entry }: Placed): void {
   const rows = keptLoops(store)
@@ -74,7 +74,7 @@ const missing: Refusal = refuse(
   { resource: 'loop' },
   'There is no such loop in this project.',
 )
-/** The id of the loop with this id, or of the only loop with this name. */
+/** Resolves a loop's id or unique name to its id; empty if no loop or several loops match. */
 export function loopNamed(store: Store, project: number, name: string): { readonly id?: string } {
   const known = find(store, project, name)
   const rows = known

@@ -53,7 +53,7 @@ export function applyMemory(store: Store, { cursor, entry }: Placed): void {
       JSON.stringify(change),
     )
   }
-  // The newest expired change stays: it marks that older cursors have expired.
+  // The newest expired change is kept: its cursor marks which cursors have expired.
   store.run(
     `DELETE FROM memory_changes
      WHERE project = ? AND agent = ? AND cursor < (
@@ -119,8 +119,8 @@ export interface MemoryFilters extends Paging {
   readonly kind?: string
 }
 /**
- * Entries: pinned first, then by importance, then the newest. Semantic search needs an index that
- * the service does not have, so it is refused instead of replaced by another search.
+ * Entries: pinned ones first, then by importance, then newest first. Semantic search needs an index
+ * that the service does not have, so a query with that mode is refused.
  */
 export function memoryEntries(
   store: Store,
@@ -164,8 +164,8 @@ export function memoryEntries(
 }
 
 /**
- * Changes after a position, oldest first; the next page begins after `last`. Refused when changes
- * after the position have expired.
+ * Changes after a position, oldest first; without one, from the oldest retained change on. The next
+ * page begins after `last`. Refused when changes after the position have expired.
  * @param now Unix milliseconds.
  */
 export function memoryChanges(

@@ -88,7 +88,7 @@ export function feedJob(store: Store, { entry }: Placed, cursor: number, job: Jo
 const add = (store: Store, project: number, cursor: number, kind: Kind, json: string): void =>
   store.tail.add(project, { cursor, kind, json: () => json, stored: [cursor, kind, json] })
 
-/** The frame for a stored one. */
+/** Restores a frame from its stored form. */
 function shown(store: Store, stored: Frame['stored']): Frame {
   const [cursor] = stored
   if (stored.length === 3) return { cursor, kind: stored[1], json: () => stored[2], stored }
@@ -100,7 +100,7 @@ function shown(store: Store, stored: Frame['stored']): Frame {
     stored,
   }
 }
-/** Reads frames after a cursor from the table: whole rows until there are enough. */
+/** Reads frames after a cursor from the table: whole rows until there are at least `limit`. */
 function read(store: Store, project: number, after: number, limit: number): Frame[] {
   const frames: Frame[] = []
   for (const row of store.each<{ frames: string }>(

@@ -42,8 +42,8 @@ const filters = [
 ] as const
 
 /**
- * The statements whose rows together hold a page of a list: each reads a range of one index, in the
- * list's order.
+ * The statements whose rows together contain a page of a list: each reads a range of one index, in
+ * the list's order.
  */
 export function planRuns(project: number, input: RunFilters): { sql: string; values: Value[] }[] {
   const wanted =
@@ -77,8 +77,8 @@ const newest = (a: ListRow, b: ListRow) =>
   b.created_at - a.created_at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 
 /**
- * Runs of the project, each in the shape of its origin. Filters for which runs of loops have no
- * field (queue, type, initiator, external id) exclude those runs.
+ * Runs of the project, each in the form of its origin (workflow or loop). Filters for which runs of
+ * loops have no field (queue, type, initiator, external id, definition) exclude those runs.
  */
 export function runList(store: Store, project: number, input: RunFilters): Page<Run> {
   const lists = planRuns(project, input).map(({ sql, values }) =>

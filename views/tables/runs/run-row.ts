@@ -1,11 +1,11 @@
-/** The stored row of a run, its cache, and the look-up of a project's run. */
+/** The stored row of a run, its cache, and the lookup of a project's run. */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { isOfLoop, type RunRecord } from '../../../protocol/loops/record.ts'
 import { Kept, type Store, type Value } from '../../store.ts'
 
 /** A stored run. `last`: cursor of its newest applied event. */
 export interface RunRow {
-  /** The number of the run in this file. */
+  /** The number of the run in the view's file. */
   readonly n: number
   readonly project: number
   readonly created_at: number
@@ -30,8 +30,8 @@ const COLUMNS = [
 ] as const
 
 /**
- * The indexed columns of a run. A run of a loop has no queue, initiator or external id that clients
- * see, so these filters do not find it.
+ * The indexed columns of a run. Clients see no queue, type, initiator, external id or definition of
+ * a run of a loop, so filters for these do not find it.
  */
 function indexed(record: RunRecord): Value[] {
   const {
@@ -80,8 +80,8 @@ const REPLACE = `UPDATE runs
                  SET last = ?, record = ?, ${COLUMNS.map((column) => `${column} = ?`).join(', ')}
                  WHERE n = ?`
 
-// An index is rewritten for every column that an UPDATE names, so each kind of change names only
-// the columns that it must.
+// SQLite updates every index with a column that an UPDATE names, so each statement names only the
+// columns that its kind of change needs.
 function save(store: Store, row: RunRow, id: string): void {
   const { n } = row
   const json = JSON.stringify(row.record)

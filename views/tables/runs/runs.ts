@@ -100,7 +100,10 @@ function begin(store: Store, { entry }: Placed, event: RunEvent): RunRow {
   }
 }
 
-/** One run with its spec, its step counts and the reason why it waits. A run has one path. */
+/**
+ * One run; if requested, with the reason why it waits. A run that is not of a loop also has its
+ * spec, its step counts and exactly one path.
+ */
 export function runDetail(
   store: Store,
   project: number,
@@ -161,7 +164,7 @@ export const runOfKey = (store: Store, project: number, stem: string): { id?: st
     project,
   ) ?? {}
 
-/** The project that a run belongs to, regardless of the caller. */
+/** The project of a run, searched in all projects; empty if there is no such run. */
 export function locate(store: Store, id: string): { project?: string } {
   const row = store.one<{ project: string }>(
     'SELECT projects.id AS project FROM runs JOIN projects ON projects.n = runs.project WHERE runs.id = ?',

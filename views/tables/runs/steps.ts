@@ -8,7 +8,7 @@ import type { RunRow } from './run-row.ts'
 
 interface StepRow {
   readonly project: number
-  /** Number of the run in this file. */
+  /** Number of the run in the view's file. */
   readonly run: number
   readonly record: RunStep
   stored: boolean

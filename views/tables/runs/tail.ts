@@ -45,7 +45,7 @@ function push(frames: Map<number, Frame[]>, project: number, frame: Frame): void
  */
 const FRAMES = 16_000
 const SIZE = 16_000_000
-/** Frames of a stored row, except for the remaining frames of its last event. */
+/** Maximum frames of a stored row, not counting further frames of its last event. */
 const IN_ROW = 64
 
 export class FeedTail {
@@ -64,17 +64,17 @@ export class FeedTail {
     this.#unstored = new Map()
   }
   /**
-   * Adds a frame of the present batch.
-   * @param project its number.
+   * Adds a frame of the current batch.
+   * @param project the project's number.
    */
   add(project: number, frame: Frame): void {
     this.#batch.push({ project, frame })
   }
-  /** Adds the characters of payloads that the frames may reference. */
+  /** Counts the characters of payloads to which frames in memory may refer. */
   weigh(size: number): void {
     this.#young.size += size
   }
-  /** Accepts the present batch, which is applied up to this cursor. */
+  /** Accepts the current batch, which is applied up to this cursor. */
   keep(current: number): void {
     for (const { project, frame } of this.#batch) {
       push(this.#young.frames, project, frame)
@@ -86,7 +86,7 @@ export class FeedTail {
     this.#old = this.#young
     this.#young = generation(current)
   }
-  /** Discards the present batch, which failed. */
+  /** Discards the current batch, which failed. */
   undo(): void {
     this.#batch = []
   }
@@ -122,7 +122,7 @@ export class FeedTail {
       : found
   }
 }
-/** Frames beyond a cursor: cursors never decrease, so a binary search finds the first one. */
+/** Frames after a cursor. Their cursors never decrease, so a binary search finds the first one. */
 function beyond(frames: readonly Frame[] | undefined, after: number, limit: number): Frame[] {
   if (!frames) return []
   let [low, high] = [0, frames.length]

@@ -23,8 +23,8 @@ export interface Shown {
 /**
  * A row: the events of an entry that the timeline shows, at least one. `cursor` is that of the last
  * event. `events` is JSON; each event is stored as the distance of its cursor to that of the last
- * event, its type, its step, and its payload. A payload of 0 equals that of the event before, as
- * when a step, its wait and the run begin to wait together.
+ * event, its type, its step, and its payload. A payload of 0 stands for the payload of the previous
+ * event, which is often the same, such as when a step, its wait and the run begin to wait together.
  */
 export interface TimelineRow {
   readonly cursor: number
@@ -40,7 +40,7 @@ type Packed = readonly [
 
 /**
  * Stores the events of an entry of a run.
- * @param cursor of the first event.
+ * @param cursor the cursor of the first event.
  * @param at Unix milliseconds.
  * @returns the number of stored characters.
  */
@@ -88,7 +88,7 @@ const record =
       ...(step !== null && { step }),
       ...(payload !== null && { payload }),
     })
-// Every row has an event beyond the cursor, so no more rows are needed than events are wanted.
+// Every row has an event after the cursor, so `limit + 1` rows contain enough events.
 const after = (
   store: Store,
   { n, project }: RunRow,

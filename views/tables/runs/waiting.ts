@@ -27,7 +27,7 @@ export interface Watch {
 }
 
 /**
- * Whether a worker may take a job, by the rule that claims follow. A worker that lists models only
+ * Whether a worker may take a job, by the rule that claims follow. A worker that lists only models
  * takes no actions.
  */
 export function takes(worker: Taking, job: Job): boolean {
@@ -69,8 +69,8 @@ export function waitingOfJob(job: KeptJob, watch: Watch): WaitingOn | undefined 
     ...about,
   }
 }
-// Renewals are not journaled: a lease that seems to have expired was renewed, because its loss
-// would be in the journal.
+// Renewals are not in the journal, but losses are. A lease of a claimed job that seems to have
+// expired was therefore renewed, or its loss is not committed yet.
 function held(job: Job, now: number): WaitingOn {
   const { worker_instance_id, lease_expires_at } = job
   const worker = worker_instance_id === undefined ? 'a worker' : `worker ${worker_instance_id}`

@@ -63,8 +63,8 @@ export function sessionAccess(
   }
 }
 /**
- * The same for the session that an interaction belongs to; targets and reviewers of the interaction
- * may read it in any case.
+ * Whether an interaction is closed to a viewer, because the viewer may not read its session.
+ * Targets and reviewers of the interaction may always read it.
  */
 function interactionAccess(
   store: Store,
@@ -89,7 +89,7 @@ function interactionAccess(
 }
 
 /**
- * One session. The gateway adds the number of tokens at which it compacts.
+ * One session. The gateway adds the number of tokens at which the session is compacted.
  * @param now Unix milliseconds.
  */
 export function sessionGet(
@@ -325,7 +325,7 @@ interface NudgeRow {
   readonly record: string
   readonly status: string | null
 }
-/** A nudge with the present status of its turn. */
+/** A nudge with the current status of its turn. */
 function nudgeRecord({ record, status }: NudgeRow): SessionNudge {
   const nudge = JSON.parse(record) as SessionNudge
   return status === null

@@ -65,8 +65,8 @@ export const recordOf = ({ record }: { readonly record: string }): Session =>
   JSON.parse(record) as Session
 
 /**
- * Applies an entry of a session. A session whose first entry was trimmed from the journal is
- * unknown here.
+ * Applies an entry of a session. Later entries of a session whose first entry was trimmed from the
+ * journal are ignored.
  */
 export function applySession(store: Store, place: Placed): void {
   const { entry } = place
@@ -108,7 +108,7 @@ export function applySession(store: Store, place: Placed): void {
   )
 }
 /**
- * Ids of the principals that created the session or spoke in it with these events.
+ * Ids of the principals that created the session or contributed to it with these events.
  * @param caller the principal that sent the command.
  */
 const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =>
@@ -120,7 +120,8 @@ const speakersIn = (events: readonly SessionEvent[], caller: string): string[] =
         return [event.work.asker.id]
       case 'nudge.queued':
         return [event.nudge.sender_principal_id]
-      // Rows of a turn are written for its asker; an appended row belongs to no turn.
+      // `turn.admitted` names the principal of a turn's rows. A row without a turn was appended by
+      // the caller.
       case 'message.upsert':
         return event.turn_id === undefined && event.entry_type === 'message' ? [caller] : []
       default:

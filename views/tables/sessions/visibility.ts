@@ -1,13 +1,13 @@
 /**
  * SQL conditions for the records that a viewer may read. The rule is in
- * protocol/sessions/visibility.ts.
+ * `protocol/sessions/visibility.ts`. `viewerValues` returns the values of the parameters.
  */
 import type { Viewer } from '../../../protocol/channels/schema.ts'
 import type { Value } from '../../store.ts'
 
 /**
  * True for the rows of `sessions` that a viewer may read.
- * @param alias of the table.
+ * @param alias the table's alias in the statement.
  */
 export const visibleTo = (
   alias: string,
@@ -19,8 +19,10 @@ export const visibleTo = (
     OR EXISTS (SELECT 1 FROM session_people p WHERE p.session = ${alias}.n AND p.person = ?) END)`
 /**
  * True for the rows of `interactions` that a viewer may read: those of no session, those of a
- * session that the viewer may read, and those that ask the viewer.
- * @param alias of the table.
+ * session that the viewer may read, and those of which the viewer is a target or reviewer.
+ * @param alias the table's alias in the statement.
+ * @param names the names by which targets and reviewers address the viewer; further parameters of
+ * the condition, after `viewerValues`.
  */
 export const interactionVisibleTo = (
   alias: string,
@@ -32,14 +34,14 @@ export const interactionVisibleTo = (
     AND a.part IN ('target', 'reviewer') AND a.created_at = ${alias}.created_at AND a.id = ${alias}.id))`
 /**
  * True for rows that belong to no private session, or to one that a viewer may read.
- * @param alias of a table with the columns `project` and `session`, which is the id of a private
- * session or null.
+ * @param alias the alias of a table with the columns `project` and `session`, which is the id of a
+ * private session or null.
  */
 export const openTo = (alias: string): string => `(${alias}.session IS NULL OR EXISTS (
   SELECT 1 FROM sessions s WHERE s.project = ${alias}.project AND s.id = ${alias}.session AND ${visibleTo('s')}))`
 /**
  * True for rows whose record names no session, or one that is not closed to a viewer.
- * @param alias of a table with the columns `project` and `record`, JSON that may have a
+ * @param alias the alias of a table with the columns `project` and `record`, JSON that may have a
  * `session_id`.
  */
 export const recordOpenTo = (
@@ -47,7 +49,7 @@ export const recordOpenTo = (
 ): string => `NOT EXISTS (SELECT 1 FROM sessions s WHERE s.project = ${alias}.project
   AND s.id = json_extract(${alias}.record, '$.session_id') AND NOT ${visibleTo('s')})`
 /**
- * The values of the parameters of `visibleTo`, in order; the other conditions begin with the same
- * ones.
+ * The values of the parameters of `visibleTo`, in order. The parameters of the other conditions
+ * begin with the same values.
  */
 export const viewerValues = ({ id, admin }: Viewer): Value[] => [id, id, admin ? 1 : 0, id]

@@ -10,7 +10,7 @@ import type { UsageEvent } from '../../../protocol/usage/rows.ts'
 import { beyond, limitOf, type Page, type Paging, page } from '../../page.ts'
 import type { Store, Value } from '../../store.ts'
 
-/** The usage that an event reports; absent texts do not apply. */
+/** The usage that an event reports; absent fields do not apply. */
 interface Spent {
   readonly usage_id?: string | undefined
   readonly run_id?: string | undefined
@@ -60,7 +60,7 @@ function keep(
   const { agent_turn_id = '', provider = '', model = '' } = spent
   const recorded_at = timestamp(at)
   const id = `usage_${project}_${cursor}`
-  // The id of a usage is the id of the job that caused it; journals of earlier releases lack it.
+  // A usage has the id of the job that caused it. Events of earlier releases have no usage id.
   const job_id = usage_id ?? ''
   const record: UsageEvent = {
     id,

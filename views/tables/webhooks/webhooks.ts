@@ -91,7 +91,7 @@ export function webhookList(
 
 interface DeliveryRow {
   readonly project: number
-  /** Id of the private session that its event belongs to. */
+  /** Id of the private session that the delivered event belongs to; null if there is none. */
   readonly session: string | null
   readonly record: DeliveryRecord
   stored: boolean

@@ -1,6 +1,6 @@
 /**
- * Worker instances, from the events of the registry: the jobs that they take, whether they are
- * connected, and the leases that they hold.
+ * Worker instances, from the events of `worker` actors: which jobs they accept, whether they are
+ * connected, and how many leases they hold.
  */
 
 import type { Action } from '../../../protocol/actions/rows.ts'
@@ -13,7 +13,7 @@ import type { Store } from '../../store.ts'
 import { actionsOf } from '../actions/definitions.ts'
 import type { Taking, Watch } from '../runs/waiting.ts'
 
-/** Applies an entry of a worker's registry record. */
+/** Applies an entry of a worker. */
 export function applyWorker(store: Store, { entry }: Placed): void {
   const { id } = entry
   const project = store.numberOf(entry.project)
@@ -143,8 +143,9 @@ export function workerList(
 }
 
 /**
- * The project's workers that are connected and not draining, read at most once, and the time in
- * Unix milliseconds.
+ * Returns what `waiting.ts` needs for one query: the project's workers that are connected and not
+ * draining, read at most once, and which actions the service calls itself.
+ * @param now Unix milliseconds.
  */
 export function watch(store: Store, project: number, now: number): Watch {
   let known: Taking[] | undefined
