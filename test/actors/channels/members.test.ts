@@ -1,3 +1,4 @@
+/** Members of a channel: who adds and removes them, and their read markers. */
 import t from 'tap'
 import { limits } from '../../../protocol/channels/schema.ts'
 import { typesOf } from '../../support/given.ts'

@@ -1,3 +1,4 @@
+/** Messages of a channel: numbers, threads, senders, edits and pins. */
 import t from 'tap'
 import { limits } from '../../../protocol/channels/schema.ts'
 import { START } from '../../support/given.ts'

@@ -26,7 +26,7 @@ interface Step {
   readonly input: Record<string, unknown>
   readonly nth?: number
 }
-/** `nth`: the index of the message that the command refers to. */
+/** Random steps. `nth` is the index of the message that the command refers to. */
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,

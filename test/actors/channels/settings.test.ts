@@ -1,3 +1,4 @@
+/** Channels as a whole: names, direct messages, creation, settings and visibility. */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'
 import { channelName } from '../../../actors/channels/name.ts'

@@ -1,4 +1,4 @@
-/** Channels for tests: opened, joined, written to. */
+/** Helpers for tests of channels: settings, members, callers and an opened channel. */
 
 import type { AnyActor } from '../../../actors/actor.ts'
 import { channelActor } from '../../../actors/channels/channel.ts'

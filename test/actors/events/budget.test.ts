@@ -62,8 +62,8 @@ const ended = (run: number, depth: number, chain: Chain): Publication => ({
 })
 
 /**
- * Publishes an event and all events that follow from it. @param at Unix milliseconds of the n-th
- * event.
+ * Publishes an event and all events that follow from it.
+ * @param at returns the time of the n-th event, in Unix milliseconds.
  */
 function follow(
   first: Scene<SourcesState>,

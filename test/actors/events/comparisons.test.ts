@@ -1,5 +1,5 @@
 /**
- * The number of listeners that an event is compared with. Invariant: it depends only on the
+ * The number of listeners with which an event is compared. Invariant: it depends only on the
  * listeners that may match.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The matcher of a project, command by command: what it stores, which messages it sends, and what a
- * repeat changes.
+ * The actor `events`, the matcher of a project, command by command: what it stores, which messages
+ * it sends, and what a repeat changes.
  */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'

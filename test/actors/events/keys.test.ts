@@ -1,6 +1,6 @@
 /**
  * Deduplication keys at thousands of events per second. Invariants: a repeat within a day publishes
- * nothing, even if the matcher has forgotten the key; no event is refused.
+ * nothing, even if the matcher no longer stores the key, and no event is refused.
  */
 import t from 'tap'
 import type { Cause } from '../../../actors/actor.ts'
@@ -20,7 +20,7 @@ import { START } from '../../support/given.ts'
 const actor = eventsActor(defaultTriggerLimits)
 const DAY = 86_400_000
 
-/** The matcher of a project and a view of it. */
+/** The matcher of a project, and a stub of the view that stores its keys. */
 class Place {
   state = silent()
   now = START
@@ -56,8 +56,8 @@ class Place {
     return reply as Published
   }
   /**
-   * Publishes like the gateway. @param between Called between the query to the view and the second
-   * attempt.
+   * Publishes as a gateway does.
+   * @param between is called after each query of the view, before the next attempt.
    */
   async publish(key: string, between = () => {}): Promise<Outcome> {
     const view = async (

@@ -120,7 +120,7 @@ function play(
   at: number,
 ): readonly string[] | undefined {
   const { dedup_key: key, event_type } = event
-  // A key is known for a day; whether it is known for the next day depends on when others arrived.
+  // A key is remembered for at least a day, and for up to two, depending on later keys.
   if (key !== undefined && (keys.get(key) ?? Number.NEGATIVE_INFINITY) + 86_400_000 > at)
     return undefined
   const listens = [
@@ -205,7 +205,7 @@ t.test('every event reaches exactly the listeners that match it', async (t) => {
                 ),
               )
               .sort()
-          // The actor may know a key for longer than a day.
+          // The actor may remember a key for longer than a day.
           if (wanted !== undefined && !stored && (after.reply as { deduped?: true }).deduped)
             model.keys.delete(String(raw['dedup_key']))
           else if (JSON.stringify(found) !== JSON.stringify(wanted))
@@ -216,7 +216,7 @@ t.test('every event reaches exactly the listeners that match it', async (t) => {
         } else listen(model, { name, input: raw })
         scene = after
       }
-      // The times of commands differ, and only keys depend on them.
+      // The history is replayed at one time, so the keys may differ. Nothing else depends on time.
       const folded = fold(actor, wire(scene.history), START) as SourcesState
       if (
         JSON.stringify([folded.loops, folded.waits, folded.faults]) !==

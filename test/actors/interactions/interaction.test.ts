@@ -1,3 +1,7 @@
+/**
+ * An interaction, command by command: creation, answers, reviews, expiry, cancellation and
+ * notifications.
+ */
 import t from 'tap'
 import { START, typesOf } from '../../support/given.ts'
 import { answer, asked, by, record, review } from './story.ts'

@@ -1,4 +1,4 @@
-/** Lease expiry times and heartbeats that a queue reports. */
+/** The lease expiry times and last heartbeats that a queue reports for leased jobs. */
 import t from 'tap'
 import { timestamp } from '../../../protocol/common.ts'
 import { defaultTiming } from '../../../protocol/workers/timing.ts'

@@ -1,4 +1,7 @@
-/** Retry pauses, final failures and loss limits, as executors report them to a queue. */
+/**
+ * Reports of executors to a queue: retries after a pause, final failures, and the limit on lost
+ * leases.
+ */
 import t from 'tap'
 import { QueueStage, told } from './queue-stage.ts'
 

@@ -1,4 +1,4 @@
-/** A queue under test, and jobs for it. */
+/** The actor of one queue, driven by tests with shortcuts for its commands. */
 import { queueActor } from '../../../actors/jobs/queue.ts'
 import type { QueueState } from '../../../actors/jobs/state.ts'
 import { timestamp } from '../../../protocol/common.ts'
@@ -73,12 +73,12 @@ export class QueueStage extends Stage<QueueState, QueueCommands> {
   beat(job_id: string, lease_token: string, gateway = 'g1') {
     return this.run('queue.heartbeat', { job_id, lease_token, gateway })
   }
-  /** Ids of the waiting jobs, in the order in which they are handed out. */
+  /** Ids of the waiting jobs, in the order in which they are offered. */
   line(limit = 1000): string[] {
     return this.ask<JobHeader[]>('waiting', { limit }).map(({ id }) => id)
   }
 }
-/** The messages to runs, as `name job outcome`. */
+/** The tells to runs, as `name job outcome`, or with the reason if there is no outcome. */
 export const told = (done: {
   readonly tells: readonly { name: string; input: unknown }[]
 }): string[] =>

@@ -1,4 +1,7 @@
-/** Random histories of commands to a queue, checked against its invariants. */
+/**
+ * Random histories of commands to a queue. Invariants: every job ends exactly once, its failures
+ * and losses are bounded, a superseded token has no effect, and every job is in exactly one place.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { evolve } from '../../../actors/actor.ts'
@@ -65,7 +68,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** The state of one job, derived from events alone. */
+/** The state of one job, derived only from the queue's events and tells. */
 interface Seen {
   status: 'waiting' | 'resting' | 'leased' | 'ended'
   readonly tokens: string[]
@@ -143,7 +146,9 @@ class Observer {
         return []
     }
   }
-  /** Records the results of a step and checks them and the resulting state. */
+  /**
+   * Applies the results of a step to the derived states, and checks both the results and the queue.
+   */
   note(all: readonly Done<unknown>[]): void {
     for (const done of all) this.#note(done)
     for (const [id, seen] of this.jobs)

@@ -1,3 +1,4 @@
+/** A ring gives turns in the same order as a plain list. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

@@ -28,7 +28,7 @@ class Town {
       return yard
     })
   }
-  /** Applies `what` to a loop; its messages to the plan wait for delivery. */
+  /** Calls `what` with a loop. The messages that the loop sends to the plan wait for delivery. */
   act(n: number, what: (yard: Yard) => void): void {
     const yard = this.yards[n] as Yard
     const send = yard.send.bind(yard)
@@ -41,7 +41,7 @@ class Town {
     try {
       what(yard)
       yard.settle()
-      // Runs that were cancelled before they started have ended.
+      // A waiting run that the loop displaces ends at once and reports its end.
       for (const id of yard.in('ended'))
         if (Object.hasOwn(yard.state.active, id)) yard.end(id, 'cancelled')
       yard.settle()
@@ -49,7 +49,7 @@ class Town {
       yard.send = send
     }
   }
-  /** Delivers the next message of this queue. Returns false if the queue is empty. */
+  /** Delivers the next message of one of the queues. Returns false if that queue is empty. */
   deliver(n: number, direction: 'plan' | 'yard'): boolean {
     const told = (direction === 'plan' ? this.#toPlan : this.#toYard)[n]?.shift()
     if (!told) return false

@@ -1,3 +1,7 @@
+/**
+ * The order in which the waiting jobs of a queue are claimed: priority, fairness keys, age and
+ * capabilities.
+ */
 import t from 'tap'
 import { QueueStage } from './queue-stage.ts'
 

@@ -1,4 +1,7 @@
-/** Admission compared with a model: run starts, run ends and rule changes in any order. */
+/**
+ * Random starts and ends of runs and changes of rules, compared with the rules of admission.
+ * Invariants: limits hold, runs start in order, and every waiting run starts.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { ruleOf } from '../../../actors/loops/admit.ts'
@@ -102,7 +105,7 @@ t.test('limits hold, runs start in order, and every waiting run starts', async (
               yard.end(id, step.status)
             }
           } else if (step.do === 'rule') {
-            // Runs that are active when the rules become strict may continue.
+            // Runs that are active when the limit becomes smaller may continue.
             loose = true
             yard.send('loop.update', { concurrency: step.concurrency, organization: 'org_1' })
           } else if (step.do === 'pause') {

@@ -1,5 +1,6 @@
 /**
- * A loop with stubs for its runs: it records the messages to each run, and a script ends the runs.
+ * A loop whose runs are stubs. Each message of the loop changes the state of a stub, and tests end
+ * the runs.
  */
 
 import {
@@ -36,7 +37,9 @@ export class Yard {
   readonly began: string[] = []
   #count: number
 
-  /** @param n Distinguishes the ids of several yards. */
+  /**
+   * @param n distinguishes the ids of several yards.
+   */
   constructor({
     n = 0,
     ...options
@@ -152,7 +155,7 @@ export class Yard {
   in(...states: string[]): string[] {
     return [...this.runs].filter(([, { state }]) => states.includes(state)).map(([id]) => id)
   }
-  /** Executes the wake-ups that are due now. */
+  /** Wakes the loop as long as a wake-up is due. Each one advances the time by 1 ms. */
   settle(): void {
     for (let i = 0; (this.state.more_at ?? Infinity) <= this.now + 1; i++) {
       this.now++

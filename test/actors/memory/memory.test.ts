@@ -1,6 +1,6 @@
 /**
  * The memory of an agent, compared with a model: versions, the feed of changes, and the eviction of
- * entries when it is full.
+ * entries from a full memory.
  */
 import fc from 'fast-check'
 import t from 'tap'

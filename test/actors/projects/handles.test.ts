@@ -1,3 +1,7 @@
+/**
+ * Handles of workflows, which the organization grants to projects. Invariants, for any order and
+ * delay of messages: no handle is used in two projects, and no unused handle stays reserved.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
@@ -26,8 +30,8 @@ function world() {
   )
   const projectAt = (id: string): Played => projects.get(id) ?? org
   /**
-   * Messages keep their order per sender and receiver, as the host guarantees; other pairs are
-   * independent.
+   * Undelivered messages, by sender and receiver. Messages of one pair keep their order, as the
+   * host guarantees. Different pairs are independent.
    */
   const lines = new Map<string, { to: Played; name: string; input: unknown }[]>()
   const pending: { project: string; id: string; handle: string }[] = []
@@ -91,7 +95,7 @@ function world() {
       this.pass(61)
       while ([...lines.values()].some((line) => line.length > 0)) deliver(0)
     },
-    /** Whether the organization would grant the handle to each project now. */
+    /** Whether the organization would grant the handle to each project at this moment. */
     free: (handle: string): boolean =>
       ids.every((project) => {
         const id = `try_${++n}`
@@ -130,7 +134,7 @@ t.test(
         }
         it.settle()
         for (const name of ['a', 'b']) if (it.free(name) === it.used(name)) return false
-        for (let i = 0; i < 40; i++) it.create(i) // Creations that continue after all was settled.
+        for (let i = 0; i < 40; i++) it.create(i) // Gateways resume creations after their reservations have expired.
         return it.twice().length === 0
       }),
       { numRuns: 300 },

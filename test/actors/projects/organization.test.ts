@@ -1,3 +1,7 @@
+/**
+ * The organization actor: projects and their handles, keys of the organization, and reserved
+ * workflow handles.
+ */
 import t from 'tap'
 import { organizationActor } from '../../../actors/projects/organization/organization.ts'
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'

@@ -1,3 +1,4 @@
+/** Workflows, keys and principals in the project actor. */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'
@@ -6,7 +7,7 @@ import { played, START } from '../support/played.ts'
 
 const PRJ = 'prj_01AAAAAAAAAAAAAAAAAAAAAA0B'
 const ORG = 'org_01AAAAAAAAAAAAAAAAAAAAAAAA'
-/** A project whose callers have all permissions, unless a command sets others. */
+/** A project whose callers have all permissions, unless the command names others. */
 const fresh = () => {
   const project = played(projectActor({ brand: 'Service' }), {
     project: PRJ,

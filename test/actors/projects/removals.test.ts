@@ -1,6 +1,6 @@
 /**
  * A principal that loses access to a project leaves its channels: the commit that removes the
- * access also enqueues the errand.
+ * access also enqueues an errand, which removes the memberships.
  */
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'

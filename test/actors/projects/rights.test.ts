@@ -1,3 +1,7 @@
+/**
+ * Roles, assignments, people and tokens in the project actor: what is stored, and who may grant
+ * what.
+ */
 import t from 'tap'
 import { projectActor } from '../../../actors/projects/project.ts'
 import type { ProjectDirectory } from '../../../protocol/access/directory.ts'

@@ -20,7 +20,7 @@ interface Subject {
   readonly named: object
   /** The query by which a sender obtains the record. */
   readonly ask: readonly [string, object]
-  /** The member of the sender's reply, and of events, that contains the record. */
+  /** The field of the sender's reply, and of events, that contains the record. */
   readonly record: 'action' | 'webhook'
 }
 const project = projectActor({ brand: 'Acme' }) as unknown as AnyActor

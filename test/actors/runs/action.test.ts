@@ -1,3 +1,4 @@
+/** Action steps: the job, its outcomes and retries, and what the timeline shows of them. */
 import t from 'tap'
 import { run } from '../../../actors/runs/run.ts'
 import { sizes } from '../../../protocol/workers/socket.ts'

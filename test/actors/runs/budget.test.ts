@@ -1,4 +1,4 @@
-/** A run whose budget is exhausted while it pays for an agent. */
+/** A run whose credit budget is exhausted by the cost of an agent. */
 import t from 'tap'
 import type { Step } from '../../../protocol/workflows/spec.ts'
 import { definition } from '../sessions/story.ts'

@@ -1,3 +1,4 @@
+/** Control of a run by clients: cancelling, resuming and retrying. */
 import t from 'tap'
 import { run } from '../../../actors/runs/run.ts'
 import { given, START, typesOf } from '../../support/given.ts'

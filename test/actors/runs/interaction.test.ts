@@ -1,3 +1,4 @@
+/** Interaction steps: the question, its end, and how the run uses the outcome. */
 import t from 'tap'
 import { MAX_ASKED } from '../../../actors/runs/inbound/interactions.ts'
 import type { Step } from '../../../protocol/workflows/spec.ts'

@@ -1,5 +1,6 @@
 /**
- * A step over many items. Invariants: no decision is large, and the cost of an item does not grow.
+ * A step over many items. Invariants: every decision has a bounded size, and the cost of an item
+ * does not grow with the number of items.
  */
 import t from 'tap'
 import { type AnyActor, type Cause, type Decided, evolve } from '../../../actors/actor.ts'

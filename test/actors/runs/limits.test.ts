@@ -1,3 +1,4 @@
+/** Limits of a run: time, sizes of outputs, and the number of steps. */
 import t from 'tap'
 import { MAX_EXECUTED } from '../../../actors/runs/limits.ts'
 import { run } from '../../../actors/runs/run.ts'

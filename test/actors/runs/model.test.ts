@@ -1,7 +1,7 @@
 /**
- * Random runs under random commands, with a model of the queue. Invariants, for any order, delay
- * and repetition of commands: the history is legal, the state follows from the history, and a run
- * that has not ended always waits for something.
+ * Random runs under random commands. Invariants, for any order, delay and repetition of commands:
+ * the history is legal, the state follows from the history, and a run that has not ended always
+ * waits for something.
  */
 import * as fc from 'fast-check'
 import t from 'tap'
@@ -158,7 +158,7 @@ const steps = fc.array(
   ),
   { minLength: 1, maxLength: 5 },
 )
-/** A valid spec, in the form that clients send. */
+/** A random valid spec, in the form that clients send. */
 const spec = fc
   .tuple(
     steps,
@@ -179,7 +179,8 @@ const spec = fc
   })
 const job = fc.integer({ min: 1, max: 12 }).map((n) => `job_${n}`)
 /**
- * Commands; most do not apply in the current state. `last`: the command refers to the newest job.
+ * Random commands, most of which do not apply in the current state. With `last`, a command refers
+ * to a job, child run, turn, wait or question that the run waits for.
  */
 const command = fc.oneof(
   {
@@ -713,11 +714,12 @@ t.test('after any commands, the history of a run is legal and determines its sta
       same(rows, scene.state.steps, 'the steps by their patches')
     },
   )
-  // The fixed seed reaches every type of event; other seeds may miss a rare one.
+  // The fixed seed reaches every type of event. Other seeds may miss a rare one.
   void fc.assert(lives, { numRuns: 750 })
   void fc.assert(lives, { numRuns: 750, seed: 3 })
-  // Rare: a branch that is cancelled between two steps (see deliver.test.ts), and an agent that
-  // repeats the same tool call (see agent.test.ts).
+  // Two types are too rare: a branch that is cancelled between two steps (see deliver.test.ts), and
+  // an agent that repeats the same tool call (see agent.test.ts). Events of loops do not occur
+  // here.
   const ofLoops = [
     'run.held',
     'usage.recorded',

@@ -1,3 +1,4 @@
+/** Sleep steps: durations, times in the past, and steps without an id. */
 import t from 'tap'
 import { START, typesOf } from '../../support/given.ts'
 import { payload, record, sleep, started, step } from './story.ts'

@@ -1,3 +1,4 @@
+/** How a run starts: its record, inputs, idempotency key, conditions and expressions. */
 import t from 'tap'
 import { run } from '../../../actors/runs/run.ts'
 import type { RunState } from '../../../actors/runs/state.ts'

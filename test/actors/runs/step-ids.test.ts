@@ -1,3 +1,4 @@
+/** Keys of steps. Invariant: no key below a step equals an id or a key below another step. */
 import fc from 'fast-check'
 import t from 'tap'
 import { cleanupPrefix, prefixBelow } from '../../../actors/runs/engine/places.ts'

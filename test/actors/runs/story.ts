@@ -1,4 +1,4 @@
-/** Helpers for tests of runs. */
+/** Helpers for tests of runs: steps, started runs, and the commands that others send to a run. */
 
 import { run } from '../../../actors/runs/run.ts'
 import { isAsked, placesOf, type RunState } from '../../../actors/runs/state.ts'

@@ -1,3 +1,4 @@
+/** Steps that wait for signals: early signals, mappings, keys, limits and timeouts. */
 import t from 'tap'
 import { MAX_STORED } from '../../../actors/runs/commands/signal.ts'
 import { START, typesOf } from '../../support/given.ts'

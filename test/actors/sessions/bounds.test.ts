@@ -15,14 +15,15 @@ import { begun, definition, message, Story, say, tool, use } from './story.ts'
 
 type Open = Record<string, unknown>
 const LINE = 8 * 1_048_576
-/** Takes six bytes on a line of a stream, two when stored. */
+/** A character that takes six bytes on a line of a stream, and two when it is stored. */
 const WIDE = '\u0085'
-/** The number of these characters in the largest result of a job. */
+/** The number of these characters in a result that is almost as large as the limit for jobs. */
 const most = (sizes.result - 1000) / 2
 const dialects = [numberedDialect('ses_1', 0), transcriptDialect('ses_1', String, 0)]
 
 /**
- * The longest line that followers receive for these events. One of the largest events produces it.
+ * The length in bytes of the longest line that followers receive for these events. Only the two
+ * largest events and the largest result of a call are considered.
  */
 function longest(log: readonly SessionEvent[]): number {
   const sizes = new Map(log.map((event) => [event, JSON.stringify(event).length]))

@@ -85,8 +85,8 @@ export const tools = definition([tool('act'), tool('rm', { destructive: true })]
 })
 
 /**
- * Performs a step; a step that does not apply now has no effect. @param n The number of the step,
- * which is part of the texts.
+ * Performs a step. A step that does not apply in the current state has no effect.
+ * @param n the number of the step, which is part of the texts.
  */
 export function perform(s: Story, one: Step, n: number): void {
   const jobs = [...s.jobs.values()]

@@ -1,7 +1,8 @@
 /**
  * Random histories of messages, answers, tools, people, nudges, cancellations, repeats and time.
- * Invariants: the log stays in order; every tool use has exactly one result; at most one turn runs;
- * nothing is done twice; folding the frames yields the state of the actor.
+ * Invariants: message numbers have no gaps; every tool use has exactly one result; at most one turn
+ * runs; exactly the jobs and questions that a turn waits for are open; and the turns that a client
+ * folds from the frames are those of the actor.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -11,7 +12,7 @@ import { settledTurns } from '../../../protocol/sessions/settled.ts'
 import { perform, step, tools } from './histories.ts'
 import { Story } from './story.ts'
 
-/** The state of a client that folds the frames by the rules for clients. */
+/** The rows and turns of a client that folds the frames by the documented rules. */
 class Fold {
   readonly rows = new Map<string, TranscriptMessage>()
   readonly turns = new Map<string, TurnUpsert>()

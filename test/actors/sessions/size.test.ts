@@ -1,7 +1,7 @@
 /**
- * Sessions of 10,000 messages. Invariants: the stored state, the commits of a turn and the
- * remembered replies are as small as in a young session, with and without compaction. Sizes are in
- * characters of JSON.
+ * Sessions of 10,000 messages, with and without compaction. Invariants: the stored state is
+ * bounded, and the commits of a turn and the remembered replies are as small as in a young session.
+ * Sizes are in characters of JSON.
  */
 import t from 'tap'
 import type { AnyActor, Cause, Decided } from '../../../actors/actor.ts'
@@ -20,7 +20,10 @@ t.setTimeout(120_000)
 const actor = sessionActor({ brand: 'Service' }) as unknown as AnyActor
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-/** A session actor without the rest of a shard, to run at the full speed of the actor. */
+/**
+ * A session actor without the rest of a shard, and without the checks of other tests, which cost
+ * time.
+ */
 class Long {
   state = actor.initial() as SessionState
   /** Ids of queued jobs. */
@@ -66,7 +69,9 @@ class Long {
       result: content ? message(content) : { ok: true },
     })
   }
-  /** Runs a turn with one tool call: four messages. Returns the size of its commits. */
+  /**
+   * Runs a turn with one tool call, which has four messages. Returns the size of the turn's events.
+   */
   turn(
     n: number,
     words = 'What is the state of the hosts, and which of them are not green?',
@@ -92,7 +97,7 @@ class Long {
     return committed
   }
 }
-/** The size of the state without the keys. */
+/** The size of the state without the idempotency keys. */
 const rest = ({ keys: _, ...others }: SessionState): number => sizeOf(others)
 const TURNS = 2500
 

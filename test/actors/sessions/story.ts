@@ -21,7 +21,7 @@ export const tool = (
   annotations: GrantedTool['annotations'] = {},
   more: Partial<GrantedTool> = {},
 ): GrantedTool => ({ name, annotations, kind: 'worker', ...more })
-/** A definition with these tools, each shown as a separate tool. */
+/** A definition with these tools, each of which the model is shown as a tool of its own. */
 export const definition = (
   tools: readonly GrantedTool[] = [],
   more: Partial<TurnDefinition> = {},
@@ -153,7 +153,7 @@ export class Story {
     this.jobs.delete(id)
     this.do('job.settled', { job_id: id, attempt: 1, ...outcome })
   }
-  /** The specification of a job that a worker receives. */
+  /** What a worker receives as the specification of a job. */
   spec(job: JobHeader): Open {
     return this.session.ask('job_spec', { job_id: job.id }) as Open
   }

@@ -1,6 +1,6 @@
 /**
- * Runs one actor by hand: tests send commands and read replies. Every step checks the laws that all
- * actors obey.
+ * Runs one actor by hand: tests send commands and read replies. Every command also checks that
+ * decisions do not change the state, and that events and state survive JSON.
  */
 import assert from 'node:assert'
 import {
@@ -20,7 +20,7 @@ let minted = 0
 const bytes = (): Uint8Array =>
   Uint8Array.from([++minted >> 8, minted, 3, 5, 7, 11, 13, 17, minted >> 8, minted])
 
-/** A reply as tests see it, with the members that they use most. */
+/** A reply as tests see it, with the fields that they use most often. */
 export interface Answer {
   readonly id: string
   readonly handle: string
@@ -29,18 +29,18 @@ export interface Answer {
   readonly [member: string]: unknown
 }
 export interface Played {
-  /** The time of the next command. */
+  /** The time of the next command, in Unix milliseconds. */
   at: number
   /** Decides a command and applies its events. Returns the reply or the refusal. */
   send(name: string, input?: unknown, origin?: Partial<Origin>): Answer
   ask<T>(name: string, input?: unknown): T
   deadline(): number | undefined
-  /** Events and effects of the last command. */
+  /** The events and effects of the last command, empty after a refusal. */
   events: readonly (Event & Readonly<Record<string, unknown>>)[]
   effects: readonly Effect[]
 }
 
-/** Starts an actor whose id is the id of its project. */
+/** Creates an actor in its initial state. Its new ids have the slot of its own id. */
 export function played(actor: AnyActor, self: Address): Played {
   let state: unknown = actor.initial()
   const play: Played = {

@@ -1,4 +1,4 @@
-/** Runs one actor by hand and records its decisions. Time is an argument. */
+/** Runs one actor by hand: tests set the time, send commands, and read each decision. */
 import {
   type AnyActor,
   type Cause,
@@ -31,7 +31,7 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
     this.at = at
     this.state = this.actor.initial() as S
   }
-  /** Decides a command at the current time and applies its events. */
+  /** Decides a command at the time `at`, applies its events, and returns the decision. */
   run<N extends keyof I & string>(name: N, input: I[N]['input']): Done<I[N]['reply']> {
     const cause: Cause = {
       at: this.at,
@@ -84,11 +84,11 @@ export class Stage<S, I extends Record<string, { input: unknown; reply: unknown 
   deadline(): number | undefined {
     return this.actor.deadline?.(this.state as never)
   }
-  /** Stores the state and loads it again. */
+  /** Stores the state as JSON and loads it again. */
   reload(): void {
     this.state = JSON.parse(JSON.stringify(this.state)) as S
   }
-  /** Simulates a takeover by a new owner. */
+  /** Simulates a takeover: loads the stored state as a new owner does. */
   recover(): void {
     this.reload()
     this.state = (this.actor.recover?.(this.state as never, this.at) ?? this.state) as S

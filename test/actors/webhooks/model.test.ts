@@ -1,6 +1,7 @@
 /**
- * Random orders of attempts, losses, repeats and late reports. Invariant: a delivery keeps its
- * guarantees and ends.
+ * Random orders of attempts, losses, repeats and late reports. Invariants: at most ten attempts are
+ * made, one at a time and with the same content, none after the end, and the delivery ends once the
+ * receiver accepts it.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -86,7 +87,7 @@ t.test(
           else if (one.do === 'begin') begin(jobOf(one.stale))
           else settle(jobOf(one.stale), one.outcome)
         }
-        // After any history, the delivery ends once the receiver answers.
+        // After any history, the delivery ends once the receiver accepts it.
         for (
           let n = 0;
           scene.state.record.status === 'pending' || scene.state.record.status === 'processing';

@@ -1,4 +1,4 @@
-/** Webhooks and secrets of a project, and the webhooks that an event is delivered to. */
+/** Webhooks and secrets of a project, and the webhooks to which an event is delivered. */
 
 import t from 'tap'
 import type { AnyActor } from '../../../actors/actor.ts'

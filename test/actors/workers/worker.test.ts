@@ -1,3 +1,4 @@
+/** A worker instance: registration, takeover of its session, liveness and draining. */
 import t from 'tap'
 import { type WorkerState, workerActor } from '../../../actors/workers/worker.ts'
 import type { WorkerCommands } from '../../../protocol/internal.ts'
@@ -14,7 +15,7 @@ class Entry extends Stage<WorkerState, WorkerCommands & Drain> {
   constructor() {
     super(workerActor(defaultTiming), { project: 'prj_1', kind: 'worker', id: 'wrk_1' })
   }
-  /** Registers a process that would get session `s<n>` with token hash `h<n>`. */
+  /** Registers a process. If it gets a new session, that is `s<n>` with the token hash `h<n>`. */
   register(n: number, given?: string, gateway = 'g1') {
     return this.run('worker.register', {
       instance: 'box',

@@ -1,3 +1,7 @@
+/**
+ * Organization keys, project keys, principals and roles over HTTP: what each may do, and when it
+ * ends.
+ */
 import t from 'tap'
 import {
   brandedPermission,

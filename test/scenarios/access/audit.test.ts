@@ -1,3 +1,7 @@
+/**
+ * The audit log over HTTP: which changes it contains, its filters, who may read it, and that it
+ * contains no secrets.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, fieldsOf, ids, idsOf, instant, listOf, pages } from '../support/given.ts'

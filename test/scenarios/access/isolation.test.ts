@@ -1,6 +1,6 @@
 /**
- * Calls every API operation without access: with no credential, and with the key of another
- * project. New operations are covered automatically.
+ * Calls every operation of the API table without access: with no credential, with an unknown one,
+ * and with the key of another project. New operations are therefore covered automatically.
  */
 import t from 'tap'
 import { api, type RowName } from '../../../protocol/api.ts'
@@ -96,7 +96,8 @@ const bodies: Readonly<Record<string, object>> = {
 }
 const slotsOf = (row: Row): string[] => routeOf(row).slots
 /**
- * Status and text of an operation's response, whatever its kind; a stream is closed once it begins.
+ * Returns status, text and content type of an operation's response. A stream is closed as soon as
+ * it begins, and its text is `a stream`.
  */
 async function ask(
   name: RowName,

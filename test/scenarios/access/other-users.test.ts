@@ -1,7 +1,7 @@
 /**
  * Isolation from other users of the same machine: they can read no data file of a running service
- * and cannot use its NATS server. Switching to another user requires root; without it, that part is
- * reported as skipped.
+ * and cannot use its NATS server. The tests that switch to another user require root and are
+ * otherwise reported as skipped.
  */
 import { spawn } from 'node:child_process'
 import {
@@ -25,7 +25,8 @@ import { listOf, waiting } from '../support/given.ts'
 const s = await service()
 t.teardown(() => s.stop())
 await s.ok('run.start', { spec: waiting() })
-// The test folder itself is private; the folder of an installation need not be.
+// The folder of the test service is private. The folder of an installation need not be, so this one
+// is opened to all users.
 chmodSync(s.data, 0o755)
 
 const all = readdirSync(s.data, { recursive: true, encoding: 'utf8' }).map((name) =>
@@ -83,8 +84,8 @@ t.test(
 )
 
 /**
- * Tries to read each path, then connects to the NATS server without a credential and sends commands
- * without waiting for a reply to CONNECT.
+ * The program of the other user. It tries to read each path. Then it connects to the NATS server
+ * without a credential and sends commands without waiting for the reply to CONNECT.
  */
 const intruder = `
 const fs = require('node:fs'), net = require('node:net')

@@ -1,6 +1,6 @@
 /**
- * Tokens in URL queries: receivers get them, but no response, event, audit entry, log line or
- * stored message contains them in plain text.
+ * Secret tokens in URL queries. Receivers get them, but no response, event, audit entry, log line
+ * or stored message contains them in plain text.
  */
 import { jetstreamManager } from '@nats-io/jetstream'
 import t from 'tap'
@@ -120,7 +120,7 @@ t.test('no token is stored, logged or listed in plain text', async (t) => {
   let readable = 0
   for await (const { config, state } of manager.streams.list())
     for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-      // A replaced message leaves an empty sequence.
+      // The sequence of a replaced message is empty.
       const message = await manager.streams.getMessage(config.name, { seq }).catch(() => null)
       if (!message) continue
       const data = Buffer.from(message.data)

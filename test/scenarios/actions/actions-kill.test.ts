@@ -1,8 +1,8 @@
 /**
  * Kills an executor in the middle of a call: another executor repeats the call under the same
- * delivery id, and the run completes once. The service runs as real processes, which also trust the
- * certificate of a TLS receiver, so this file also calls an organization action and rotates its
- * secret while calls continue.
+ * delivery id, and the run completes once. The service runs as real processes that trust the
+ * certificate of a TLS receiver. Therefore this file also calls an organization action over TLS and
+ * rotates its secret while calls continue.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ t.teardown(async () => {
 })
 const [port = 0] = await portsFor(1)
 await it.node('front', 'gateway,shards,views', port)
-/** Sends the request until the response is not a server error. */
+/** Repeats the request until the response is not a server error, for at most 10 s. */
 const call = (
   method: string,
   path: string,

@@ -42,7 +42,8 @@ async function agentWith(
   return agent
 }
 /**
- * Executes jobs with fixed results until the worker is closed; returns the jobs received so far.
+ * Executes jobs with fixed results until the worker is closed. Returns the list of received jobs,
+ * which grows as jobs arrive.
  */
 function does(worker: TestWorker, results: Record<string, Open>): Open[] {
   const given: Open[] = []

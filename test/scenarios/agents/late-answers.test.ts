@@ -1,6 +1,6 @@
 /**
- * Responses that are delayed until a job ends: a caller that loses its key or its permission
- * meanwhile gets no record.
+ * Responses that are delayed until a job ends. A caller that loses its key or its permission in the
+ * meantime receives an error instead of the result.
  */
 import t from 'tap'
 import { type Service, service } from '../../support/service.ts'

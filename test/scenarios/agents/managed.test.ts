@@ -1,6 +1,6 @@
 /**
- * Managed model routes: real requests to a provider in a separate process, including failures on
- * the way.
+ * Managed model routes: real requests to a provider in a separate process. The provider also fails
+ * in every way that the service must handle.
  */
 import t from 'tap'
 import type { Log } from '../../../gateway/ports.ts'

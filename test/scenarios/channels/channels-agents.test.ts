@@ -15,7 +15,7 @@ const agent = (name: string, script: string, more: Record<string, unknown> = {})
   s.ok('agent.create', { name, system_prompt: script, ...more })
 const messages = async (id: unknown, more: Record<string, unknown> = {}): Promise<Found[]> =>
   listOf(await ann.ok('channel.messages', { id, limit: 200, ...more })).reverse()
-/** Returns the messages of an agent once there are at least `count`. */
+/** Waits until an agent has sent at least `count` messages, and returns all of them. */
 const answers = (id: unknown, sender_id: unknown, count = 1): Promise<Found[]> =>
   until(
     () => messages(id, { sender_id }),

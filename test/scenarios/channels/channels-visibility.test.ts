@@ -1,6 +1,6 @@
 /**
- * Visibility of channels in every API operation; streams begin, continue, and end when the client
- * loses access to the channel.
+ * Visibility of channels in every API operation. Streams of channels: where they begin and
+ * continue, and that they end when the client loses access to the channel.
  */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
@@ -22,7 +22,7 @@ const [ann, bob, out, admin, viewer] = await Promise.all([
 const rows = (Object.entries(api) as [RowName, Row][]).filter(
   ([name, { route }]) => name.startsWith('channel.') && route.includes(':id'),
 )
-/** Valid request bodies. */
+/** Valid request bodies of the operations that need one. */
 const bodies: Readonly<Record<string, object>> = {
   'channel.update': { topic: 'x' },
   'channel.add_member': { user_id: out.id },
@@ -36,7 +36,7 @@ async function made(input: object) {
   const { id: message_id } = await ann.ok('channel.send', { id, content: `${WORD} secret` })
   return { id, message_id, user_id: ann.id }
 }
-/** Status and body of an operation's response. */
+/** Returns the status and the body of an operation's response. */
 async function status(
   who: Person,
   name: RowName,

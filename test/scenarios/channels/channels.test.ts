@@ -1,5 +1,5 @@
 /**
- * Channels over the real stack: the effect of every operation and the reasons for which each is
+ * Channels over the real stack: the effect of every operation, and the reasons for which it is
  * rejected.
  */
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Every NATS client authentication method, against a real server: with valid credentials a node
- * starts and completes a run; with invalid ones the process exits with code 1 and prints one
+ * Every NATS client authentication method, against a real server. With valid credentials, a node
+ * starts and completes a run. With invalid ones, the process exits with code 1 and prints one
  * sentence that names the setting.
  */
 import { spawn } from 'node:child_process'
@@ -62,8 +62,7 @@ async function ask(
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
 /**
- * Starts a run and returns its id once it is completed: the event stream of a run ends with the
- * run.
+ * Starts a run and returns its id once it is completed. The run's event stream ends with the run.
  */
 async function completeRun(t: Test, node: RunningNode): Promise<string> {
   const { body } = await ask(node, '/runs', { spec: instant() })
@@ -81,7 +80,7 @@ async function works(t: Test, settings: Settings): Promise<void> {
   await node.stop()
 }
 
-/** Exit code and standard error of a process that cannot start. */
+/** Returns exit code and standard error of a process that cannot start. */
 function endOf(settings: Settings): Promise<{ code: number | null; text: string }> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, [...program(), 'node'], {
@@ -115,7 +114,9 @@ async function fails(t: Test, settings: Settings, sentence: RegExp): Promise<voi
   t.match(text, /^.+\n$/, 'one line of text')
 }
 
-/** Starts a separate server for one authentication method. Returns `127.0.0.1:<port>`. */
+/**
+ * Starts a separate server for one authentication method. Returns its address, `127.0.0.1:<port>`.
+ */
 async function serverWith(t: Test, configuration: string, domain?: string): Promise<string> {
   const at = newFolder()
   const server = await startPlainServer(at, `${jetstreamBlock(at, domain)}\n${configuration}`)

@@ -1,7 +1,7 @@
 /**
- * One node per role on a NATS server in operator mode, under a prefix. Each has its own user with
- * only the permissions of `baton nats-permissions`: the tour passes, a backup is taken and
- * restored, and one sentence reports a missing permission or wrong credentials.
+ * One node per role on a NATS server in operator mode, under a prefix. Each node has its own user
+ * with only the permissions of `baton nats-permissions`. The tour passes, a backup is taken and
+ * restored, and a missing permission or wrong credentials are reported in one sentence.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const scope = { partitions: 2, prefix: 'acme' }
 const key = `bat_${'p'.repeat(32)}`
 
 /**
- * Errors that the nodes logged: a missing permission appears here even when the operation succeeds.
+ * Errors that the nodes logged. A missing permission is logged even when the operation succeeds.
  */
 const errors: string[] = []
 const log: Log = {

@@ -1,3 +1,7 @@
+/**
+ * Two gateways and two shard nodes: work that starts on one gateway continues on the other, and
+ * nodes can leave and join under load.
+ */
 import t from 'tap'
 import { assignment, type Member } from '../../../nodes/host/cluster/assignment.ts'
 import { service } from '../../support/service.ts'
@@ -298,7 +302,7 @@ t.test(
 )
 
 t.test('a view node that is added later returns the same records', async (t) => {
-  // The list of workers is excluded: disconnected workers leave it over time.
+  // The list of workers is not compared, because disconnected workers leave it over time.
   const look = async (): Promise<string> =>
     JSON.stringify([
       (await s.ok('run.list', { limit: 200 }, { url: B }))['items'],

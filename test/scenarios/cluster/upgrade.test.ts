@@ -52,7 +52,8 @@ t.test(
     const failures: string[] = []
     const headers = { authorization: `Bearer ${it.key}` }
     /**
-     * Sends one request without a retry; any other result than a successful response is a failure.
+     * Sends one request without a retry. Any result other than a successful response counts as a
+     * failure.
      */
     async function call(method: string, path: string, body?: Json): Promise<Json> {
       try {
@@ -73,8 +74,9 @@ t.test(
     let streams = 0
     let hints = 0
     /**
-     * Follows a stream over any number of connections; each must end at a frame boundary. A gateway
-     * that is about to stop may answer 503 with `Retry-After`. Returns the ids of the frames.
+     * Follows a stream over any number of connections, each of which must end at a frame boundary.
+     * A gateway that is about to stop may answer 503 with `Retry-After`. Returns the ids of the
+     * frames.
      */
     async function follow(
       path: string,
@@ -221,7 +223,8 @@ t.test(
         }[]
       ).at(-1)?.sequence,
     )
-    // The stream may already have passed that sequence: a later event ends the wait.
+    // The stream may already have passed the event `last`; an event of this later run then ends the
+    // wait.
     await call('POST', '/projects/default/runs', {
       spec: { steps: [{ kind: 'sleep', config: { duration: '0' } }] },
     })

@@ -16,7 +16,7 @@ t.test('waits and events survive kills of the shard node', { timeout: 90_000 }, 
   const [port = 0] = await portsFor(1)
   let owner = await it.node('shards-0', 'shards')
   await it.node('front', 'gateway,views', port)
-  /** Repeats the same request until the response is not a server error. */
+  /** Repeats the same request until the response is not a server error, for at most 10 s. */
   const call = (
     method: string,
     path: string,

@@ -1,3 +1,4 @@
+/** Source events over HTTP: publishing, the runs that wait for them, lists and the catalog. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {
@@ -28,7 +29,10 @@ const awaiting = (
     },
   ],
 })
-/** Starts a run that waits for an event and returns its id once its timeline reports the wait. */
+/**
+ * Starts a run that waits for an event. Returns the run's id once its timeline contains the open
+ * wait.
+ */
 const waits = async (
   config: Record<string, unknown> = {},
   step: Record<string, unknown> = {},

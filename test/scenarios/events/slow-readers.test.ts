@@ -15,12 +15,12 @@ t.teardown(() => s.stop())
 t.setTimeout(120_000)
 const MIB = 1_048_576
 /**
- * Most bytes that the kernel buffers for a loopback connection: both socket buffers at their
- * limits.
+ * The maximum number of bytes that the kernel buffers for a loopback connection: both socket
+ * buffers at their limits.
  */
 const KERNEL = 12 * MIB
 
-/** Opens a stream that is read as bytes, and only after `read()`. */
+/** Opens a stream whose bytes are read only after a call of `read()`. */
 async function opened(name: RowName, input: Record<string, unknown>, cursor?: string) {
   const { path } = requestOf(api[name], input)
   const asked = request(s.url + path, {
@@ -59,7 +59,10 @@ const metric = async (name: string): Promise<number> =>
   Number(
     new RegExp(`^baton_${name} (\\d+)`, 'm').exec((await s.raw('GET', '/metrics')).text)?.[1] ?? 0,
   )
-/** Marks of the messages in a stream, in order: each message begins with a unique mark. */
+/**
+ * The numbers of the messages in a stream, in order. Each message begins with `mark-` and its
+ * number.
+ */
 const marksOf = (text: string): number[] =>
   [...text.matchAll(/mark-(\d+)-/g)].map(([, number]) => Number(number))
 const cursorOf = (text: string): string | undefined =>

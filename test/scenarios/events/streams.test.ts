@@ -1,3 +1,7 @@
+/**
+ * Event streams of runs and of a project over HTTP: replay, cursors, live events, stalled clients
+ * and restarts.
+ */
 import { request } from 'node:http'
 import t from 'tap'
 import { type Frame, service } from '../../support/service.ts'
@@ -6,7 +10,9 @@ import { acting, ended, instant, listOf, sleeping, until, waiting } from '../sup
 const s = await service({ BATON_KEEPALIVE: '1s' })
 t.teardown(() => s.stop())
 const start = async (spec: unknown) => String((await s.ok('run.start', { spec }))['id'])
-/** All pages of a run's timeline: a page ends after one megabyte. */
+/**
+ * Reads a run's whole timeline. It may take several pages, because a page ends after one megabyte.
+ */
 const whole = async (id: string) => {
   const items: ReturnType<typeof listOf> = []
   for (let after_sequence = 0, more = true; more; ) {
@@ -123,7 +129,7 @@ t.test('a quiet stream sends keepalive comments', async (t) => {
   )
 })
 
-/** Text that a stream sends within `ms`. */
+/** Returns the text that a stream sends within `ms` milliseconds. */
 const readFor = (path: string, ms: number): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ''
@@ -265,7 +271,7 @@ t.test('an open stream receives an event above the size limit of messages whole'
   })
 })
 
-/** Opens a stream whose client reads nothing until `read`. */
+/** Opens a stream whose client reads nothing until `read` is called. */
 function stalled(path: string): Promise<{ read(): Promise<string> }> {
   return new Promise((resolve, reject) => {
     request(

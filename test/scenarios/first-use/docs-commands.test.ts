@@ -1,6 +1,6 @@
 /**
- * Runs the commands of README.md and docs/ exactly as written there, in one folder and against one
- * service.
+ * Runs the commands of README.md and docs/ as written there, in one folder and against one service.
+ * Only example addresses are replaced, and blocks marked `skip` are not run.
  */
 import {
   mkdirSync,

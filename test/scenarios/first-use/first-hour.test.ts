@@ -29,7 +29,7 @@ interface Started {
   output(): string
   readonly exited: Promise<number | string>
 }
-/** Starts the program as a user does, without inherited variables of Baton and npm. */
+/** Starts the program as a user does, without inherited `BATON_` and `npm_` variables. */
 function start(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,
@@ -65,7 +65,7 @@ const healthy = (port: number): Promise<boolean> =>
     () => false,
   )
 const ready = (port: number) => until(() => healthy(port), Boolean)
-/** Process ids of the server and of its NATS server. */
+/** Process ids of the Baton server that uses a data folder, and of its NATS server. */
 const owners = (data: string): { owner: number; server: number } => {
   const { owner, server } = JSON.parse(readFileSync(join(data, 'nats', 'owner.json'), 'utf8')) as {
     owner: { pid: number }

@@ -1,5 +1,5 @@
 /**
- * The tour over the real stack, as users run it: it verifies its totals, can be repeated, and
+ * The tour over the real stack, as users run it. The tour verifies its totals, can be repeated, and
  * leaves no records behind.
  */
 import { existsSync } from 'node:fs'

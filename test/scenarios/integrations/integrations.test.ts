@@ -1,6 +1,6 @@
 /**
- * Webhooks of GitHub and GitLab over the real stack: they are authenticated by their signatures and
- * published once; forged ones count against the sender's rate limit.
+ * Webhooks of GitHub and GitLab over the real stack. They are authenticated by a signature or a
+ * secret token, and each is published once. Forged webhooks count against the sender's rate limit.
  */
 import { createHmac } from 'node:crypto'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** Answer links: one person answers once without a login, and the link is unusable afterwards. */
+/**
+ * Answer links: with a link, one person answers once without signing in, and the link is then
+ * unusable.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { fieldsOf, listOf, until } from '../support/given.ts'

@@ -1,6 +1,6 @@
 /**
  * Who may approve the destructive actions of agents: principals that may execute the action. With
- * `separate_approver`, the requester is excluded.
+ * `separate_approver`, the requester may not.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -1,6 +1,6 @@
 /**
- * Two of three people approve, and the node that owns the run is killed between their answers. No
- * answer is lost, and the outcome follows from their answers.
+ * Two of three people approve, and the node that owns the run is killed between their answers.
+ * Neither answer is lost, and the two answers determine the outcome.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
@@ -18,7 +18,7 @@ t.test(
     const [port = 0] = await portsFor(1)
     const doomed = await it.node('shards-a', 'shards')
     await it.node('front', 'gateway,views', port)
-    /** Repeats the request until the response is not a server error. */
+    /** Repeats the request until the response is not a server error, for at most 10 s. */
     const call = (
       method: string,
       path: string,

@@ -1,3 +1,7 @@
+/**
+ * Interactions over HTTP: kinds, answers, policies, reviews, lists, and the runs and steps that
+ * wait for them.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {

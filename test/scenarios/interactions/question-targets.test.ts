@@ -1,6 +1,6 @@
 /**
- * A question of a step or a model is rejected if its targets do not exist, because no answer could
- * arrive.
+ * A question of a step or of a model is rejected if its targets do not exist, because no principal
+ * could answer it.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -12,8 +12,8 @@ type Json = Record<string, never>
 const RUNS = 15
 const nap = (duration: string) => [{ id: 'nap', kind: 'sleep', config: { duration } }]
 /**
- * Milliseconds for which a request is retried until it is answered: a node may be starting
- * meanwhile on a busy machine.
+ * Milliseconds for which a request is retried until it is answered. A node that is starting on a
+ * busy machine may need this long.
  */
 const PATIENCE = 60_000
 const calling =
@@ -96,11 +96,11 @@ t.test(
 const CLOCKS = 40
 const SHARDS = 2
 const BEAT = 10_000
-/** Number of kills; `KILLS=24` is the long form and takes more than two minutes. */
+/** Number of kills. `KILLS=24` is the long form, which takes more than two minutes. */
 const KILLS = Number(process.env['KILLS'] ?? 2)
 /**
- * Milliseconds between two kills, shorter than a schedule interval so that each kill meets other
- * schedules; and how long the schedules are watched after the last kill.
+ * Milliseconds between two kills, and from the last kill to the check of the schedules. `BETWEEN`
+ * is shorter than the interval of the schedules, so each kill meets other schedules.
  */
 const BETWEEN = 7000
 const AFTER = 11_000
@@ -145,7 +145,7 @@ t.test(
     await new Promise((pass) => setTimeout(pass, AFTER))
     const end = Date.now()
     t.comment(`the outages lasted ${outages.map(({ from, to }) => to - from).join(', ')} ms`)
-    // Of the times within one outage, a schedule makes up only for the latest.
+    // After an outage, a schedule fires only for the latest of its times within the outage.
     const passed = (time: number) =>
       outages.some(({ from, to }) => time >= from - 1000 && time + BEAT <= to + 1000)
     let fires = 0

@@ -1,6 +1,6 @@
 /**
- * A limit on the concurrent runs of all loops, over real HTTP: runs above the limit wait, across
- * projects, and report the reason.
+ * The organization's limit on the concurrent runs of all loops, over real HTTP. Runs above the
+ * limit wait, in one order for all projects, and report the reason.
  */
 import t from 'tap'
 import { service } from '../../support/service.ts'

@@ -1,4 +1,7 @@
-/** How many runs of a loop execute concurrently, what ends them, and how they resume. */
+/**
+ * Runs of loops over HTTP: how many execute concurrently, what ends them, and how they continue.
+ * Also how invalid loops are rejected and loops are deleted.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, ids, instant, listOf, timelineOf, until } from '../support/given.ts'

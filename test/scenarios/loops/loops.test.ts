@@ -1,4 +1,7 @@
-/** Loops over real HTTP. */
+/**
+ * The basic life of a loop and of its runs, over real HTTP. Policies, triggers and limits have
+ * files of their own in this folder.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, ids, idsOf, listOf, timelineOf } from '../support/given.ts'

@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol over the real stack, with the official client and with invalid
- * requests sent around it.
+ * The Model Context Protocol over the real stack, with the official client, and with invalid
+ * requests that bypass the client.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -360,7 +360,8 @@ t.test('a client is notified of changed tools, also after a disconnect', async (
     })
   void heard.then(() => waited--)
   let published_as_tool = false
-  // The clients do not report when their streams are open.
+  // The clients do not report when their streams are open, so the tools change until both are
+  // notified.
   await until(
     () =>
       s.ok('workflow.update', { id, published_as_tool: (published_as_tool = !published_as_tool) }),

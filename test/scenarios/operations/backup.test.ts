@@ -254,7 +254,7 @@ t.test('a cluster is restored into one server, and invalid restores are rejected
 
   t.match(await attempt(join(folder, 'nowhere'), 1), /There is no backup at/)
   copyFileSync(place, join(folder, 'bad.tar'))
-  // Larger than the unread padding between two files of the archive.
+  // More bytes than the padding between two files of the archive, which a restore does not read.
   writeSync(
     openSync(join(folder, 'bad.tar'), 'r+'),
     'x'.repeat(2000),

@@ -1,4 +1,4 @@
-/** Every write of a gateway is corked: uWebSockets.js prints a warning for a write that is not. */
+/** Every write of a gateway is corked. uWebSockets.js prints a warning for an uncorked write. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'

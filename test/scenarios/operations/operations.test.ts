@@ -1,6 +1,6 @@
 /**
- * The operations manual, dashboard and alerts refer only to metrics and settings that exist; the
- * manual describes all of them.
+ * The dashboard and the alerts refer only to metrics that exist, and the operations manual
+ * describes exactly the existing metrics, settings and alerts.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const text = await until(
   async () => (await s.raw('GET', '/metrics')).text,
   (now) => /baton_jobs_leased\{shard="[\d.]+"\} 1/.test(now),
 )
-/** Metric names with and without the suffixes of histograms. */
+/** Names of metrics, with and without the suffixes of histograms. */
 const told = new Set([...text.matchAll(/^([a-z]\w+)[{ ]/gm)].map(([, name]) => name as string))
 const declared = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name as string)
 for (const name of declared) told.add(name)

@@ -1,4 +1,4 @@
-/** A backup of an unused installation, restored into servers that have just started. */
+/** Backups of unused installations, restored into servers that have just started. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

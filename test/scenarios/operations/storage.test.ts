@@ -1,7 +1,7 @@
 /**
- * Faults of the storage. A full disk of 64 MB: reads continue, writes are rejected with a reason, and
- * no acknowledged run is lost. A truncated block of the journal: writes stop, and the reason is
- * reported. The disk is a tmpfs, which only root may mount.
+ * Faults of the storage. On a full disk of 64 MiB, reads continue, writes are rejected with a
+ * reason, and no acknowledged run is lost. When a block of the journal is truncated, writes stop
+ * and the reason is reported. The disk is a tmpfs, which only root may mount.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -62,7 +62,7 @@ async function onSmallDisk(t: Test) {
   }
   t.teardown(async () => {
     await end('SIGKILL')
-    // The next start would stop the NATS server of a killed process; here no start follows.
+    // A start stops the NATS server that a killed process has left running; here no start follows.
     for (const pid of serversOf(disk)) process.kill(pid, 'SIGKILL')
     await pause(200)
     execFileSync('umount', ['-l', disk])
@@ -101,8 +101,8 @@ async function onSmallDisk(t: Test) {
     }
   }
   /**
-   * Writes a file that takes disk space.
-   * @param bytes all remaining space if absent.
+   * Occupies disk space with a file.
+   * @param bytes the size of the file; absent: all remaining space.
    */
   const fill = (bytes = Number.POSITIVE_INFINITY): void => {
     const file = openSync(join(disk, 'others'), 'w')

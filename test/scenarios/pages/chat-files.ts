@@ -10,7 +10,9 @@ import { listOf } from '../support/given.ts'
 const dot =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** Attaches files in every way, has some rejected, sends the others, and saves one of them. */
+/**
+ * Attaches files in every way, some of which are rejected, sends the others, and saves one of them.
+ */
 export async function attachFiles(
   t: Pick<TAP, 'match' | 'equal' | 'strictSame'>,
   page: Page,

@@ -2,7 +2,8 @@
  * The chat page in a real browser, with the scripted model: an agent's text appears while it is
  * generated, tool calls and questions are shown and answered, a reload in the middle of a turn
  * loses nothing, and no settled row is removed or rendered again. Skipped without Chromium;
- * BATON_CHROMIUM may name its path. BATON_SCREENSHOT is the path of a PNG file to write.
+ * BATON_CHROMIUM may name its path. If BATON_SCREENSHOT is the path of a PNG file, a screenshot is
+ * written to it.
  */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
@@ -44,7 +45,7 @@ script:
 const last = `Version v7 is out on all hosts. ${ASKED_AGAIN}`
 
 /**
- * Script that the page runs from the start: records rows that were removed or added twice, and
+ * Script that the page runs from the start. It records rows that were removed or added twice, and
  * settled rows that were changed.
  */
 const watcher = `
@@ -245,8 +246,8 @@ async function tryOut(browser: Browser): Promise<void> {
     const faults: string[] = []
     const place = { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
     const page = await browser.newPage(place)
-    // Playwright intercepts dialogs from the first listener on; without this one, only some time
-    // after the first wait for a dialog.
+    // Playwright intercepts file dialogs while a listener exists. Without this one, the
+    // interception would start only after the first wait for a dialog has begun, possibly too late.
     page.on('filechooser', () => {})
     page.setDefaultTimeout(15_000)
     page.on('console', (line) => {

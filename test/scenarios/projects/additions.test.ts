@@ -1,6 +1,6 @@
 /**
- * Members beyond the published records: returned only if `include` names them, by every operation
- * that supports them.
+ * Additions, the fields beyond the published records. They are returned only if `include` names
+ * them, by every operation that supports them.
  */
 import t from 'tap'
 import { client } from '../../../client/client.ts'
@@ -22,7 +22,7 @@ const run = await s.ok('workflow.run', { id: workflow['id'] })
 const looped = await s.ok('loop.start', { id: loop['id'] })
 const channel = await s.ok('channel.create', { name: 'adds' })
 /**
- * The operations that return records with additional members, each with the input that finds one.
+ * The operations that return records with additional fields, each with the input that finds one.
  */
 const reads = {
   'run.get': { id: run['id'] },
@@ -57,7 +57,7 @@ t.test('no operation returns an additional member that was not requested', async
   for (const [name, input] of Object.entries(reads)) {
     const { additions } = api[name as Read].shape
     const names = Object.keys(additions)
-    // The test service rejects responses with additional members that were not requested.
+    // The test service rejects responses with additional fields that were not requested.
     await s.ok(name as Read, input)
     const asked = records(await s.ok(name as Read, { ...input, include: names }))
     for (const member of names)
@@ -72,7 +72,8 @@ t.test('no operation returns an additional member that was not requested', async
   }
 })
 /**
- * Members that no record here has: no job has a fairness key, and the owner's key is in no channel.
+ * Fields that no record of this file has: no job has a fairness key, and the calling owner key is a
+ * member of no channel.
  */
 const ABSENT = new Set([
   'run.jobs fairness_key',

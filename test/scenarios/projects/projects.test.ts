@@ -1,3 +1,4 @@
+/** Projects over HTTP: handles, adoption, lists, updates and deletion. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, type Found, fieldsOf, instant, listOf, pages, waiting } from '../support/given.ts'

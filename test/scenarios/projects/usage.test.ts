@@ -1,4 +1,6 @@
-/** Usage events: the consumption of agents, as clients of the list read it. */
+/**
+ * Usage events over HTTP: one for each paid answer of a model, with its cost, filters and totals.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { type Found, listOf, pages } from '../support/given.ts'

@@ -1,4 +1,6 @@
-/** How often the lease of a job may be lost, and how much output a run may store. */
+/**
+ * Limits of a run: how often the lease of its job may be lost, and how much output it may store.
+ */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import { acting, ended } from '../support/given.ts'
@@ -7,7 +9,7 @@ import { hasty, jobOf, until } from '../support/sockets.ts'
 const s = await service(hasty)
 t.teardown(() => s.stop())
 
-/** Claims the job of a run and drops the connection. */
+/** Claims the next job of an action and drops the worker's connection. Returns the job. */
 async function lose(action: string): Promise<Record<string, never>> {
   const worker: TestWorker = await s.worker({ action_names: [action] })
   const job = await worker.job()

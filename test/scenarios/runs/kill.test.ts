@@ -1,4 +1,6 @@
-/** No acknowledged work is lost or done twice, whichever process is killed. */
+/**
+ * No acknowledged run is lost, and every run completes exactly once, whichever process is killed.
+ */
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import t from 'tap'
 import { Worker } from '../../../client/worker.ts'
@@ -41,8 +43,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
   at('everything runs')
 
   /**
-   * Sends the same request to the gateways in turn until one responds without a server error or
-   * rate limit.
+   * Sends the same request to the gateways in turn, until one responds with neither a server error
+   * nor 429.
    */
   async function call(
     method: string,
@@ -70,8 +72,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     }
   }
   /**
-   * Starts a run with an idempotency key and returns its id. If the run has ended meanwhile, the
-   * error contains the id.
+   * Starts a run with an idempotency key and returns its id. If the run of this key has already
+   * ended, the id is in the details of the error.
    */
   async function start(n: number): Promise<string> {
     const { status, body } = await call('POST', '/projects/default/runs', {
@@ -85,8 +87,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     return ended ?? String(body['id'])
   }
   /**
-   * Follows a run to its end over any number of connections and returns the ids of all received
-   * events in order.
+   * Follows a run to its end over any number of connections. Returns the ids of all received events
+   * in order.
    */
   async function follow(id: string): Promise<string[]> {
     const given: string[] = []
@@ -153,8 +155,8 @@ t.test('runs complete once while processes are killed', { timeout: 100_000 }, as
     }),
   )
   /**
-   * Lets the load continue by a quarter and waits until half of that is acknowledged, so that the
-   * rest is in flight.
+   * Allows the load another quarter of the starts, and waits until half of that quarter is
+   * acknowledged. Starts are therefore in flight when it returns.
    */
   const quarter = async (index: number): Promise<void> => {
     allowed = (TOTAL * (index + 1)) / 4

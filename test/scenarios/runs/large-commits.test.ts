@@ -1,4 +1,7 @@
-/** Commits above 256 KiB on open streams. */
+/**
+ * Session streams contain the events of commits above 256 KiB, which are stored outside of the
+ * journal.
+ */
 import t from 'tap'
 import { type Frame, service } from '../../support/service.ts'
 import { agentOf, invoke, modelOf, placeOf, says, text, turnIn, use } from '../support/talk.ts'

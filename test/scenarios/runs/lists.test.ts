@@ -1,4 +1,4 @@
-/** Lists of runs return their array under the names that published clients read. */
+/** Lists of runs return their array as `items` and `data`, or only under the configured name. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { instant } from '../support/given.ts'

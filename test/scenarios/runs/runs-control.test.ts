@@ -1,3 +1,4 @@
+/** Control of runs over HTTP: cancellation, resuming, retries, signals, timeouts and priorities. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {

@@ -1,3 +1,7 @@
+/**
+ * Runs over HTTP: how they start, and how clients read runs, their steps and their timelines.
+ * Control of runs is in `runs-control.test.ts`.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {

@@ -1,6 +1,6 @@
 /**
  * Files of sessions over HTTP: uploaded, shown to models, read again and deleted. Also covers
- * context that HTTP actions return, and agents that message themselves with a key of their own.
+ * context that HTTP actions return, and agents that send messages to themselves with their own key.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, get, request } from 'node:http'
@@ -50,7 +50,7 @@ const managed = await s.ok('agent.create', {
 const { id: session_id } = await s.ok('session.create', { agent_id: managed['id'] })
 const pathFor = (id: unknown) => `/v1/projects/default/sessions/${String(id)}/attachments`
 
-/** Uploads a file as browsers do. */
+/** Uploads a file as browsers do: as multipart form data. */
 async function upload(
   bytes: Buffer,
   name: string | undefined,

@@ -1,4 +1,4 @@
-/** Session compaction over HTTP. */
+/** Compaction of sessions over HTTP. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { agentOf, modelOf, says, shown, text } from '../support/talk.ts'

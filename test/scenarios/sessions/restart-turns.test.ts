@@ -1,4 +1,7 @@
-/** After an orderly stop of a node, the work that the service executes itself continues at once. */
+/**
+ * Generations of the service itself after an orderly stop: another executor, or the restarted node,
+ * claims the interrupted job within seconds.
+ */
 import t from 'tap'
 import { type Processes, portsFor, processes } from '../support/processes.ts'
 
@@ -12,10 +15,12 @@ interface Job extends Json {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
-/** A script whose generation takes longer than any orderly stop. */
+/** A script whose generation takes longer than any orderly stop does. */
 const SLOW = 'script:\n  - delay: 60s\n    say: At last.\n'
 
-/** Calls a gateway that may be unavailable for a while; failed requests are retried. */
+/**
+ * Calls a gateway that may be unavailable for a while. A failed request is retried up to 400 times.
+ */
 const callerOf =
   (it: Processes, port: number) =>
   async (method: string, path: string, body?: Json): Promise<Json> => {
@@ -37,7 +42,8 @@ const callerOf =
 type Call = ReturnType<typeof callerOf>
 
 /**
- * Returns the generation job of a run once it is claimed; `before` is an earlier claim to ignore.
+ * Waits until the generation job of a run is claimed, and returns it. The earlier claim `before` is
+ * ignored.
  */
 async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
   for (;;) {
@@ -50,7 +56,10 @@ async function claimed(call: Call, run: string, before?: Job): Promise<Job> {
     await pause(20)
   }
 }
-/** Starts a run whose agent takes long to answer; returns its id and the job of the generation. */
+/**
+ * Starts a run whose agent takes long to answer. Returns the run's id and the claimed generation
+ * job.
+ */
 async function begin(call: Call): Promise<{ run: string; job: Job }> {
   const { id } = await call('POST', '/agents', { name: 'slow', system_prompt: SLOW })
   const step = { id: 'ask', kind: 'agent', config: { agent_id: id, instructions: 'Go.' } }

@@ -1,4 +1,6 @@
-/** No response to a principal that may not read a private session contains any of its content. */
+/**
+ * A principal that may not read a private session receives none of its content, in any response.
+ */
 import t from 'tap'
 import type { RowName } from '../../../protocol/api.ts'
 import { service } from '../../support/service.ts'
@@ -96,7 +98,10 @@ async function run(): Promise<Found> {
   return ended(s, id)
 }
 
-/** Creates a record of each kind that operations can return. */
+/**
+ * Creates the records that the conversations of this file do not create, so that every read
+ * operation has a record to return.
+ */
 async function furnish(): Promise<void> {
   const { id: channel_id } = await s.ok('channel.create', { name: 'talk' })
   const { id: user_id } = await s.ok('user.create', { name: 'Uma', email: 'uma@example.com' })
@@ -119,7 +124,7 @@ t.test('no operation and no stream returns content of a private session', async 
   await furnish()
   const [session_id, { id }] = await Promise.all([talk(), run(), working])
   const [walk, shown] = await Walk.begin(s, s.key, SECRET)
-  // Each lists the caller's own credentials; the callers here have none.
+  // These operations list the caller's own credentials, and the callers in this test have none.
   const own: readonly RowName[] = ['cli_credential.list', 'me.list_tokens']
   const unread = reading.filter(
     ([name]) => !shown.some((one) => one.row === name && one.status === 200),

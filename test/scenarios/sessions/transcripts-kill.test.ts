@@ -1,5 +1,6 @@
 /**
- * A transcript is followed over two gateways, one of which is killed while a model generates text.
+ * A client follows a transcript over two gateways. One of them is killed while a model generates
+ * text.
  */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'

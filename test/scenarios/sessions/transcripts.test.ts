@@ -1,4 +1,7 @@
-/** Following sessions over HTTP: pages, both streams, and turns streamed to their requests. */
+/**
+ * Following sessions over HTTP: pages, both streams, and turns that are streamed in the response of
+ * the request that starts them.
+ */
 import t from 'tap'
 import { followTranscript, readTranscript, Transcript } from '../../../client/transcript.ts'
 import { type Frame, service, type TestWorker } from '../../support/service.ts'
@@ -22,7 +25,7 @@ type Open = Record<string, unknown>
 const source = (session_id: string, url = s.url) => ({ url, key: s.key, session_id })
 const ended = (frame: Frame): boolean => frame.event === 'stream.end'
 const events = (frames: readonly Frame[]): string[] => frames.map(({ event = '' }) => event)
-/** Claims the next generation and sends its text in several deltas. */
+/** Claims the next generation and sends its text as deltas. The job stays open. */
 async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found> {
   const job = await model.job()
   for (const [index, delta] of pieces.entries())
@@ -35,7 +38,7 @@ async function speak(model: TestWorker, pieces: readonly Open[]): Promise<Found>
     })
   return job
 }
-/** The stored transcript in the form in which clients store it. */
+/** The parts of a folded transcript that are compared, with turns in the order of their ids. */
 const kept = (transcript: Transcript): object => ({
   rows: transcript.messages(),
   turns: [...transcript.turns.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),

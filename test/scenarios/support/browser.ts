@@ -1,5 +1,6 @@
 /**
- * The browser of scenarios: Chromium from the PATH, or the executable that BATON_CHROMIUM names.
+ * The browser of scenarios: the executable that BATON_CHROMIUM names, or else Chromium from the
+ * PATH.
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -21,7 +22,7 @@ const found = (): string | undefined =>
       return true
     })
 
-/** Runs tests in a browser; without a browser, reports a skipped test with the reason. */
+/** Runs tests in a browser. Without a browser, reports one skipped test with the reason. */
 export async function inBrowser(
   t: Pick<TAP, 'test'>,
   tryOut: (browser: Browser) => Promise<void>,
@@ -32,14 +33,15 @@ export async function inBrowser(
     await t.test('pages in a browser', { skip }, () => {})
     return
   }
-  // Containers lack a sandbox; the only pages opened here are those of the service.
+  // Chromium's sandbox does not work in containers. The only pages opened here are those of the
+  // service.
   await tryOut(
     await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] }),
   )
 }
 /**
- * Accessibility violations that axe finds on a page. The context of the page must bypass its
- * content security policy, which forbids foreign scripts.
+ * Returns the accessibility violations that axe finds on a page. The page's browser context must
+ * bypass its content security policy, because the policy forbids foreign scripts such as axe.
  */
 export async function faultsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
@@ -50,7 +52,8 @@ export async function faultsOf(page: Page): Promise<string[]> {
 }
 /**
  * Presses Tab until the control has the focus.
- * @param control matches the control's name or type, and its value.
+ * @param control matches the text that `focused` returns for the control.
+ * @throws {Error} when the control does not have the focus after `most` key presses.
  */
 export async function tabTo(page: Page, control: RegExp, most = 12): Promise<void> {
   const seen: string[] = []
@@ -61,7 +64,7 @@ export async function tabTo(page: Page, control: RegExp, most = 12): Promise<voi
   }
   throw new Error(`Tab does not reach ${control.source}, only ${seen.join(', ')}`)
 }
-/** Name or type, and value, of the focused control. */
+/** Returns the name of the focused control, or else its type, followed by its value. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate(
     '[document.activeElement.name || document.activeElement.type, document.activeElement.value].join(" ").trim()',

@@ -6,12 +6,12 @@ import type { RowName } from '../../../protocol/api.ts'
 import type { CallOptions, Service } from '../../support/service.ts'
 
 type Open = Record<string, unknown>
-/** A record of a response, without its type. */
+/** A record of a response. Its type lets tests read any field. */
 export type Found = Record<string, never>
 /** A list inside a response. */
 export const listOf = (answer: object, name = 'items'): Found[] =>
   (answer as Record<string, unknown>)[name] as Found[]
-/** The fields that an error names. */
+/** The names of the fields that an error reports. */
 export const fieldsOf = ({ details }: { readonly details: object }): string[] =>
   listOf(details, 'fields').map(({ field }) => String(field))
 
@@ -37,7 +37,10 @@ export const instant = (output: Open = { done: true }): Open => ({
   steps: [{ id: 'nap', kind: 'sleep', config: { duration: '0' } }],
   output,
 })
-/** A workflow whose first step fails, also when it is retried. */
+/**
+ * A workflow whose only step fails, also when it is retried: the value of its condition is no
+ * boolean.
+ */
 export const failing = (more: Open = {}): Open => ({
   steps: [{ id: 'odd', kind: 'sleep', config: { duration: '0' }, if: 'meta.run_id' }],
   ...more,
@@ -52,7 +55,10 @@ export async function ended(s: Service, id: unknown): Promise<Found> {
 export const timelineOf = async (s: Service, id: unknown): Promise<string[]> =>
   listOf(await s.ok('run.events', { id, limit: 200 })).map((event) => String(event['event_type']))
 
-/** The items of all pages of a list. */
+/**
+ * Reads the items of all pages of a list.
+ * @throws {Error} when a page has more items than `limit`, or fewer although more pages follow.
+ */
 export async function pages(
   s: Service,
   name: RowName,
@@ -83,7 +89,11 @@ export const ids = (items: readonly object[]): string[] =>
 /** Ids of the items on a page. */
 export const idsOf = (answer: object): string[] => ids(listOf(answer))
 
-/** Polls until the response satisfies the predicate, at most 10 s. */
+/**
+ * Repeats the request every 25 ms until the response satisfies the predicate, and returns the
+ * response.
+ * @throws {Error} after 10 s.
+ */
 export async function until<T>(
   ask: () => Promise<T>,
   satisfied: (answer: T) => boolean,

@@ -14,7 +14,7 @@ import { freePort, startServer } from '../../../nodes/nats/server/server.ts'
 interface Killable {
   kill(): Promise<void>
 }
-/** A node, which can also be stopped in order; `stop` returns its exit code. */
+/** A node, which can also be stopped in order. `stop` returns its exit code. */
 interface Stoppable extends Killable {
   stop(): Promise<string>
 }
@@ -23,13 +23,13 @@ export interface Processes {
   readonly nats: Killable & { restart(): Promise<void> }
   /**
    * Starts a node and resolves once it is ready.
-   * @param port port of its gateway.
+   * @param port the port of its gateway; absent: any free port.
    */
   node(name: string, roles: string, port?: number): Promise<Stoppable>
   stop(): Promise<void>
 }
 
-/** Starts the NATS server; nodes are started separately. */
+/** Starts the NATS server. Nodes are started separately, each with the given settings. */
 export async function processes(settings: Record<string, string>): Promise<Processes> {
   const data = mkdtempSync(join(tmpdir(), 'baton-kill-'))
   const { path } = await findServer(process.env)

@@ -1,12 +1,14 @@
-/** A project that contains records of every kind, and all responses about it as text. */
+/**
+ * A project that contains records of every kind, and the responses of all read operations about it.
+ */
 import { api, type RowName } from '../../../protocol/api.ts'
 import type { Row } from '../../../protocol/contract.ts'
 import { requestOf, type Service } from '../../support/service.ts'
 import { acting, failing, instant, listOf, sleeping, until, waiting } from './given.ts'
 
 /**
- * Ids of the created records. `early` has a stored signal for a later step; `inDay` waits with a
- * timeout; `asleep` sleeps; `runs[2]` waits for a worker of the action `nobody`.
+ * Ids of the created records. The run `early` has a stored signal for a later step, `inDay` waits
+ * with a timeout, `asleep` sleeps, and `runs[2]` waits for a worker of the action `nobody`.
  */
 export interface Filled {
   readonly runs: readonly string[]
@@ -30,7 +32,7 @@ export interface Filled {
   readonly common: string
 }
 
-/** Creates the records. */
+/** Creates the records and returns their ids once all of them can be read. */
 export async function fill(s: Service): Promise<Filled> {
   const worker = await s.worker({ action_names: ['do', 'break'], worker_instance_id: 'w-restart' })
   const workflow = await s.ok('workflow.create', {
@@ -124,7 +126,7 @@ export async function fill(s: Service): Promise<Filled> {
   })
   await s.ok('organization_action.rotate_secret', { action_id: shared['id'] })
   await s.ok('organization_action.activate_secret', { action_id: shared['id'], version: 2 })
-  // The outbound guard rejects the call, so that a failed invocation exists.
+  // The outbound guard rejects this call, which creates a failed invocation.
   runs.push(String((await s.ok('action.invoke', { action_name: 'crm.find' }))['run_id']))
   const event = await s.ok('event.publish', { event_type: 'order.paid', event: { n: 1 } })
   const loop = await s.ok('loop.create', {
@@ -212,7 +214,7 @@ export async function fill(s: Service): Promise<Filled> {
   }
 }
 
-/** The response of every read operation for every record. */
+/** Returns the response of every read operation for every record, by operation and id. */
 export async function everything(
   s: Service,
   {
@@ -234,9 +236,9 @@ export async function everything(
   const answers: Record<string, string> = {}
   for (const [name, row] of Object.entries(api) as [RowName, Row][]) {
     if (row.verb !== 'query' && (row.verb !== 'stream' || row.shape.stream !== 'accept')) continue
-    // Only users may call these; `token.list` returns the same records.
+    // Only people have such credentials. `token.list` returns the same records.
     if (name === 'me.list_tokens' || name === 'cli_credential.list') continue
-    // Its response contains the time of the request.
+    // This response contains the time of the request.
     if (name === 'session.turn_live') continue
     const named: readonly unknown[] = !row.route.includes(':id')
       ? [undefined]

@@ -9,7 +9,7 @@ export type Received = Record<string, never>
 type Outgoing = Readonly<Record<string, unknown>>
 
 let asked = 0
-/** Sends a frame and waits for the reply of this type with the same message id. */
+/** Sends a frame and returns the frame of the type `answer` with the same message id. */
 export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promise<Received> {
   const message_id = (frame['message_id'] as string | undefined) ?? `ask_${asked++}`
   const got = worker.wait(
@@ -19,10 +19,10 @@ export function ask(worker: TestWorker, frame: Outgoing, answer: string): Promis
   worker.send({ message_id, ...frame })
   return got
 }
-/** The code of the error frame that answers a frame. */
+/** Returns the code of the error frame that answers a frame. */
 export const faultOf = async (worker: TestWorker, frame: Outgoing): Promise<string> =>
   ((await ask(worker, frame, 'error'))['error'] as unknown as { code: string }).code
-/** A frame of this type, which may have arrived already. */
+/** Returns the first frame of this type that was received, or waits for one. */
 export const seen = async (worker: TestWorker, type: string): Promise<Received> =>
   (worker.frames.find((frame) => frame['type'] === type) as Received | undefined) ??
   worker.wait((frame) => frame['type'] === type, type)
@@ -40,7 +40,7 @@ export const beat = (worker: TestWorker, job: Received): Promise<Received> =>
     'job.heartbeat.ack',
   )
 
-/** Opens a socket and returns it, or the HTTP status if the upgrade is rejected. */
+/** Opens a socket. Returns the HTTP status, and the socket unless the upgrade was rejected. */
 export function open(
   url: string,
   options: { project?: string; headers?: Record<string, string>; protocols?: string[] } = {},
@@ -56,7 +56,7 @@ export function open(
     socket.on('error', failed)
   })
 }
-/** Registers on an open socket; returns the first frame received, or how the socket was closed. */
+/** Registers on an open socket. Returns the first frame received, or how the socket was closed. */
 export function registered(socket: WebSocket, instance: string): Promise<Record<string, unknown>> {
   const first = new Promise<Record<string, unknown>>((done) => {
     socket.once('message', (text) => done(JSON.parse(String(text)) as Record<string, unknown>))
@@ -97,14 +97,14 @@ export const start = (
   })
 export const runOf = (s: Service, run: Received): Promise<Received> =>
   s.ok('run.get', { id: run['id'] })
-/** The only job of a run. */
+/** Returns the only job of a run. */
 export async function jobOf(s: Service, run: Received): Promise<Received> {
   const [job] = (await s.ok('run.jobs', { id: run['id'], include: ['waiting_on'] }))[
     'items'
   ] as unknown as Received[]
   return job as Received
 }
-/** Event types of a run's timeline. */
+/** Returns the event types of a run's timeline. */
 export async function story(s: Service, run: Received, url?: string): Promise<string[]> {
   const page = await s.ok(
     'run.events',
@@ -114,8 +114,10 @@ export async function story(s: Service, run: Received, url?: string): Promise<st
   return (page['items'] as unknown as { event_type: string }[]).map(({ event_type }) => event_type)
 }
 /**
- * Polls until the predicate holds.
- * @throws after ten seconds.
+ * Polls until the predicate holds, and returns the value that satisfies it.
+ * @param what names the condition in the error.
+ * @param every the milliseconds between two polls.
+ * @throws {Error} after ten seconds.
  */
 export async function until<T>(
   look: () => Promise<T>,
@@ -130,7 +132,7 @@ export async function until<T>(
       throw new Error(`${what} did not come true within 10 s; last seen: ${JSON.stringify(found)}`)
   }
 }
-/** Settings with short leases and polls, which expire within seconds. */
+/** Settings under which leases, polls and takeovers of workers end within seconds. */
 export const hasty = {
   BATON_WORKER_CADENCE: '1s',
   BATON_WORKER_LEASE: '3s',

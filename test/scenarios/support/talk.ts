@@ -1,6 +1,6 @@
 /**
- * An agent whose model is a worker of the test: it receives generations as jobs and returns the
- * answers of the scenario.
+ * An agent whose model is a worker of the test: it receives generations as jobs and reports the
+ * answers that the scenario defines.
  */
 import type { RowName } from '../../../protocol/api.ts'
 import type { Service, TestWorker } from '../../support/service.ts'
@@ -36,7 +36,7 @@ export const modelOf = (
   })
 
 let answers = 0
-/** The result of a generation. */
+/** The result of a completed generation, as a worker reports it. */
 export const answer = (content: readonly Open[], more: Open = {}): Open => ({
   result: {
     llm_response: {
@@ -61,7 +61,7 @@ export async function says(
   await worker.report(job, { status: 'completed', ...answer(content, more) })
   return job
 }
-/** The messages of a generation request, as roles and texts. */
+/** The messages of a generation request, as `role: text`. */
 export const shown = (job: Found): string[] =>
   (
     job['spec'] as unknown as { request: { messages: { role: string; content: Open[] }[] } }
@@ -94,7 +94,7 @@ export const turnIn = (s: Service, ack: Found, ...statuses: string[]): Promise<F
     () => s.ok('session.turn', placeOf(ack)),
     (turn) => statuses.includes(String(turn['status'])),
   )
-/** The messages of a session, as roles and texts. */
+/** The messages of a session, as `role: text`. */
 export async function said(
   s: Service,
   ack: Found,

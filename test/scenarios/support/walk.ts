@@ -1,8 +1,9 @@
 /**
  * Calls every read operation with every id that fits its path. The values of a path parameter are
- * the items of the list before it in the path, or else all values of the field with its name in
- * earlier responses. Required query parameters get their values in the same way. New operations are
- * therefore covered automatically.
+ * the ids, or else the names, in the list that precedes the parameter in the path. If that list was
+ * not read, they are all values of the field with the parameter's name in earlier responses.
+ * Required query parameters take their values from those fields, too. New operations are therefore
+ * covered automatically.
  */
 import { api, type RowName } from '../../../protocol/api.ts'
 import { type Row, routeOf } from '../../../protocol/contract.ts'
@@ -21,7 +22,7 @@ interface Request {
   readonly input: Input
   readonly streamed: boolean
 }
-/** Number of concurrent requests, and milliseconds for which a stream is read. */
+/** The number of concurrent requests, and the milliseconds for which a stream is read. */
 const AT_ONCE = 8
 const LISTEN_MS = 200
 
@@ -36,7 +37,7 @@ interface Schema {
 }
 /**
  * Query parameters with which an operation returns as much as possible.
- * @param search value of search parameters.
+ * @param search the value of search parameters.
  */
 function widest({ properties = {} }: Schema, search: string): Input {
   const wanted = { limit: 100, after_sequence: 0, since: 0, q: search }
@@ -49,7 +50,7 @@ function widest({ properties = {} }: Schema, search: string): Input {
   )
 }
 
-/** Sends a request. A stream is read for a short time. */
+/** Sends a request and reads its response. A stream is read for `LISTEN_MS` only. */
 async function read(s: Service, key: string, { row, input, streamed }: Request): Promise<Read> {
   const { path } = requestOf(api[row], input)
   const ending = new AbortController()
@@ -75,18 +76,21 @@ async function read(s: Service, key: string, { row, input, streamed }: Request):
   return { row, path, status, text }
 }
 
-/** The requests for every read operation. */
+/**
+ * The requests of one walk over all read operations, which can be repeated as another principal.
+ */
 export class Walk {
   readonly #requests: Request[] = []
   /**
-   * Values of parameters, by `/` and the name of the list that contains them, or by the name of a
-   * field.
+   * Known values of parameters. A key is the name of a field, or `/` followed by the name of a
+   * list.
    */
   readonly #found = new Map<string, Set<string>>()
 
   /**
-   * Calls every read operation as a principal that may read everything, and stores the requests.
-   * @param search value of search parameters.
+   * Calls every read operation as a principal that may read everything. Returns the walk, which
+   * stores the requests, and the responses.
+   * @param search the value of search parameters.
    */
   static async begin(s: Service, key: string, search: string): Promise<[Walk, readonly Read[]]> {
     const walk = new Walk()
@@ -129,7 +133,10 @@ export class Walk {
         [widest(query, search)],
       )
   }
-  /** Collects the ids of a list under its name, and all values under the names of their fields. */
+  /**
+   * Stores the ids of a list under the list's name, and all text values under the names of their
+   * fields.
+   */
   #learn(row: Row, { status, text }: Read): void {
     if (status !== 200 || !text.startsWith('{')) return
     const list = routeOf(row).path.replace(/.*\//, '')

@@ -1,6 +1,6 @@
 /**
- * Kills an executor in the middle of a delivery, and then the shard node: other processes repeat
- * the delivery under the same id until it is accepted once.
+ * Kills an executor in the middle of a delivery, and then the shard node. Other processes repeat
+ * the delivery under the same id, until one attempt is accepted.
  */
 import t from 'tap'
 import { listOf, until } from '../support/given.ts'
@@ -18,7 +18,7 @@ t.teardown(async () => {
 const [port = 0] = await portsFor(1)
 const shards = await it.node('shards-a', 'shards')
 await it.node('front', 'gateway,views', port)
-/** Repeats the request until the response is not a server error. */
+/** Repeats the request until the response is not a server error, for at most 10 s. */
 const call = (
   method: string,
   path: string,
@@ -60,8 +60,8 @@ t.test('a delivery survives kills of its executor and of the shard node', async 
   t.comment('the executor is dead in the middle of the delivery')
   const record = async () =>
     listOf((await call('GET', `/webhooks/${hook['id']}/deliveries`)).body)[0]
-  // One attempt; after a stall of several seconds possibly another one that has started but not
-  // been sent.
+  // Usually one attempt. After a stall of several seconds, a second attempt may have begun without
+  // being sent.
   const before = Number((await record())?.['attempts'])
   t.match(await record(), { status: 'processing' })
   t.ok(before >= 1)

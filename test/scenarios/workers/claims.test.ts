@@ -1,3 +1,6 @@
+/**
+ * Claims of workers over the real stack: timing, filters, repeats, heartbeats and cancellations.
+ */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import {

@@ -1,3 +1,7 @@
+/**
+ * Which worker receives which job, and in which order. The order across shards is in
+ * `queue-order.test.ts`.
+ */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import { claim, hasty, jobOf, type Received, runOf, start, until } from '../support/sockets.ts'
@@ -6,7 +10,7 @@ import { claim, hasty, jobOf, type Received, runOf, start, until } from '../supp
 const s = await service({ ...hasty, BATON_SHARDS: '1', BATON_WORKER_LEASE: '20s' })
 t.teardown(() => s.stop())
 
-/** Starts runs of an action one after the other; returns their names by run id. */
+/** Starts runs of an action one after the other. Returns their names by run id. */
 async function line(
   action: string,
   wanted: readonly (readonly [name: string, more: Record<string, unknown>])[],
@@ -17,8 +21,8 @@ async function line(
   return names
 }
 /**
- * Claims and reports one job at a time until every run had its job; returns the names in that
- * order.
+ * Claims and reports one job at a time until the job of every run was claimed. Returns the names of
+ * the runs in the order of their jobs.
  */
 async function order(worker: TestWorker, names: ReadonlyMap<unknown, string>): Promise<string[]> {
   const given: string[] = []

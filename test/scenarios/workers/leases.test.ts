@@ -1,3 +1,7 @@
+/**
+ * Leases of workers over the real stack: expiry, lost connections, takeovers, and the list of
+ * workers.
+ */
 import t from 'tap'
 import WebSocket from 'ws'
 import { service } from '../../support/service.ts'

@@ -1,4 +1,4 @@
-/** The order in which a queue hands out its jobs, over all shards. */
+/** The order in which the jobs of a queue are offered, over all shards. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import type { Found } from '../support/given.ts'
@@ -24,8 +24,9 @@ async function handedOut(worker: TestWorker, count: number): Promise<string[]> {
 }
 
 /**
- * Whether the order is right in one of eight attempts. On a busy machine a shard may answer too
- * late to be considered; without an order across shards, no attempt would succeed.
+ * Whether any of `most` attempts finds the expected order. On a busy machine, a shard may answer
+ * too late for its jobs to be compared with the others. Without an order across shards, no attempt
+ * would succeed.
  */
 async function eventually(attempt: () => Promise<boolean>, most = 8): Promise<boolean> {
   for (let n = 0; n < most; n++) if (await attempt()) return true
@@ -64,8 +65,8 @@ t.test('jobs of a higher priority go first, over all shards', async (t) => {
 
 const jobsOf = { a: 60, b: 12, c: 3 }
 /**
- * Starts jobs of three fairness keys over all shards; returns the keys in the order in which one
- * worker receives their jobs.
+ * Starts jobs of three fairness keys over all shards. Returns the keys, one letter per job, in the
+ * order in which one worker receives the jobs.
  */
 async function turns(more: Record<string, unknown> = {}): Promise<string> {
   const keys = new Map<string, string>()
@@ -84,7 +85,9 @@ async function turns(more: Record<string, unknown> = {}): Promise<string> {
   one.close()
   return order.map((id) => keys.get(id)).join('')
 }
-/** Whether no key was ever more than one job ahead of another key with waiting jobs. */
+/**
+ * Whether the numbers of served jobs of the keys with waiting jobs never differed by more than one.
+ */
 function alternates(order: string): boolean {
   const served = { a: 0, b: 0, c: 0 }
   for (const key of order) {
@@ -105,7 +108,7 @@ t.test('fairness keys take turns over all shards, however many jobs each has', a
 t.test('fairness keys take turns within a priority', async (t) => {
   const fair = await eventually(async () => {
     const order = await turns({ priority: 1 })
-    // The two earlier jobs of b count as its turns: the other keys are served first then.
+    // The first two jobs of b count as its turns, so the other keys are served next.
     return order.startsWith('bb') && !/aa|bb|cc/.test(order.slice(2, 24))
   })
   t.ok(fair)
@@ -114,8 +117,9 @@ t.test('fairness keys take turns within a priority', async (t) => {
 t.test('fairness keys take turns over the shards of three nodes', async (t) => {
   await s.add()
   await s.add()
-  // Shards move to the new nodes meanwhile. Three nodes share this machine: an offer may arrive
-  // later than the 50 ms for which the others are held, and then takes the next turn.
+  // Shards move to the new nodes while jobs are offered. Three nodes share this machine, so an
+  // offer may arrive after the 50 ms for which a gateway holds the other offers. Its job then gets
+  // the next turn.
   const fair = await eventually(async () => {
     const order = (await turns()).slice(0, 40)
     return order.split('b').length > 9 && order.split('c').length > 3

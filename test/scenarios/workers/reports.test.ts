@@ -1,3 +1,4 @@
+/** Reports of workers: which report ends a job, retries it, or is discarded. */
 import t from 'tap'
 import { service, type TestWorker } from '../../support/service.ts'
 import {
@@ -26,7 +27,8 @@ async function given(
   return { worker, run, job: await worker.job() }
 }
 /**
- * Reports a job; returns the acknowledgement and the code of the error that accompanies it, if any.
+ * Reports a job. Returns the acknowledgement, and the code of the error frame if one accompanies
+ * it.
  */
 async function both(
   worker: TestWorker,

@@ -1,3 +1,7 @@
+/**
+ * The worker socket over the real stack: upgrades, registration, reconnects, draining and the
+ * frames that are refused.
+ */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import {

@@ -1,3 +1,4 @@
+/** Workflows over HTTP: versions, handles, starts, idempotency keys and the errors of a spec. */
 import t from 'tap'
 import { service } from '../../support/service.ts'
 import { ended, fieldsOf, ids, instant, listOf, pages, until, waiting } from '../support/given.ts'

@@ -1,14 +1,17 @@
 /**
- * A minimal load balancer: connections go in turn to the gateways whose `/readyz` last returned
- * 200.
+ * A minimal load balancer: it assigns connections in turn to the gateways whose `/readyz` returned
+ * 200 to the latest probe.
  */
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface Balancer {
   readonly url: string
-  /** Ports of the gateways that accept connections now. */
+  /** Ports of the gateways that passed their latest probe. */
   ready(): readonly number[]
-  /** Connections that found no gateway or were not accepted by one. */
+  /**
+   * Reasons of failed connections: no gateway was ready, or the gateway failed before it sent a
+   * byte.
+   */
   readonly faults: string[]
   add(port: number): void
   remove(port: number): void
@@ -52,8 +55,8 @@ export async function balancer(every: number): Promise<Balancer> {
       sockets.add(socket)
       socket.setNoDelay(true).once('close', () => sockets.delete(socket))
     }
-    // A gateway that stops may close a connection while its peer is still closing it; no client is
-    // rejected by that.
+    // A gateway that stops may close a connection whose other side is closing it, too. Such an
+    // error after the first byte of the gateway means no failed request.
     gateway.on('error', (error) => {
       if (gateway.bytesRead === 0) faults.push(`${port}: ${error.message}`)
       client.destroy()

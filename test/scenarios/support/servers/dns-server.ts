@@ -1,4 +1,4 @@
-/** A DNS server of TXT records on loopback, for tests of SPF and DKIM (RFC 1035, 4.1). */
+/** A DNS server for TXT records on loopback, for tests of SPF and DKIM (RFC 1035, 4.1). */
 import { createSocket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 
@@ -8,7 +8,7 @@ export interface DnsServer {
   close(): void
 }
 
-/** Serves the records. Other names do not exist; other types have no records. */
+/** Serves one TXT record per name. Other names do not exist, and other types have no records. */
 export async function dnsServer(records: Readonly<Record<string, string>>): Promise<DnsServer> {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {

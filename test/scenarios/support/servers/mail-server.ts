@@ -1,4 +1,6 @@
-/** A minimal SMTP server for tests: it accepts messages or rejects recipients as configured. */
+/**
+ * A minimal SMTP server for tests: it accepts every message, and rejects recipients as configured.
+ */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /** A received email message. */
@@ -16,7 +18,10 @@ export interface MailServer {
   close(): Promise<void>
 }
 
-/** Decodes the transfer encodings base64 and quoted-printable. */
+/**
+ * Decodes the content transfer encodings base64 and quoted-printable; other text is returned as it
+ * is.
+ */
 function decode(text: string, encoding: string | undefined): string {
   if (encoding === 'base64') return Buffer.from(text, 'base64').toString()
   if (encoding !== 'quoted-printable') return text
@@ -63,8 +68,9 @@ function letterOf(from: string, to: string, raw: string): Letter {
 }
 
 /**
- * Starts the server.
- * @param judge status code for a recipient and its number of attempts, from 1; 250 accepts it.
+ * Starts the server on loopback.
+ * @param judge returns the SMTP status code for a recipient. `times` counts the attempts for this
+ * recipient, from 1. Code 250 accepts.
  */
 export async function mailServer(
   judge: (address: string, times: number) => number = () => 250,

@@ -1,10 +1,11 @@
 /**
  * A stub of a model provider over HTTP, run as a separate process: chat completions as server-sent
- * events. The last user message defines the answer, as JSON: `{"play": [...]}`. The argument is a
- * file to which the stub writes its address.
+ * events. Its argument is a file to which it writes its address. `/seen` returns the received
+ * requests.
  *
- * A play is a list of answers, one for each request with the same `id`; the last one repeats.
- * `{say, size, think, calls, usage, status, headers, cut, stop, garbage, silent, finish}`.
+ * The newest user message with a play, as JSON `{"play": [...], "id": ...}`, defines the answers. A
+ * play is a list of answers, one for each request with the same `id`; the last one repeats. The
+ * fields of an answer are those of `Answer`. Without a play, the answer is `hello`.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -14,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 type Open = Record<string, unknown>
 interface Answer {
   readonly say?: string
-  /** Characters per chunk of the text; 10 by default. */
+  /** Characters in each chunk of the text; 10 if absent. */
   readonly size?: number
   readonly think?: string
   readonly calls?: readonly {
@@ -23,16 +24,16 @@ interface Answer {
     readonly pieces: readonly string[]
   }[]
   readonly usage?: Open
-  /** Respond with this status and an error instead. */
+  /** The HTTP status of an error, which is sent instead of the stream. */
   readonly status?: number
   readonly headers?: Record<string, string>
-  /** Destroy the connection after this many events. */
+  /** The number of events after which the connection is destroyed. */
   readonly cut?: number
-  /** End without a finish reason after this many events. */
+  /** The number of events after which the response ends early, without a finish reason. */
   readonly stop?: number
-  /** Send a line of invalid JSON after this many events. */
+  /** The number of events after which a line of invalid JSON is sent. */
   readonly garbage?: number
-  /** Send nothing more after this many events, and keep the connection open. */
+  /** The number of events after which nothing more is sent while the connection stays open. */
   readonly silent?: number
   readonly finish?: string
 }
@@ -45,10 +46,10 @@ const textOf = (content: unknown): string =>
     : Array.isArray(content)
       ? content.map((part) => String((part as Open)['text'] ?? '')).join('')
       : ''
-/** The next answer of the newest message that contains a play. */
+/** The next answer of the newest play in the messages. */
 function playOf(messages: readonly Open[]): Answer {
   for (const message of [...messages].reverse()) {
-    // Consecutive messages of one role are merged into one.
+    // The service merges consecutive messages of one role, so a play may follow other text.
     const whole = textOf(message['content'])
     const text = whole.slice(Math.max(0, whole.lastIndexOf('{"play"')))
     if (message['role'] !== 'user' || !text.startsWith('{"play"')) continue
@@ -130,7 +131,7 @@ const server = createServer((req, res) => {
     void answer(playOf(body['messages'] as Open[]), body['model'], res)
   })
 })
-// The parent process has exited.
+// Standard input ends when the parent process exits.
 process.stdin.on('end', () => process.exit()).resume()
 server.listen(0, '127.0.0.1', () =>
   writeFileSync(

@@ -19,7 +19,9 @@ export interface Provider {
   close(): Promise<void>
 }
 
-/** Starts the stub. Its key is set as an environment variable of this process. */
+/**
+ * Starts the stub. Its API key is stored in the environment variable `STUB_KEY` of this process.
+ */
 export async function provider(): Promise<Provider> {
   const folder = mkdtempSync(join(tmpdir(), 'baton-stub-'))
   const file = join(folder, 'url')

@@ -1,6 +1,6 @@
 /**
- * A receiver of signed deliveries as a user would write it: it verifies deliveries and returns
- * configured responses.
+ * A receiver of signed deliveries: it records deliveries and returns configured responses.
+ * `verified` checks a signature as a user's receiver would.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import {
@@ -24,14 +24,20 @@ export interface Delivery {
 export interface Receiver {
   readonly url: string
   readonly deliveries: Delivery[]
-  /** Responds to each delivery; tests replace it. */
+  /** Responds to each delivery, with `{"ok":true}` by default. Tests replace it. */
   answer: (delivery: Delivery, res: ServerResponse) => void
-  /** Returns the delivery with this index once it arrives. */
+  /**
+   * Returns the delivery with this index once it arrives.
+   * @throws {Error} when it does not arrive within 60 s.
+   */
   delivery(index: number): Promise<Delivery>
   close(): Promise<void>
 }
 
-/** Whether a delivery is signed with a base64 secret, as documented. */
+/**
+ * Whether a delivery is signed with a base64 secret as documented, with a timestamp within 300 s of
+ * its arrival.
+ */
 export function verified({ headers, text, at }: Delivery, secret: string): boolean {
   const header = (name: string) => String(headers[`x-service-${name}`] ?? '')
   const time = Number(header('timestamp'))
@@ -62,7 +68,7 @@ export const json =
 
 /**
  * Starts a receiver on loopback.
- * @param serve creates the server, such as one with TLS.
+ * @param serve creates the server, for example one with TLS.
  */
 export async function receiver(
   serve: (listener: RequestListener) => Server = createServer,
