@@ -2,13 +2,11 @@
  * The calls of a gateway to actors and views (`view`, `ask`, `command`, `everywhere` of its ports)
  * derive the type of an answer from the name of the query or command, so no caller casts an answer.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import type { World } from '../gateway/ports.ts'
+import { readSources } from './support/structure/sources.ts'
 
-const root = join(import.meta.dirname, '..')
 const doors: ReadonlySet<string> = new Set(['view', 'ask', 'command', 'everywhere'])
 /** Methods of a promise that keep its answer. */
 const passing: ReadonlySet<string> = new Set(['catch', 'finally'])
@@ -73,15 +71,11 @@ const binds = (bound: ts.BindingName, name: string): boolean =>
     : bound.elements.some((one) => ts.isBindingElement(one) && binds(one.name, name))
 
 t.test('no cast at view, ask or command', async (t) => {
-  const paths = ['gateway', 'views', 'nodes'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => join(folder, name))
-      // The shard host receives these calls and makes none.
-      .filter((path) => !path.startsWith('nodes/host/')),
-  )
-  t.ok(paths.length > 100)
-  const casts = paths.flatMap((path) => castsIn(path, readFileSync(join(root, path), 'utf8')))
+  const sources = [...readSources(['gateway', 'views', 'nodes'])]
+    // The shard host receives these calls and makes none.
+    .filter(([path]) => !path.startsWith('nodes/host/'))
+  t.ok(sources.length > 100)
+  const casts = sources.flatMap(([path, text]) => castsIn(path, text))
   t.strictSame(casts, [])
 })
 

@@ -51,8 +51,10 @@ const UNIT = [
 const NOT_UNIT = {
   'test/actors/events/keys.test.ts': 'it publishes for a simulated day, which takes 7 s',
   'test/actors/jobs/waiting-jobs.test.ts': 'its long queues take 3 s',
+  'test/actors/runs/model.test.ts': 'its 1,500 random runs take 4 s',
   'test/actors/sessions/bounds.test.ts': 'its largest messages take 8 s',
   'test/actors/sessions/size.test.ts': 'its largest sessions take 8 s',
+  'test/client/chat/markdown.test.ts': 'its random texts take 4 s',
   'test/client/follow-channel.test.ts': 'it starts a service',
   'test/gateway/files/office-limits.test.ts': 'its large documents take 3 s',
   'test/gateway/http/respond.test.ts': 'it sends 120 MB over sockets, which takes 3 s',
