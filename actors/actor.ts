@@ -51,7 +51,7 @@ export type Effect =
    * drop repeats.
    */
   | { readonly tell: Tell }
-  /** The queue has waiting jobs; match them with workers. */
+  /** The queue has waiting jobs, which the shard host matches with workers. */
   | { readonly offer: { readonly queue: string } }
   /**
    * A message to the gateway that holds a worker session. With `spec`, the job's parameters are

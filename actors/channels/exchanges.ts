@@ -37,8 +37,9 @@ const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard
 /**
  * The agents that a message wakes. In a direct message channel, a message of a person wakes all
  * agents. In any other channel, it wakes the agents that it mentions and those of its thread. A
- * message of an agent wakes only the agents that it mentions, and only as many that the thread does
- * not exceed `STREAK` consecutive messages of agents, including the answers that are still to come.
+ * message of an agent wakes only agents that it mentions. Their number is limited, so that a thread
+ * has at most `STREAK` consecutive messages of agents, including the answers that are still to
+ * come.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,

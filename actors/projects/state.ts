@@ -44,8 +44,8 @@ export interface ProjectState extends KeyHolder {
   /** Secrets by name. */
   secrets: Record<string, KeptSecret>
   /**
-   * Ids under which no workflow may be created, with the Unix milliseconds since when (H2 of
-   * protocol/projects/configuration.ts).
+   * Ids under which no workflow may be created (H2 of protocol/projects/configuration.ts), with the
+   * time since which this holds, in Unix milliseconds.
    */
   unused: Record<string, number>
   agents: Record<string, Agent>

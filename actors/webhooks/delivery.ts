@@ -31,7 +31,7 @@ import { type Actor, type Cause, type Decided, defineActor, type Tell } from '..
 interface DeliveryState {
   readonly opening: DeliveryOpening
   readonly record: DeliveryRecord
-  /** When the delivery was opened, in Unix milliseconds. */
+  /** Unix milliseconds at which the delivery was opened. */
   readonly opened_at: number
   /** Id of the job of the current attempt. */
   readonly job_id?: string
