@@ -5,7 +5,8 @@
  *
  * Invariants:
  * A1. `decide` and `ask` never change the state. `evolve` owns the state that it receives and may
- *     change it in place, because its caller does not read the old state again.
+ *     change it in place, because its caller does not read the old state again. A decision that
+ *     applies its own events therefore copies what they change.
  * A2. State is plain JSON: `evolve` over the events after a snapshot results in the same state as
  *     `evolve` over all events.
  * A3. `tells` go to actors of the same shard and are decided in the same commit. Everything else is
@@ -50,7 +51,7 @@ export type Effect =
    * drop repeats.
    */
   | { readonly tell: Tell }
-  /** The queue has waiting jobs; match them with workers. */
+  /** The queue has waiting jobs, which the shard host matches with workers. */
   | { readonly offer: { readonly queue: string } }
   /**
    * A message to the gateway that holds a worker session. With `spec`, the job's parameters are
@@ -107,8 +108,9 @@ type On<E extends Event, N> = Extract<E, { type: N }>
 type Internal = Readonly<Record<string, { readonly input: unknown; readonly reply: unknown }>>
 
 /**
- * One kind of actor. `Rows` are the API rows it decides, `I` its internal commands, `Extra` the
- * members that the gateway adds to a row's input after lookups (by row name).
+ * One kind of actor: `S` is its state, `E` its events, `T` the API table, `K` its kind, `I` its
+ * internal commands, and `Extra` the fields that the gateway adds to a row's input after lookups,
+ * by row name.
  */
 export interface Actor<
   S,
@@ -211,7 +213,10 @@ export const defineActor = <
   actor: Actor<S, E, T, K, I, Extra>,
 ): AnyActor => actor as unknown as AnyActor
 
-/** Applies one event. */
+/**
+ * Applies one event.
+ * @throws Error if the actor has no arm for the event's type.
+ */
 export function evolve(actor: AnyActor, state: unknown, event: Event, at: number): unknown {
   const arm = actor.evolve[event.type]
   if (!arm) throw new Error(`${actor.kind} has no evolve arm for ${event.type}`)

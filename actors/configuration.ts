@@ -1,6 +1,6 @@
 /**
- * Shared logic of the configuration records of the organization and of projects: patches, expiry,
- * use of keys.
+ * Shared logic of the configuration records of the organization and of projects: changes of
+ * records, expiry, and API keys. Rules for one kind of record are in `projects/`.
  */
 
 import type { ActionSketch } from '../protocol/access/directory.ts'
@@ -18,12 +18,15 @@ interface StoredKey {
   readonly key: ApiKey
   /** SHA-256 of the raw key, hex. */
   readonly hash: string
-  /** The key text is derived from the request: a repeat of the request produces the same text. */
+  /**
+   * The text of the key is derived from the request, so a repeat of the request produces the same
+   * text.
+   */
   readonly derived?: true
 }
 /** Keys by id. */
 export type Keys = Record<string, StoredKey>
-/** State of an owner of keys. */
+/** The part of the state of the organization or of a project that holds keys. */
 export interface KeyHolder {
   keys: Keys
   /** Hashes of revoked keys whose text could be derived again, the latest last. */
@@ -43,7 +46,7 @@ export interface AccessLimits {
   readonly max_principals?: number
 }
 const DEFAULT_LIMIT = 10_000
-/** Maximum number of keys of one principal. */
+/** Maximum number of keys of one principal, including expired ones. */
 const MAX_KEYS_OF_PRINCIPAL = 100
 
 /** Refuses another key or token for an owner or a principal that has reached its limit. */
@@ -106,9 +109,9 @@ export interface Change<T> {
   readonly next: T
 }
 /**
- * Computes the change that `wish` makes to a record. Undefined fields and equal values are ignored;
- * empty texts, maps and lists remove the field. Returns undefined when nothing would change, so
- * that a repeated PATCH appends nothing.
+ * Computes the change that `wish`, the requested values, makes to a record. Undefined fields and
+ * equal values are ignored; empty texts, maps and lists remove the field. Returns undefined when
+ * nothing would change, so that a repeated PATCH appends nothing.
  */
 export function changeOf<T extends { updated_at: string }>(
   record: T,
@@ -129,7 +132,10 @@ export function changeOf<T extends { updated_at: string }>(
   return { patch: change, changes, next: patch(record, change) }
 }
 
-/** The fields that differ between a record and its full replacement, including empty fields. */
+/**
+ * The fields that differ between a record and its full replacement. Unlike `changeOf`, it treats an
+ * empty value as a value.
+ */
 export function differences(before: object, after: object): Changes {
   const [old, next] = [
     before as Readonly<Record<string, unknown>>,
@@ -147,7 +153,9 @@ export function differences(before: object, after: object): Changes {
 }
 
 /**
- * The expiry of a new key in its stored form, or a refusal if it is not a timestamp or has passed.
+ * Returns the expiry of a new key in its stored form, or a refusal if it is not a timestamp or has
+ * passed.
+ * @param now Unix milliseconds.
  */
 export function expiryOf(
   expires_at: string | undefined,
@@ -165,7 +173,7 @@ export function expiryOf(
     ? { expires_at: timestamp(at) }
     : refuseFields({ field: 'expires_at', message: 'must be in the future', actual: expires_at })
 }
-/** Whether a key is still valid at a time. */
+/** Whether a key has not expired at a time in Unix milliseconds. */
 export const unexpired = (key: ApiKey, at: number): boolean =>
   key.expires_at === undefined || (parseTimestamp(key.expires_at) ?? 0) > at
 /** Whether a key with this name exists among those that match `counts`. */
@@ -202,7 +210,7 @@ export const spentKey = (
       )
     : undefined
 
-/** Keys by the hash of their text, as stored in directories. */
+/** Keys by the hash of their text, as gateways look them up. */
 export const byHash = (keys: Keys): Record<string, ApiKey> =>
   Object.fromEntries(Object.values(keys).map(({ key, hash }) => [hash, key]))
 
@@ -271,8 +279,9 @@ export const evolveKeys = {
 }
 
 /**
- * Wraps a decision that creates a secret: its reply contains the sealed secret. While the reply is
- * remembered, a repeat of the request returns the same secret; later it creates another one.
+ * Wraps a decision that creates a secret, so that its reply contains the sealed secret. As long as
+ * the reply is stored, a repeat of the request returns the same secret; later it creates another
+ * one.
  */
 export const returningSecret =
   <S, I extends NewSecret, E, R extends object>(
@@ -289,8 +298,8 @@ type Maps<M extends string, T> = { readonly [_ in M]: Record<string, T> }
 type Carries<F extends string, T> = { readonly id: string } & { readonly [_ in F]: T }
 /**
  * Reducers of the events of one kind of record.
- * @param map member of the state that holds the records.
- * @param field member of the events.
+ * @param map field of the state that holds the records.
+ * @param field field of the events that holds the record or its patch.
  */
 export const evolveRecord = <M extends string, F extends string>(map: M, field: F) => ({
   created: <T, S extends Maps<M, T>>(state: S, event: Carries<F, T>): S => {

@@ -1,8 +1,8 @@
 /**
- * The binary heap of actors and of the host, in a plain array. `Order.placed` reports each new index
- * of an item to the owner, so any item can be removed or reordered in O(log n) and no stale entries
- * remain. The owner holds the sort keys and is passed to each function as `owner`, so orders are
- * constants and hot paths create no closures.
+ * A binary heap in a plain array, for actors and the shard host. `Order.placed` reports each new
+ * index of an item to the owner, so any item can be removed or reordered in O(log n) and no stale
+ * entries remain. The owner holds the sort keys and is passed to each function as `owner`, so
+ * orders are constants and hot paths create no closures.
  */
 
 export interface Order<O, T> {
@@ -28,9 +28,9 @@ function up<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void 
 }
 
 /**
- * Moves an item down bottom-up (Wegener 1993): the path of the earlier children leads to a leaf, and
- * the item's position on it is searched from the leaf. Most items that move down belong near a leaf,
- * so this needs about half the comparisons of a search from the top.
+ * Moves an item down, bottom-up (Wegener 1993): follows the path of the earlier children to a leaf,
+ * and searches the item's position on that path from the leaf upward. Most items that move down
+ * belong near a leaf, so this needs about half the comparisons of a search from the top.
  */
 function down<O, T>(heap: T[], start: number, order: Order<O, T>, owner: O): void {
   const item = heap[start] as T
@@ -56,7 +56,7 @@ export function add<O, T>(heap: T[], item: T, order: Order<O, T>, owner: O): voi
   up(heap, heap.length - 1, order, owner)
 }
 
-/** Restores the order after the sort key of the item at this index changed. */
+/** Restores the heap order after the sort key of the item at this index has changed. */
 export function moved<O, T>(heap: T[], index: number, order: Order<O, T>, owner: O): void {
   const parent = (index - 1) >> 1
   if (index > 0 && order.before(owner, heap[index] as T, heap[parent] as T))

@@ -1,6 +1,6 @@
 /**
- * Changes of a record that has a URL with sealed values: the stored state, the audit log entry and
- * the reply.
+ * Changes of a record whose URL has sealed values: the stored state, the entry of the audit log,
+ * and the reply. The values arrive sealed; nothing here decrypts them.
  */
 
 import { timestamp } from '../protocol/common.ts'
@@ -22,15 +22,21 @@ import { type Change, changeOf } from './configuration.ts'
 /** A change of a record and of the values of its URL. */
 type UrlChange<T> = Change<T> & ChangedUrlParts
 
-/** The URL of a new record. A masked value is refused, because there is no earlier value for it. */
+/**
+ * Returns the URL of a new record in its stored form. A masked value is refused, because there is
+ * no earlier value for it.
+ */
 export function newUrl(field: string, url: string, sent: SentParts | undefined): KeptUrl | Refusal {
   const kept = keepUrl(url, sent, undefined)
   return 'fault' in kept ? refuseFields({ field, message: kept.fault, actual: maskUrl(url) }) : kept
 }
-/** The sealed values of a URL as a member of an event or a state. */
+/** The sealed values of a URL as a field of an event or a state. */
 export const partsOf = ({ parts }: Partial<KeptUrl>): UrlParts =>
   parts ? { url_parts: parts } : {}
-/** The sealed values of a URL after an event. */
+/**
+ * The sealed values of a URL after an event.
+ * @param set the new values; null removes them, and undefined leaves them unchanged.
+ */
 export const partsAfter = (
   before: readonly SealedPart[] | undefined,
   set: readonly SealedPart[] | null | undefined,
@@ -42,8 +48,8 @@ export const partsAfter = (
 /**
  * Computes the change of a record whose `field` is a URL, like `changeOf`. A URL that differs only
  * in its sealed values counts as a change.
- * @param wish its URL is masked. An undefined URL changes nothing; an empty URL is left to
- * `changeOf`.
+ * @param wish the requested values, with a masked URL. An undefined URL changes nothing; an empty
+ * URL is left to `changeOf`.
  */
 export function changeWithUrl<
   F extends string,

@@ -1,4 +1,7 @@
-/** Every kind of actor, by name, as a shard host runs them. */
+/**
+ * The table of all kinds of actors, as the shard host uses it. The actors are in the folders of
+ * this directory.
+ */
 import type { Kind } from '../protocol/entry.ts'
 import { defaultTriggerLimits, type TriggerLimits } from '../protocol/events/sources.ts'
 import type { WorkerTiming } from '../protocol/workers/timing.ts'
@@ -21,7 +24,8 @@ import { deliveryActor } from './webhooks/delivery.ts'
 import { workerActor } from './workers/worker.ts'
 
 /**
- * @param settings the brand as configured, the timing of workers, the maximum number of concurrent
+ * Creates the actors of all kinds, by kind.
+ * @param settings the configured brand, the timing of workers, the maximum number of concurrent
  * runs of loops (absent: no limit), the limits on access records, and the limits on runs that
  * triggers start for events of runs.
  */

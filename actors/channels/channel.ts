@@ -1,13 +1,14 @@
 /**
- * The channel actor: the single writer of a channel's settings, members and messages.
+ * The channel actor: the single writer of a channel's settings, members and messages. This file
+ * contains the table; the decisions are in the other files of this folder.
  *
  * Invariants:
- * C1. Messages are numbered 1, 2, 3… without gaps; a number is never used again.
+ * C1. Messages are numbered 1, 2, 3… without gaps, and a number is never used again.
  * C2. The state does not grow with the messages: it holds members, pinned messages, bounded data
- *     about the latest threads, and the exchanges under way.
+ *     about the latest threads, and the exchanges and confirmations in progress.
  * C3. A principal that may not see the channel gets the same replies as if the channel did not
  *     exist.
- * C4. A deleted channel is never reopened; a new one of its name has another id.
+ * C4. A deleted channel is never reopened; a new channel with its name has another id.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -42,7 +43,7 @@ const byId = (members: readonly ChannelMember[]): Record<string, ChannelMember> 
 
 /**
  * Creates the channel actor.
- * @param brand as configured.
+ * @param brand the configured brand.
  */
 export const channelActor = ({
   brand,
@@ -91,7 +92,7 @@ export const channelActor = ({
     'message.created': (state, { message }) => {
       state.message_seq = message.seq
       state.last_message_at = message.created_at
-      // A sender has read all messages before its own.
+      // Sending a message marks all messages up to it as read by the sender.
       readUpTo(state, message.sent_by ?? message.sender_id, message.seq)
       countStreak(state, message)
       return state
@@ -113,7 +114,7 @@ export const channelActor = ({
     /** The input of a background job, for its executor. */
     job_spec: errandOf,
   },
-  // Snapshots of older releases lack newer members.
+  // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...unopened(), ...state }),
   ended: ({ deleted }) => deleted === true,
 })

@@ -1,10 +1,11 @@
 /**
- * Confirmation of new members. The gateway checks that a member is an active principal before the
- * command is decided; the principal may be disabled between the two. So the commit that adds
- * members also enqueues a background job, which checks again and expels those that are not active.
+ * Confirmation of new members. The gateway checks that a new member is an active principal before
+ * it sends the command, but the principal may be disabled between the check and the commit. So the
+ * commit that adds members also enqueues a background job, which checks again and expels those that
+ * are not active.
  *
- * Invariant: a principal is disabled either before the second check, which then expels it, or after
- * it; in that case the job that follows the disabling finds the membership
+ * Invariant: a principal that is disabled before the second check is expelled by it. If it is
+ * disabled later, the job that follows the disabling finds the membership
  * (actors/projects/access/partings.ts).
  */
 
@@ -34,8 +35,8 @@ export function confirm(
 }
 
 /**
- * Handles the end of a confirmation job; a failed one is started again. Undefined: the job is no
- * confirmation.
+ * Handles the end of a confirmation job; a failed job is started again. Returns undefined if the
+ * job is not a confirmation.
  */
 export function confirmationSettled(
   { confirmations, settings }: ChannelState,
@@ -53,7 +54,7 @@ export function confirmationSettled(
   }
 }
 
-/** How confirmations change a channel. */
+/** The changes of a channel by the events of confirmations. */
 export const evolveConfirmations = {
   'confirmation.begun': (
     state: ChannelState,

@@ -1,7 +1,7 @@
 /**
- * Agents in a channel: which agents a message wakes, the exchanges under way, and the answers.
- * Invariants: E1–E3 of protocol/channels/exchange.ts. A message, the exchanges that it starts and
- * the jobs that prepare their turns are one commit.
+ * Agents in a channel: which agents a message wakes, the exchanges in progress, and the answers.
+ * The invariants are E1–E3 of protocol/channels/exchange.ts. A message, the exchanges that it
+ * starts and the jobs that prepare their turns are one commit.
  */
 
 import {
@@ -35,9 +35,11 @@ export interface Calls {
 const queueOf = ({ shard }: Cause): Tell['to'] => ({ kind: 'queue', id: `${shard}.${ERRANDS}` })
 
 /**
- * The agents that a message wakes. In a direct message channel, a message of a person wakes all of
- * them; elsewhere, those that it mentions and those of its thread. A message of an agent wakes only
- * the agents that it mentions, and none after `STREAK` consecutive messages of agents in a thread.
+ * The agents that a message wakes. In a direct message channel, a message of a person wakes all
+ * agents. In any other channel, it wakes the agents that it mentions and those of its thread. A
+ * message of an agent wakes only agents that it mentions. Their number is limited, so that a thread
+ * has at most `STREAK` consecutive messages of agents, including the answers that are still to
+ * come.
  */
 function wokenBy(
   { settings, members, streaks, talks }: OpenChannel,
@@ -59,12 +61,12 @@ function wokenBy(
     .filter((id) => mentioned.includes(id))
     .slice(0, Math.max(0, STREAK - (getOwn(streaks, reply_to) ?? 0) - 1 - coming))
 }
-/** Root of the thread in which an answer is posted. */
+/** Id of the root of the thread in which an answer is posted. */
 const threadOf = ({ root, message_id }: Wake): string => root ?? message_id
 
 /**
- * Begins an exchange, or defers it until the agent's current exchange ends.
- * @param through seq of the newest message.
+ * Begins an exchange, or defers it until the current exchange with the agent in that thread ends.
+ * @param through sequence number of the newest message.
  */
 function wake(
   { settings, talks, heard }: OpenChannel,
@@ -133,8 +135,8 @@ export function post(
 
 const NOTHING: Decision<ChannelEvent, undefined> = { events: [], reply: undefined }
 /**
- * Handles the end of an exchange's turn: its answer is posted, and the next exchange begins if the
- * agent was woken meanwhile.
+ * Handles the end of an exchange's turn: posts the answer, and begins the deferred exchange if the
+ * agent was woken in the meantime.
  */
 export function settled(
   state: ChannelState,
@@ -176,8 +178,8 @@ export function errandSettled(
 
 /**
  * Ends an exchange.
- * @param unheard there was no turn, so the messages since the previous exchange are still to be
- * shown.
+ * @param unheard whether there was no turn, so that the messages since the previous exchange are
+ * still to be shown.
  */
 function close(
   state: ChannelState,
@@ -199,10 +201,11 @@ function close(
     ...(unheard && { unheard }),
     ...(session_id !== undefined && { session_id }),
   }
-  // An agent that has left posts nothing, and no agent posts in an archived channel.
+  // An agent that is no longer a member posts nothing, and no agent posts in an archived channel.
   if (!memberOf(state, exchange.agent_id) || state.settings.archived_at !== undefined)
     return { events: [ended], reply: undefined }
-  // A turn that failed or was cancelled posts nothing: the record of the exchange states why.
+  // A turn that failed or was cancelled posts nothing; the record of the exchange contains the
+  // error.
   const content = status === 'completed' ? outcome.text : undefined
   const said =
     content === undefined
@@ -230,7 +233,10 @@ function close(
     reply: undefined,
   }
 }
-/** The channel after the end of an exchange, with the deferred one in its position. */
+/**
+ * The channel after the end of an exchange, with the deferred exchange, if there is one, in its
+ * place.
+ */
 function without(
   state: OpenChannel,
   { exchange, next }: ChannelState['talks'][string],
@@ -247,8 +253,8 @@ function without(
   }
 }
 /**
- * The answer as a message: in the thread of the message that it answers, or as the first reply to
- * it.
+ * The answer as a message: in the thread of the message that woke the agent, or as the first reply
+ * to that message.
  */
 function answerOf(
   { settings, message_seq }: OpenChannel,

@@ -1,6 +1,7 @@
 /**
- * Members of a channel. A channel with several members has an administrator, unless its last
- * administrator ceased to be a principal.
+ * Members of a channel: adding, removing and the read marker. A channel with several members has an
+ * administrator, unless its last administrator was expelled because it is no longer an active
+ * principal.
  */
 import type { Api } from '../../protocol/api.ts'
 import type {
@@ -24,15 +25,15 @@ import {
 } from './state.ts'
 
 /**
- * Data that the gateway adds to a new member: its principal; absent when there is no such
- * principal.
+ * Data that the gateway adds to the command that adds a member: the member's principal; absent when
+ * there is no such principal.
  */
 export interface Found {
   readonly person?: Person
 }
 type Add = Input<Api['channel.add_member']> & Found
 
-/** The channel, if the caller may see its members. */
+/** Returns the channel, or refuses with `not_found` if the caller may not see its members. */
 function seen(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   return isOpen(state) && isReadable(state, principal.id) ? state : refuse('not_found')
 }
@@ -47,8 +48,8 @@ const removed = (member: ChannelMember): ChannelEvent => ({
 })
 
 /**
- * Adds a member. A caller that is no administrator can only add itself to a public channel, as a
- * plain member.
+ * Adds a member. A caller that is not an administrator can only add itself to a public channel, as
+ * a plain member.
  */
 export function add(
   state: ChannelState,
@@ -101,7 +102,10 @@ export function add(
   }
 }
 
-/** Removes a member; a member may remove itself. */
+/**
+ * Removes a member. A member may remove itself, and an administrator may remove others. The last
+ * administrator cannot leave while there are other members.
+ */
 export function leave(
   state: ChannelState,
   { user_id }: Input<Api['channel.remove_member']>,
@@ -127,8 +131,8 @@ export function leave(
 }
 
 /**
- * Removes a member that is no longer an active principal, whatever the state of the channel.
- * Members of a direct message are fixed: only archived principals leave it, not disabled ones.
+ * Removes a member that is no longer an active principal, even from an archived channel. Members of
+ * a direct message are fixed: only archived principals leave it, not disabled ones.
  */
 export function expel(
   state: ChannelState,
@@ -139,7 +143,7 @@ export function expel(
   return { events: goes ? [removed(member)] : [], reply: undefined }
 }
 
-/** Moves the read marker forward; an older position changes nothing. */
+/** Moves the caller's read marker forward; an older position changes nothing. */
 export function markRead(
   state: ChannelState,
   { user_id, seq }: Input<Api['channel.mark_read']>,

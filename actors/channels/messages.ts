@@ -1,10 +1,10 @@
 /**
- * Messages of a channel, numbered 1, 2, 3… in the order of commit. The facts about an existing
- * message that a reply or an edit needs come with the command: the gateway reads them from a view.
- * They never change while the channel exists, so a late command is safe. Whether the channel
- * exists, its members and its pinned messages are decided here. The agents that a message mentions,
- * and those that were mentioned in its thread, come with the command as well: they decide only
- * which agents wake up.
+ * Messages of a channel, numbered 1, 2, 3… in the order of commit. Whether the channel exists, its
+ * members and its pinned messages are decided here. The facts about an existing message that a
+ * reply or an edit needs come with the command, because the gateway reads them from a view. They
+ * never change while the channel exists, so a late command is safe. The agents that a message
+ * mentions, and those that were mentioned in its thread, come with the command as well; they decide
+ * only which agents are woken.
  */
 import { brandedPermission } from '../../protocol/access/schema.ts'
 import type { Api } from '../../protocol/api.ts'
@@ -24,13 +24,13 @@ import { type Calls, post } from './exchanges.ts'
 import { type ChannelState, isOpen, isReadable, memberOf, type OpenChannel } from './state.ts'
 
 /**
- * Data that the gateway adds to a message, besides `Calls`: the message it replies to, and the
- * agent that it is attributed to; each absent when there is none.
+ * Data that the gateway adds to a message, in addition to `Calls`. `target`: the message to which
+ * it replies; `agent`: the agent to which it is attributed. Each is absent when there is none.
  */
 export interface SendFacts {
   readonly target?: MessageFacts
   readonly agent?: Person
-  /** The agent of the session that the message is from, if that session exists. */
+  /** The agent of the session from which the message is sent, if that session exists. */
   readonly session_agent?: string
   /** Whether the caller may act for agents. */
   readonly may_invoke: boolean
@@ -45,7 +45,7 @@ export interface EditFacts {
 type Send = Input<Api['channel.send']> & SendFacts & Calls
 type Edit = Input<Api['channel.edit']> & EditFacts
 
-/** The channel, if the caller may write to it. */
+/** Returns the channel, or refuses if the caller may not write to it. */
 function writable(state: ChannelState, { principal }: Cause): OpenChannel | Refusal {
   if (!isOpen(state) || !isReadable(state, principal.id)) return refuse('not_found')
   if (!memberOf(state, principal.id)) return refuse('not_channel_member')
@@ -87,8 +87,8 @@ function attribution(
 }
 
 /**
- * Sends a message. The reply omits content and metadata: the gateway has them, and replies are
- * stored for repeats.
+ * Sends a message. The reply omits content and metadata, because the gateway has them and replies
+ * are stored for repeats.
  */
 export const send =
   (brand: string) =>
@@ -132,7 +132,7 @@ export const send =
 
 /**
  * Changes a message: its sender may change content and metadata, and any member may pin it. The
- * reply is empty: the gateway reads the message afterwards.
+ * reply is empty, because the gateway reads the message afterwards.
  */
 export function edit(
   state: ChannelState,

@@ -1,7 +1,7 @@
 /**
  * The holder of a channel name in its project, or of the exact set of members of a direct message.
- * It is an actor of its own, whose id is derived from the name or the set. The channel is created
- * in the same shard, so name, channel and members are committed together; the commit that deletes a
+ * It is a separate actor, whose id is derived from the name or the set. The channel is created in
+ * the same shard, so name, channel and members are committed together. The commit that deletes a
  * channel also releases its name.
  *
  * Invariant: at most one channel that is not deleted has the name.
@@ -100,7 +100,7 @@ function create(
   if (faults.length > 0) return refuseFields(...faults)
   if (state.channel !== undefined) {
     if (!dm) return refuse('already_exists', { field: 'name', name })
-    // The gateway completes the record: only the channel itself knows the rest of it.
+    // The gateway completes the record, because only the channel itself stores the rest of it.
     const { members } = born(state.channel, input, cause)
     return {
       events: [],
@@ -138,8 +138,8 @@ export const channelName: Actor<
   initial: () => ({}),
   decide: {
     'channel.create': create,
-    // Records an idempotency key. The remembered command reveals a second use with another name,
-    // which goes to another actor.
+    // Records an idempotency key, in the actor whose id is derived from the key. The stored command
+    // reveals a second use of the key with another body, which would be decided by another actor.
     'name.key': () => ({ events: [{ type: 'name.keyed' }], reply: undefined }),
     'name.free': (state, { channel }) => ({
       events: state.channel === channel ? [{ type: 'name.freed' }] : [],

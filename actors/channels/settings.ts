@@ -1,4 +1,4 @@
-/** Opening, changing, archiving and deleting a channel. */
+/** Opening, changing, archiving and deleting a channel. Its name is held by name.ts. */
 import type { Api } from '../../protocol/api.ts'
 import {
   type Channel,
@@ -23,15 +23,15 @@ import {
   recordOf,
 } from './state.ts'
 
-/** Added by the gateway: whether the caller may administer the project. */
+/** Data that the gateway adds: whether the caller may administer the project. */
 export interface Caller {
   readonly project_admin: boolean
 }
 type Update = Input<Api['channel.update']> & Caller
 
 /**
- * The channel, if the caller may administer it: its administrators may, and those of the project
- * except for direct messages.
+ * Returns the channel, or refuses if the caller may not administer it. Administrators of the
+ * channel may, and those of the project except for direct messages.
  */
 function administered(
   state: ChannelState,
@@ -97,7 +97,10 @@ export function reopen(
   }
 }
 
-/** The time of archiving in its stored form; empty when it is to be removed. */
+/**
+ * Returns the time of archiving in its stored form, or a field error. An empty text removes the
+ * time, and undefined leaves it unchanged.
+ */
 function archivedAt(
   wish: string | null | undefined,
   now: number,

@@ -1,7 +1,8 @@
 /**
  * The state of a channel: its settings, members and pinned messages, the number of its messages,
- * and the exchanges with agents under way. Messages are not stored here: the facts about a message
- * that never change (its position, sender and thread) come with the command that refers to it.
+ * and the exchanges and confirmations in progress. Messages are not stored here. The facts about a
+ * message that never change (its position, sender and thread) come with the command that refers to
+ * it.
  */
 import {
   type Exchange,
@@ -34,19 +35,19 @@ export interface ChannelState {
   last_message_at?: string
   deleted?: true
   /**
-   * Exchanges under way, by `talkKey`; `next`: the last wake-up that arrived during the exchange.
+   * Exchanges in progress, by `talkKey`; `next`: the last wake-up that arrived during the exchange.
    */
   talks: Record<string, { readonly exchange: Exchange; readonly next?: Wake }>
   /**
-   * Sequence number up to which an agent was shown a thread, by `talkKey`; stored for the latest
-   * talks only.
+   * Sequence number up to which an agent was shown a thread, by `talkKey`; stored only for the
+   * latest keys.
    */
   heard: Record<string, number>
   /** New members that are not confirmed yet, by the id of the job that confirms them. */
   confirmations: Record<string, readonly string[]>
   /**
-   * Number of messages of agents since the last one of a person, by root of the thread ('' outside
-   * of threads). Zeros are not stored, and only the latest threads are.
+   * Number of messages of agents since the last message of a person, by the root of the thread (''
+   * outside of threads). Zeros are not stored, and only the latest threads have an entry.
    */
   streaks: Record<string, number>
 }
@@ -107,7 +108,7 @@ export const hasRoom = ({ members }: ChannelState, kind: Person['kind']): boolea
   (kind !== 'agent' ||
     Object.values(members).filter((member) => member.kind === 'agent').length < limits.agents)
 
-/** The key of a talk: all exchanges with one agent in one thread, or outside of threads. */
+/** The key that all exchanges with one agent in one thread, or outside of threads, share. */
 export const talkKey = (agent_id: string, root: string | undefined): string =>
   `${agent_id} ${root ?? ''}`
 /** Sets a number in a map that holds the latest keys only; undefined removes the key. */
@@ -128,12 +129,12 @@ export const countStreak = (
     reply_to,
     sender_type === 'agent' ? (getOwn(streaks, reply_to) ?? 0) + 1 : undefined,
   )
-/** Ends the talks of an agent that has left. */
+/** Removes the exchanges of an agent that has left. */
 export function endTalks({ talks, heard }: ChannelState, id: string): void {
   for (const key in talks) if (talks[key]?.exchange.agent_id === id) delete talks[key]
   for (const key in heard) if (key.startsWith(`${id} `)) delete heard[key]
 }
-/** How the events of exchanges change a channel. */
+/** Applies an event of an exchange. */
 export function talked(state: ChannelState, event: ExchangeEvent): ChannelState {
   if (event.type === 'exchange.begun') {
     const { exchange } = event

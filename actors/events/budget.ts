@@ -1,15 +1,16 @@
 /**
  * Limits on the number of runs that triggers start for events that runs caused. Such events can
- * start runs whose events start more runs, so without limits one event could start any number.
+ * start runs whose events start more runs, so without limits one event could start any number of
+ * runs. A tree is a root event, which no run caused, with all events that it caused.
  *
  * Invariants:
- * B1. In one tree of events, triggers start at most `per_root` runs for the events that runs
- *     caused, counting the runs started for the root. A tree is remembered until at least MAX_TREES
- *     others have followed.
- * B2. Triggers start at most `per_minute` runs of one loop in one minute for events that runs
- *     caused.
- * B3. Events that no run caused are limited by the rates of requests, not here: many loops may
- *     listen to one of them.
+ * B1. In one tree, triggers start at most `per_root` runs for the events that runs caused, counting
+ *     the runs started for the root. A tree is remembered until at least MAX_TREES others have
+ *     followed.
+ * B2. For events that runs caused, triggers start at most `per_minute` runs of one loop in one
+ *     window of a minute. Windows do not overlap.
+ * B3. Events that no run caused are limited by the rate limits of requests, not here, because many
+ *     loops may listen to one of them.
  */
 
 import {
@@ -31,13 +32,13 @@ type Fires = Readonly<Record<string, readonly string[]>>
 /** Numbers of runs that triggers have started. */
 export interface Budget {
   /**
-   * Runs by root, for the present generation of trees and for the previous one. A root that started
-   * a single run is not stored.
+   * Runs by root, for the current generation of trees and for the previous one. A root that started
+   * a single run is not stored. `count` is the number of trees of the current generation.
    */
   trees: Record<string, number>
   older: Record<string, number>
   count: number
-  /** Runs by loop, in the minute that began at `since`, Unix milliseconds. */
+  /** Runs by loop, in the window of a minute that began at `since` (Unix milliseconds). */
   loops: Record<string, number>
   since: number
 }
@@ -54,7 +55,10 @@ const startedFor = (
 const startedOf = ({ loops, since }: Budget, loop_id: string, at: number): number =>
   at - since < MINUTE ? (getOwn(loops, loop_id) ?? 0) : 0
 
-/** The triggers that fire within the limits, and the loops to pause because they exceed them. */
+/**
+ * Returns the triggers that fire within the limits, by loop, and the loops to pause because they
+ * exceed a limit.
+ */
 export function withinLimits(
   { budget }: Pick<SourcesState, 'budget'>,
   {
@@ -95,7 +99,7 @@ export function withinLimits(
   return { fires: within, overruns }
 }
 
-/** Counts the runs that an event starts. */
+/** Adds the runs that an event starts to the budget. */
 export function charge(budget: Budget, { id, depth, chain, fires = {} }: Stored, at: number): void {
   const added = Object.values(fires).reduce((sum, ids) => sum + ids.length, 0)
   if (added === 0 || depth > MAX_CHAIN_DEPTH) return

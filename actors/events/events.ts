@@ -1,12 +1,13 @@
 /**
- * The source events of a project: their order, their deduplication, and their delivery to
- * listeners.
+ * The actor of a project's source events (the matcher): their order, their deduplication, and their
+ * delivery to listeners. The decision to store an event is in publish.ts, the index of listeners in
+ * listeners.ts.
  *
  * Invariants:
  * E1. Events are compared in the order in which they are stored, each with the listeners registered
  *     at that time.
- * E2. Every command is total and may be repeated. Other actors are informed by effects, hence at
- *     least once; they recognise repeats: a loop by trigger and event, a run by its wait, a webhook
+ * E2. Every command is total and may be repeated. Other actors are notified by effects, hence at
+ *     least once. They detect repeats: a loop by trigger and event, a run by its wait, a webhook
  *     delivery by its own id.
  */
 
@@ -178,7 +179,7 @@ export const eventsActor = (
     'triggers.changed': (state, { loop_id, version, triggers }) => {
       const before = getOwn(state.loops, loop_id)?.triggers ?? []
       state.loops[loop_id] = { version, triggers }
-      // The faults of a changed trigger are forgotten.
+      // The faults of a changed or removed trigger are dropped.
       for (const was of before)
         if (!triggers.some((one) => JSON.stringify(one) === JSON.stringify(was)))
           delete state.faults[was.trigger_id]
@@ -208,7 +209,7 @@ export const eventsActor = (
       { tell: { to: { kind: 'run', id: run_id }, name: 'event.watched', input: { wait_id } } },
     ],
   },
-  // Snapshots of older releases lack newer members.
+  // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...silent(), ...state, keys: { ...silent().keys, ...state.keys } }),
   ask: {
     /** The numbers of listeners. */
@@ -216,7 +217,10 @@ export const eventsActor = (
       triggers: Object.values(loops).reduce((sum, { triggers }) => sum + triggers.length, 0),
       waits: Object.keys(waits).length,
     }),
-    /** The id of the event that was published under a key, as far as the key is remembered. */
+    /**
+     * The id of the event that was published under a deduplication key; null if the key is not
+     * stored.
+     */
     published: (state, { key }: { key: string }): string | null => publishedBy(state, key) ?? null,
     /** Faults of the conditions of a loop's triggers, by trigger. */
     faults: (

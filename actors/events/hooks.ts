@@ -1,6 +1,6 @@
 /**
  * Webhooks in the matcher of a project: which of them receive an event, and the content of its
- * deliveries.
+ * deliveries. The deliveries themselves are in actors/webhooks/.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import type { SourceEvent } from '../../protocol/events/sources.ts'
@@ -59,7 +59,7 @@ function dataOf({
 }
 
 /**
- * The delivery of an event to a webhook.
+ * Returns the opening of the delivery of an event to a webhook.
  * @param id of the delivery.
  */
 export function openingOf(

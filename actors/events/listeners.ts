@@ -1,12 +1,14 @@
 /**
- * An index of listeners: an event is compared only with those that may fit. They are found by type
- * or by the prefix of a pattern, then by the source or by one value that a listener requires. The
- * index is derived from the state and held next to it, with compiled conditions.
+ * An index of the triggers and waits of a project, so that an event is compared only with those
+ * that may fit. Listeners are found by type or by the prefix of a pattern, then by the source or by
+ * one value that a listener requires. The index is derived from the state and held next to it, with
+ * compiled conditions. Webhooks are not indexed (hooks.ts).
  *
  * Invariants:
- * L1. The result is that of `fits` (protocol/events/matching.ts) for every listener.
+ * L1. The result is the same as if `fits` (protocol/events/matching.ts) were evaluated for every
+ *     listener, except that no listener here receives signals or internal events.
  * L2. The index follows the state: code that changes listeners in the state also changes them here
- *     (`add`, `remove`); a new state gets a new index.
+ *     (`add…`, `remove…`). A new state object gets a new index.
  */
 import type { JsonObject } from '../../protocol/common.ts'
 import { sourcesOf } from '../../protocol/events/matching.ts'
@@ -21,8 +23,8 @@ import { matches, valueAt } from '../../protocol/rules/expressions/template.ts'
 import type { SourcesState } from './state.ts'
 
 /**
- * Maximum work of one condition for one event: far more than a sensible condition needs, but done
- * in a short time.
+ * Maximum evaluation steps of one condition for one event: far more than a sensible condition
+ * needs, but done in a short time.
  */
 const WORK = 100_000
 
@@ -63,13 +65,13 @@ function guardOf({
     : undefined
 }
 
-/** Listeners to one type or pattern. */
+/** The listeners to one type or pattern. */
 class Audience {
   size = 0
   readonly #all = new Map<string, Listener>()
   /** Listeners that require a source, by its id. */
   readonly #sourced = new Map<string, Map<string, Listener>>()
-  /** Listeners that require a value, by path, then by value. */
+  /** Listeners that require a value at a path, by path, then by value. */
   readonly #guarded = new Map<string, Map<unknown, Map<string, Listener>>>()
 
   #place(listener: Listener): Map<string, Listener> {
@@ -95,7 +97,7 @@ class Audience {
   }
   /**
    * Visits the listeners that may fit an event.
-   * @param sources ids by which listeners may name the event's source.
+   * @param sources ids by which listeners may refer to the event's source.
    */
   each(
     document: Document,
@@ -213,6 +215,7 @@ export function listenersOf(state: SourcesState): Listeners {
   return found
 }
 /**
- * The index of a state, if it was built; otherwise it will be built from the state as it is then.
+ * Returns the index of a state if it was built. An index that is built later includes the changes
+ * until then, so the caller need not build it.
  */
 export const arranged = (state: SourcesState): Listeners | undefined => known.get(state)

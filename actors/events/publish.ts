@@ -1,6 +1,6 @@
 /**
- * Publishing: an event is compared with all listeners in the decision that stores it, so a listener
- * that was registered before never misses it.
+ * Publishing. An event is compared with all listeners in the decision that stores it, so no
+ * listener that is already registered misses it.
  */
 import type { Api } from '../../protocol/api.ts'
 import { bodyKey, timestamp } from '../../protocol/common.ts'
@@ -23,12 +23,13 @@ import { recall, type SourcesState } from './state.ts'
 
 type Stored = Extract<SourcesEvent, { type: 'source.published' }>
 /**
- * Whether every run publishes events of this type; they are stored only when they have listeners.
+ * Whether every run publishes events of this type. Such events are stored only if they have
+ * listeners or webhooks.
  */
 const isChatter = (event_type: string): boolean =>
   event_type.startsWith('run.') || event_type.startsWith('check.')
 
-/** Effects that an event of a private session never has. */
+/** Results that are always empty for an event of a private session. */
 const UNHEARD = { wakes: {}, faulty: {}, overruns: {} } as const
 
 /** The event that stores a publication; undefined when it need not be stored. */
@@ -87,7 +88,11 @@ const unsureOf = ({ keys }: SourcesState, asked: readonly string[]): Unsure => (
   keys: asked,
 })
 
-/** Publishes an event of the service. */
+/**
+ * Publishes an event of the service, or returns the id of an earlier one with the same
+ * deduplication key. If it is unknown whether the key was used, nothing is stored and the reply
+ * contains `unsure`.
+ */
 export function publish(
   state: SourcesState,
   { recalled, ...publication }: SourceCommands['source.publish']['input'],
@@ -129,7 +134,10 @@ function publicationOf(custom: CustomEvent, { principal }: Cause): Publication {
     ...(key !== undefined && { dedup_key: `custom:${key}` }),
   }
 }
-/** Events of a client, in order. A key that occurs twice among them counts once. */
+/**
+ * Decides the events of a client, in order. A key that occurs twice among them counts once. If it
+ * is unknown whether a key was used, nothing is stored.
+ */
 function publishAll(
   state: SourcesState,
   given: readonly CustomEvent[],
@@ -180,8 +188,8 @@ export function publishOne(
   }
 }
 /**
- * Publishes several events of a client. The reply is empty when all are new: the gateway knows
- * their ids, and replies are stored for repeats.
+ * Publishes several events of a client. The reply is empty when all of them are new, because the
+ * gateway has generated their ids and replies are stored for repeats.
  */
 export function publishMany(
   state: SourcesState,

@@ -1,11 +1,11 @@
-/** Bounds on the size of event payloads. */
+/** Bounds on the size of the payloads and records of events. */
 import type { JsonObject } from '../../protocol/common.ts'
 
 /** Characters of a payload as JSON beyond which it is reduced. */
 const MAX_PAYLOAD_LENGTH = 262_144
 
 /**
- * Reduces a payload to the bound: its largest members become null, and `truncated` is set.
+ * Reduces a payload to the bound: its largest fields become null, and `truncated` is set.
  * @param largest maximum characters of the payload as JSON.
  */
 export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonObject {
@@ -20,6 +20,6 @@ export function reduced(event: JsonObject, largest = MAX_PAYLOAD_LENGTH): JsonOb
     kept[name] = null
     size += 4 - own
   }
-  // The names of the members alone may exceed the bound.
+  // The field names alone may exceed the bound.
   return size <= largest ? kept : { truncated: true }
 }

@@ -3,8 +3,8 @@
  * faults of conditions, and the budget of triggers.
  *
  * Invariants:
- * M1. Its size does not depend on the number of events. It is bounded by the number of loops, waits
- *     and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
+ * M1. The size of the state does not depend on the number of events. It is bounded by the number of
+ *     loops, waits and webhooks, by 2 × KEYS deduplication keys, and by the limits of the budget.
  * M2. Every key used since `keys.from` is stored. `keys.from` is at least a day ago, unless more
  *     than KEYS keys were used within that day.
  */
@@ -24,15 +24,15 @@ const KEYS = 30_000
 const DAY = 24 * 3_600_000
 
 /**
- * Keys with the ids of the events published under them, for the present generation and the previous
- * one.
+ * Keys with the ids of the events published under them, for the current generation (`young`) and
+ * the previous one (`old`).
  */
 interface Keys {
-  /** The number of the present generation. */
+  /** The number of the current generation. */
   generation: number
   /**
-   * Unix milliseconds since which all keys are stored, and since which the present generation
-   * exists.
+   * `from`: Unix milliseconds since which all used keys are stored. `since`: Unix milliseconds at
+   * which the current generation began.
    */
   from: number
   since: number
@@ -43,7 +43,7 @@ interface Keys {
 export interface SourcesState {
   /**
    * Triggers by loop. A loop without triggers stays, so that an older list that arrives late is
-   * recognised as old.
+   * detected.
    */
   readonly loops: Record<string, { readonly version: number; readonly triggers: readonly Watch[] }>
   /** Waits by id. */
@@ -66,17 +66,18 @@ export const silent = (): SourcesState => ({
   budget: unspent(),
 })
 
-/** Prefixes a key, so that it never equals an inherited member of an object. */
+/** Prefixes a key, so that it never equals an inherited property of an object. */
 const placeOf = (key: string): string => `:${key}`
-/** The id of the event that was published under a key, as far as the key is remembered. */
+/** The id of the event that was published under a key; undefined if the key is not stored. */
 export const publishedBy = ({ keys }: SourcesState, key: string): string | undefined =>
   getOwn(keys.young, placeOf(key)) ?? getOwn(keys.old, placeOf(key))
 
 /**
  * Looks up a key (K1, K2 of protocol/events/sources.ts).
  * @param at Unix milliseconds.
- * @returns the id that was published under the key, null when none was within a day, undefined when
- * that is not known.
+ * @param recalled the answer of a view for keys that the state does not store.
+ * @returns the id that was published under the key; null if no event was published under it within
+ * a day; undefined if that is unknown.
  */
 export function recall(
   state: SourcesState,
@@ -94,8 +95,8 @@ export function recall(
 }
 
 /**
- * Remembers a key. When the present generation is full or a day old, the previous one is forgotten
- * and a new one begins.
+ * Stores a key. When the current generation is full or a day old, the previous generation is
+ * dropped and a new one begins.
  */
 export function remember({ keys }: SourcesState, key: string, id: string, at: number): void {
   if (keys.count >= KEYS || at - keys.since >= DAY) {

@@ -1,7 +1,7 @@
 /**
  * The rule for answering an approval that the service requires before it executes an action. A
- * principal may approve if it may execute the action itself. Agents never approve, nor do
- * principals that the project excludes (the requester of the call).
+ * principal may approve if it may execute the action itself. Agents never approve. In projects that
+ * require a separate approver, the requester of the call does not approve either (`excludes`).
  */
 
 import { allows } from '../../protocol/access/roles.ts'
@@ -10,7 +10,7 @@ import type { Approval } from '../../protocol/interactions/events.ts'
 import type { Cause } from '../actor.ts'
 
 /**
- * The refusal of a principal that cannot answer; undefined: it can.
+ * Returns the refusal of a principal that may not answer, or undefined if it may.
  * @param executes the principal's permissions to execute actions, as the gateway resolved them.
  */
 export function refusedApproval(

@@ -1,6 +1,7 @@
 /**
  * The interaction actor: a question to people. Its outcome is set once. A waiting run or session is
- * informed in the same commit, all others by the event that ends the interaction.
+ * notified in the same commit; all other consumers are notified by the event that ends the
+ * interaction.
  *
  *     pending → completed | cancelled | expired
  *        ↕ review
@@ -43,7 +44,7 @@ const publish = (
 
 /**
  * Creates the interaction actor.
- * @param brand as configured.
+ * @param brand the configured brand.
  */
 export const interactionActor = ({
   brand,

@@ -19,8 +19,8 @@ import type { InteractionState } from './state.ts'
 type Create = Input<Api['interaction.create']>
 
 /**
- * Creates an interaction for a client. The run that receives the answer lives in the same shard and
- * is informed in the same commit.
+ * Creates an interaction for a client. The run that receives the answer, if there is one, lives in
+ * the same shard and is notified in the same commit.
  */
 export const create =
   (brand: string) =>
@@ -56,7 +56,7 @@ export const create =
     }
   }
 
-/** Creates an interaction for a step: the run records it on its timeline itself. */
+/** Creates an interaction for a step. The run itself records the interaction on its timeline. */
 export function open(
   state: InteractionState | null,
   {
@@ -210,7 +210,7 @@ function consumerOf({ consumer }: Create, run: Consumer['run']): Consumer {
   return typeof consumer === 'object' ? consumer : { kind: consumer ?? 'none' }
 }
 
-/** Field errors for references to entities of another service. */
+/** Field errors for references whose kind belongs to another service. */
 function foreign({ subject, references = [] }: Interaction, brand: string): FieldError[] {
   const expected = ['external_url', `${brand.toLowerCase()}_entity`]
   const all = [
@@ -227,7 +227,7 @@ function foreign({ subject, references = [] }: Interaction, brand: string): Fiel
     }))
 }
 
-/** Faults that depend on the time or on the creator. */
+/** Refuses a record for reasons that depend on the time or on the creator. */
 function faultOf(record: Interaction, { at }: Cause): Refusal | undefined {
   const {
     expires_at,

@@ -27,7 +27,7 @@ type Answered = Decision<InteractionEvent, Interaction>
 const isNamed = (ids: readonly string[], id: string, roles: readonly string[]): boolean =>
   ids.includes(id) || ids.some((named) => roles.includes(roleOf(named) ?? ''))
 
-/** Refuses an answer or a review that the present status does not accept. */
+/** Refuses an answer or a review that the current status does not accept. */
 function closed(
   state: InteractionState,
   wanted: 'pending' | 'in_review',
@@ -40,14 +40,14 @@ function closed(
 }
 
 /**
- * Maximum characters of an interaction as JSON, since every read returns all of it, and maximum
+ * Maximum characters of an interaction as JSON, because every read returns all of it, and maximum
  * rounds of review.
  */
 const INTERACTION_LIMITS = { size: 1024 * 1024, rounds: 100 } as const
 
 /**
- * Answers as a target. The answer that satisfies the policy completes the interaction or submits it
- * for review.
+ * Records the answer of a target. The answer that satisfies the policy completes the interaction or
+ * submits it for review. A repeat of the same answer changes nothing.
  */
 export function respond(
   state: InteractionState | null,
@@ -170,7 +170,7 @@ function tellOf(
   return [{ to: { kind: 'run', id: run.run_id }, name: 'interaction.responded', input }]
 }
 
-/** Whether two values are equal as JSON, regardless of the order of members. */
+/** Whether two values are equal as JSON, regardless of the order of properties. */
 function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (
@@ -190,8 +190,8 @@ function sameValue(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Accepts the submitted answers, or requests another round. A principal cannot review its own
- * answer.
+ * Accepts the submitted answers, or requests changes in another round. A principal cannot review
+ * its own answer.
  */
 export function review(
   state: InteractionState | null,

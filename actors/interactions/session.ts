@@ -1,6 +1,7 @@
 /**
- * Questions that turns of sessions ask. The session receives the record in the commit of every
- * change, because the transcript shows the question and the turn may wait for it.
+ * Notification of the session whose turn opened an interaction. The session receives the record in
+ * the commit of every change, because the transcript shows the question and the turn may wait for
+ * it.
  */
 import type { InteractionEvent } from '../../protocol/interactions/events.ts'
 import type { Cause, Decided, Decision } from '../actor.ts'
@@ -23,7 +24,9 @@ const after = (
       ? state
       : apply(state, event, at)
 
-/** Wraps an arm, so that the session that asked receives every change. */
+/**
+ * Wraps an arm of `decide`, so that the session that opened the interaction receives every change.
+ */
 export const hearing =
   <I, R>(arm: Arm<I, R>): Arm<I, R> =>
   (state, input, cause) => {

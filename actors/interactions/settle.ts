@@ -1,6 +1,7 @@
 /**
- * The end of an interaction: an outcome, a cancellation or its expiry. The event that ends it
- * informs the waiting consumer; nothing follows afterwards.
+ * The end of an interaction, by an outcome, a cancellation or its expiry, and its later deletion.
+ * The commit that ends it also notifies the waiting run and opens the delivery to a subscriber.
+ * Nothing but the deletion follows.
  */
 import type { Api } from '../../protocol/api.ts'
 import { type JsonObject, timestamp } from '../../protocol/common.ts'
@@ -28,9 +29,9 @@ export const recordReply = (after: InteractionState): Interaction => after.recor
 /**
  * Ends an interaction.
  * @param state before the change.
- * @param change names the new status; times are added.
- * @param options `silent`: the run that waits ended it itself; `invalid`: its targets or reviewers
- * do not exist.
+ * @param change contains the new status; `completed_at` is added.
+ * @param options `silent`: the waiting run is not notified, because it requested the end;
+ * `invalid`: targets or reviewers do not exist.
  */
 export function conclude(
   { record, depth, chain, withheld, callback }: InteractionState,
@@ -63,8 +64,8 @@ export function conclude(
 }
 
 /**
- * Cancels an interaction on request. Agents may not: an agent does not decide that no person is
- * needed.
+ * Cancels an interaction on request. Agents may not cancel, because an agent must not decide that
+ * no person is needed. A repeat changes nothing.
  */
 export function cancel(
   state: InteractionState | null,
@@ -103,8 +104,8 @@ export const withdraw = (
     : { events: [], reply: undefined }
 
 /**
- * Cancels an interaction whose targets or reviewers, named by a step or a model, do not exist. It
- * could not be answered, so this is an error of its asker.
+ * Cancels an interaction with targets or reviewers that do not exist. No valid answer is possible,
+ * so the waiting step or call fails (`invalid`).
  */
 export const invalidate = (
   state: InteractionState | null,
@@ -145,7 +146,7 @@ const cancellation = (
   },
 })
 
-/** Expires an interaction that is due. Waking early or twice is harmless. */
+/** Expires an interaction that is due. An early or repeated wake is harmless. */
 export function wake(
   state: InteractionState | null,
   _: unknown,
@@ -166,7 +167,7 @@ export function wake(
   }
 }
 
-/** Deletes an interaction that has ended: it disappears from all lists. */
+/** Deletes an interaction that has ended: lists and reads omit it from then on. */
 export function remove(state: InteractionState | null): Decision<InteractionEvent, undefined> {
   if (!state || state.deleted) return refuse('not_found')
   const { id, status } = state.record
@@ -242,8 +243,8 @@ function sourceOf(after: Interaction): Omit<Source, 'depth' | 'chain'> {
 }
 
 /**
- * The delivery lives in the slot of the interaction, so that it is opened in the commit that ends
- * the interaction.
+ * The delivery has the slot of the interaction, so that it is opened in the commit that ends the
+ * interaction.
  */
 function deliver({ delivery_id, body, ...to }: Dispatch): Tell {
   const opening: DeliveryOpening = {

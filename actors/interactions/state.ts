@@ -3,8 +3,7 @@
  * show.
  *
  * Invariants:
- * I1. Every field of the record comes from the changes that events carry
- *     (protocol/interactions/events.ts).
+ * I1. Every field of the record comes from the changes in events (protocol/interactions/events.ts).
  * I2. `interaction.resolved` happens once, and nothing changes the record afterwards.
  */
 
@@ -22,25 +21,29 @@ import type { KeptUrl } from '../../protocol/masked-url.ts'
 
 export interface InteractionState {
   readonly record: Interaction
-  /** Depth of its source events in a chain of runs. */
+  /** Depth of the interaction's source events in a chain of runs. */
   readonly depth: number
   readonly chain?: Chain
-  /** It was deleted: it is on no list and cannot be read. */
+  /** The interaction was deleted: lists and reads omit it. */
   readonly deleted?: true
-  /** The session that asked, which receives every change. */
+  /** The session whose turn opened the interaction. It receives every change. */
   readonly session?: string
-  /** Asked in a private session: only readers of the session receive its source events. */
+  /**
+   * The interaction was opened in a private session: only readers of the session receive its source
+   * events.
+   */
   readonly withheld?: true
   /**
-   * The service requires it before an action is executed; absent: a question of a client, a run or
-   * an agent.
+   * Present when the service requires the answer before it executes an action; absent for a
+   * question of a client, a run or an agent.
    */
   readonly approval?: Approval
   /**
-   * The URL of its subscriber. Snapshots of earlier releases lack it: there the record contains it.
+   * The URL of the subscriber with its sealed values. In snapshots of earlier releases the record
+   * contains the URL instead.
    */
   readonly callback?: KeptUrl
-  /** The service cancelled it, because targets or reviewers do not exist. */
+  /** The service cancelled the interaction, because targets or reviewers do not exist. */
   readonly invalid?: true
 }
 
@@ -82,14 +85,14 @@ export const isSettled = ({ record }: InteractionState): boolean =>
 export const isOpen = (state: InteractionState | null): state is InteractionState =>
   state !== null && !state.deleted && !isSettled(state)
 
-/** Unix milliseconds when the interaction expires; undefined: never, or it has ended. */
+/** Unix milliseconds at which the interaction expires; undefined if it never does or has ended. */
 export const expiry = (state: InteractionState | null): number | undefined =>
   isOpen(state) && state.record.expires_at !== undefined
     ? parseTimestamp(state.record.expires_at)
     : undefined
 /**
- * The status at a time: past its expiry an interaction is expired, even before the event that
- * records it.
+ * The status at a time in Unix milliseconds. After its expiry an open interaction counts as
+ * expired, even before the event that records the expiry.
  */
 export const statusAt = (state: InteractionState, at: number): Interaction['status'] =>
   (expiry(state) ?? Infinity) <= at ? 'expired' : state.record.status

@@ -1,6 +1,6 @@
 /**
  * The queue actor: the jobs of one queue name in one shard, waiting or under a lease. Its id is
- * `<shard>.<name>`. Matching with workers happens outside, from its offers.
+ * `<shard>.<name>`. The shard host and the gateways match its jobs with workers.
  *
  * Invariants:
  * Q1. A job is in exactly one state: waiting, resting before its next attempt, under one lease, or
@@ -45,8 +45,8 @@ import {
 import { enter, leave, waitingJobs } from './waiting-jobs.ts'
 
 /**
- * Maximum number of leases that one command ends. Each end also changes a run, and commits are
- * bounded. The remaining leases end at a later wake.
+ * Maximum number of leases and pauses that one command ends. The end of a lease also changes the
+ * owner of the job, and commits are bounded. The remaining ones end at a later wake.
  */
 const LEASES = 64
 

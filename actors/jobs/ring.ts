@@ -6,7 +6,9 @@
  */
 
 export interface Ring<T> {
-  /** Name of the first member, and below of the last; both are empty when there is no member. */
+  /**
+   * `first` and `last` are the names of the first and the last member; empty when there is none.
+   */
   first: string
   last: string
   readonly members: Record<string, { before: string; after: string; readonly value: T }>

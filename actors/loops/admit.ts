@@ -1,15 +1,16 @@
 /**
  * Admission of runs. Two rules apply, first that of the trigger, then that of the loop; both use
- * the active runs and the queue of waiting runs.
+ * the active runs and the queue of waiting runs. Slots of the organization come afterwards
+ * (places.ts).
  *
  * Invariants:
- * A1. With `queue`, `skip` and `replace` a loop has at most one active run, and a trigger at most
- *     as many as its limit, which is one by default. A displaced run is active until it has
- *     stopped.
- * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for a limit of
+ * A1. No run is admitted beyond a limit. With `queue`, `skip` and `replace` a loop has one active
+ *     run. A trigger has as many as its limit, which is one by default unless its policy is
+ *     `allow`. A displaced run is active until it has ended.
+ * A2. Waiting runs are admitted in FIFO order. A run overtakes only runs that wait for the limit of
  *     their own trigger.
- * A3. No run waits while there is capacity, unless the loop is not active or the run waits for a
- *     slot in the organization.
+ * A3. No run waits while there is capacity, unless the loop is not active, the run waits for a slot
+ *     in the organization, or its admission follows in the next commit.
  */
 
 import type { QueueReason } from '../../protocol/loops/run.ts'
@@ -21,7 +22,9 @@ import { type LoopState, triggersOf } from './state.ts'
 /** Maximum number of active runs of one loop, regardless of its settings, and of waiting runs. */
 const MAX_ACTIVE = 5000
 const MAX_WAITING = 1000
-/** Maximum number of runs that one commit admits, and that it displaces. */
+/**
+ * Maximum number of waiting runs that one commit admits, and of runs that one displacement affects.
+ */
 const LET_IN = 10
 const TOLD = 50
 
@@ -44,8 +47,8 @@ export function ruleOf({
 
 interface Capacity {
   /**
-   * Number of active runs of the loop, with its `limit`. `of` and `rule` return the same for a
-   * trigger.
+   * Number of active runs of the loop, and their `limit`. For a trigger, `of` returns the number
+   * and `rule` the limit and the policy.
    */
   total: number
   readonly limit: number
@@ -76,7 +79,10 @@ function capacityOf(state: LoopState): Capacity {
 }
 const waitingOf = ({ line }: LoopState, trigger: string): number =>
   line.filter(({ trigger_id = '' }) => trigger_id === trigger).length
-/** The reason why one more run of a trigger would have to wait, or undefined. */
+/**
+ * Returns the reason why one more run of a trigger would have to wait, or undefined. An empty
+ * trigger checks only the rule of the loop.
+ */
 function obstacle(state: LoopState, capacity: Capacity, trigger: string): QueueReason | undefined {
   if (
     trigger !== '' &&
@@ -94,12 +100,12 @@ export type Verdict =
   | { readonly left_out: 'loop' | 'trigger' | 'full' }
 
 /**
- * Applies both rules to one more run of a trigger, or of no trigger. Displaces the runs that it
+ * Applies both rules to one more run, of a trigger or without one. Displaces the runs that it
  * replaces.
  * @param patient the run may wait, but is never rejected and displaces no run.
  */
 export function judge(on: Draft, trigger = '', patient = false): Verdict {
-  // A displaced run counts as active until it has stopped, so these counts stay valid.
+  // A displaced run counts as active until it has ended, so these counts stay valid.
   const capacity = capacityOf(on.state)
   const { policy } = capacity.rule(trigger)
   const rule = on.state.record?.concurrency ?? 'allow'
@@ -123,8 +129,10 @@ const displaceOfTrigger = (on: Draft, trigger: string, newcomers: number): void 
     Math.max(0, capacityOf(on.state).rule(trigger).limit - newcomers),
   )
 /**
- * Displaces the matching runs, oldest first, until at most `left` of them stay. Waiting runs,
- * including those that wait for a slot in the organization, are displaced first, and all of them.
+ * Displaces the matching runs, oldest first, until at most `left` of them stay. Displacements
+ * beyond the limit of one commit follow in the next commit.
+ * @param waitingToo first displaces all matching runs that wait, including those that wait for a
+ * slot in the organization.
  */
 function displace(
   on: Draft,
@@ -152,7 +160,9 @@ function displace(
 }
 /** Displaces all waiting runs, because their loop was deleted. */
 export const dismiss = (on: Draft): void => displace(on, () => true, Infinity)
-/** Continues to displace active runs in favor of waiting runs. */
+/**
+ * Continues to displace active runs in favor of waiting runs, as the policies `replace` require.
+ */
 export function goOnDisplacing(on: Draft): void {
   const { record, line } = on.state
   if (!record || line.length === 0) return

@@ -1,7 +1,7 @@
 /**
- * Creation, change and deletion of loops. A member that the request contains replaces the whole
- * stored member. A change of the loop's behavior creates its next version, which all later starts
- * use; active runs keep the version with which they began.
+ * Creation, change and deletion of loops. A field that the request contains replaces the whole
+ * stored field. A change of the loop's behavior creates its next version, which all later starts
+ * use; existing runs keep the version with which they were opened.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -51,8 +51,8 @@ const needsSteps: FieldError = {
 }
 
 /**
- * Refuses the request if a handle that the caller chose is neither in use by this loop nor under a
- * valid reservation for it.
+ * Refuses the request if a trigger specifies a handle that is neither in use by this loop nor under
+ * a valid reservation for it.
  */
 function unreserved(
   triggers: readonly Trigger[] = [],
@@ -137,7 +137,9 @@ export function create(
   return decided(on, loop)
 }
 
-/** Changes a loop. */
+/**
+ * Changes a loop; the status `deleted` deletes it. Activation of a loop without steps is refused.
+ */
 export function update(
   options: LoopOptions,
   state: LoopState,
@@ -213,8 +215,8 @@ export function update(
 const reseals = (before: LoopState['secrets'], after = before): boolean =>
   JSON.stringify(before) !== JSON.stringify(after)
 /**
- * Reduces changes of definitions to their names, because long definitions are not copied into the
- * audit log.
+ * Reduces changes of the definition and of settings to the names of the fields, because their long
+ * content is not copied into the audit log.
  */
 const told = (
   changes: Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>,
@@ -253,7 +255,7 @@ export function remove(
   return decided(on, undefined)
 }
 
-/** Deletes the loop because its project was deleted. */
+/** Deletes the loop, if it exists, because its project was deleted. */
 export const end = (
   options: LoopOptions,
   state: LoopState,

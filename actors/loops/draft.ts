@@ -1,4 +1,7 @@
-/** A decision of a loop under construction: events, commands to runs, and the resulting state. */
+/**
+ * A decision of a loop under construction: events, commands to runs, and the resulting state. It
+ * contains no rules.
+ */
 
 import type { RunCommands } from '../../protocol/internal.ts'
 import type { LoopEvent } from '../../protocol/loops/events.ts'
@@ -20,7 +23,7 @@ export interface Draft {
   readonly tells: Tell[]
 }
 
-/** Begins a decision. Copies the members that events change in place. */
+/** Begins a decision. Copies the fields that events change in place. */
 export const draft = (state: LoopState, cause: Cause, options: LoopOptions): Draft => ({
   cause,
   options,

@@ -1,11 +1,11 @@
 /**
- * Firings for events of private sessions. The loop does not know whether its last editor may read
- * the session, so an errand checks this. The errand sends the firing again with the editor's id,
- * and a run starts if that principal is still the last editor.
+ * Firings for events of private sessions. A loop cannot decide whether its last editor may read the
+ * session, so an errand checks this. The executor of the errand sends the firing again with the
+ * editor's id, and a run starts if that principal is still the last editor.
  *
  * Invariants:
  * F1. No run starts for an event of a private session that the loop's last editor may not read. An
- *     unknown editor counts as one without access.
+ *     unknown editor has no access.
  * F2. The state holds a firing without its payload, until its errand has ended.
  */
 import { ERRANDS, type Errand, errandJob } from '../../protocol/errand.ts'
@@ -20,8 +20,8 @@ import { isLiving, type LoopState } from './state.ts'
 const MAX_HELD = 1000
 
 /**
- * The principal that changed the loop last. Earlier releases did not store it; for their loops it
- * is known only if the loop was never changed.
+ * The principal that changed the loop last. For loops that an earlier release saved, it is known
+ * only if the loop was never changed.
  */
 function editorOf(state: LoopState): string | undefined {
   if (!isLiving(state)) return undefined
@@ -36,7 +36,10 @@ function editorOf(state: LoopState): string | undefined {
 export const mustWait = (state: LoopState, { source, reader }: Firing): boolean =>
   source.private_session !== undefined && (reader === undefined || reader !== editorOf(state))
 
-/** Stores a firing and enqueues its errand. */
+/**
+ * Stores a firing and enqueues its errand. A repeat changes nothing. A firing is dropped if the
+ * last editor is unknown or too many firings wait.
+ */
 export function hold(
   state: LoopState,
   { trigger_id, source }: Firing,
@@ -69,7 +72,7 @@ export function hold(
   }
 }
 
-/** Drops a firing whose errand has ended. An errand that still fails after hours also ends. */
+/** Removes a firing whose errand has ended, successfully or not. */
 export const firingSettled = (
   state: LoopState,
   { job_id }: LoopCommands['job.settled']['input'],

@@ -1,7 +1,9 @@
 /**
  * The loop actor: the single writer of a definition with its versions and triggers, and of the
  * order in which runs start. Its runs live in the same shard, so a start and the new run are one
- * commit, and so are the end of a run and the start of the next waiting run.
+ * commit, and so are the end of a run and the start of the next waiting run. This file contains the
+ * table, its effects and its reads; the decisions are in the other files of this folder. A loop can
+ * be deleted in every status.
  *
  *     draft ⇄ active ⇄ paused → deleted
  */
@@ -50,8 +52,8 @@ const toPlaces = <N extends 'place.ask' | 'place.return'>(
 })
 
 /**
- * Publishes that a loop paused itself, as an event of the run whose failure or event caused the
- * pause.
+ * Publishes that the loop was paused automatically, as an event of the run whose failure or event
+ * caused the pause.
  */
 function sayPaused(
   {
@@ -86,8 +88,8 @@ function sayPaused(
 }
 
 /**
- * Logs a warning about triggers that wait for events that nothing publishes. Such triggers are
- * saved but do not fire.
+ * Logs a warning about triggers for event types that nothing publishes. Such triggers are saved but
+ * do not fire.
  */
 function warnOfIdleTriggers(
   loop_id: string,
@@ -147,7 +149,7 @@ function standingsOf(state: LoopState): TriggerStanding[] | null {
   )
 }
 
-/** The loop actor. */
+/** Creates the loop actor. */
 export function loopActor(options: LoopOptions): AnyActor {
   const bound =
     <I, D>(decide: (options: LoopOptions, state: LoopState, input: I, cause: Cause) => D) =>

@@ -1,10 +1,11 @@
 /**
- * Concurrency slots of the organization (protocol/loops/places.ts), used when its operator has set
- * a limit: a run that the loop's own rules admit begins when it gets a slot. Until then the loop
- * counts it as active, so the rules of the loop hold regardless of the order of messages.
+ * Concurrency slots of the organization (protocol/loops/places.ts), from the view of one loop. They
+ * are used when the operator has set a limit: a run that the loop's own rules admit begins when it
+ * gets a slot. Until then the loop counts the run as active, so the rules of the loop hold
+ * regardless of the order of messages.
  *
- * Invariant: a requested slot is returned once, when the run has ended; or it is declined and
- * requested again.
+ * Invariant: a requested slot is returned once, when the run has ended, or it is declined and
+ * requested again later.
  */
 import { getOwn } from '../../protocol/lookup.ts'
 import type { LoopCommands, LoopEvent } from '../../protocol/loops/events.ts'
@@ -12,7 +13,7 @@ import type { Cause, Decision } from '../actor.ts'
 import { type Draft, decided, draft, emit, type LoopOptions, nothing, tellRun } from './draft.ts'
 import { isLiving, type LoopState } from './state.ts'
 
-/** Whether a run was admitted but has not begun. */
+/** Whether an admitted run waits for its slot. */
 export const isHeld = ({ places }: LoopState, run_id: string): boolean =>
   ['asked', 'declined'].includes(getOwn(places, run_id) ?? '')
 
@@ -55,7 +56,10 @@ export function askAgain(on: Draft): void {
   }
 }
 
-/** Handles a granted slot. A loop that is not active starts no runs, so it declines the slot. */
+/**
+ * Handles a granted slot. A loop that exists but is not active starts no runs, so it declines the
+ * slot.
+ */
 export function placeGiven(
   options: LoopOptions,
   state: LoopState,

@@ -1,6 +1,7 @@
 /**
  * Reports from runs to their loop: a run has ended, was recovered, or has spent credits. Waiting
- * runs then start, and a loop that fails repeatedly is paused.
+ * runs then start, and a loop whose runs fail repeatedly is paused. This file also handles the
+ * loop's timer.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -20,7 +21,7 @@ type Told<N extends keyof LoopCommands> = LoopCommands[N]['input']
 
 /**
  * Handles a run that has ended, or that has failed and ends after the reply `run.end`. A completed
- * run resets the count of consecutive failures; a cancelled run leaves it unchanged.
+ * run resets the count of consecutive failures; a cancelled run does not change it.
  */
 export function left(
   options: LoopOptions,
@@ -95,7 +96,7 @@ export function returns(
 }
 
 /**
- * Records what a run has spent. A run that spends credits beyond the daily budget begins no further
+ * Records the spending of a run. If the daily budget is then used up, this run begins no further
  * step.
  */
 export function spend(
@@ -133,7 +134,7 @@ export function wake(
       letIn(on)
     }
   }
-  // A loop that an older release saved has not reported to its project yet.
+  // A loop that an older release saved has never reported its summary to its project.
   if (isLiving(state) && state.standing.version === 0)
     for (const event of stands(state, on.state, cause.self.id, '')) emit(on, event)
   fireSchedules(on)

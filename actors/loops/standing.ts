@@ -1,4 +1,7 @@
-/** The summary of a loop that its project stores (protocol/loops/standing.ts). */
+/**
+ * The summary of a loop that its project stores (protocol/loops/standing.ts), so that actions in
+ * use are not deleted.
+ */
 import type { LoopEvent } from '../../protocol/loops/events.ts'
 import { specOf } from '../../protocol/loops/schema.ts'
 import type { LoopStanding } from '../../protocol/loops/standing.ts'
@@ -6,8 +9,8 @@ import { actionsNamed } from '../../protocol/workflows/spec.ts'
 import { isLiving, type LoopState } from './state.ts'
 
 /**
- * Actions that runs of an active loop may call, including those of the workflows that it
- * references.
+ * Names of the actions that runs of the loop may call, including those of the workflows that it
+ * references; none while the loop is not active.
  */
 function actionsOf(state: LoopState): readonly string[] {
   if (!isLiving(state) || state.record.status !== 'active') return []
@@ -16,7 +19,7 @@ function actionsOf(state: LoopState): readonly string[] {
 }
 
 /**
- * The event that reports a change of the summary to the project, if there is one.
+ * Returns the event that reports a change of the summary to the project, if there is a change.
  * @param organization its id if the command contains it, otherwise empty.
  */
 export function stands(

@@ -1,6 +1,6 @@
 /**
- * Starts of runs: by a client, a trigger, a schedule, or a step of another run. All pass the same
- * admission.
+ * Starts of runs: by a client, a trigger, a schedule, or a step of another run. All of them pass
+ * the same admission (admit.ts).
  */
 
 import { actorOf } from '../../protocol/actions/invocation.ts'
@@ -58,7 +58,10 @@ type Outcome =
   | { readonly left_out: Extract<Verdict, { left_out: unknown }>['left_out'] }
   | Refusal
 
-/** The reason why the loop accepts no runs now, or undefined. */
+/**
+ * Refuses a start if the loop does not exist, is not active, has no steps, or has spent its daily
+ * budget.
+ */
 function closed(state: LoopState, at: number): Refusal | undefined {
   if (!isLiving(state))
     return refuse('not_found', { resource: 'loop' }, 'There is no such loop in this project.')
@@ -78,7 +81,7 @@ function closed(state: LoopState, at: number): Refusal | undefined {
     : undefined
 }
 
-/** Opens a run, or returns why no run was opened. */
+/** Opens a run, or returns the reason why no run was opened. */
 function openRun(on: Draft, wanted: Wanted): Outcome {
   const refused = closed(on.state, on.cause.at)
   if (refused) return refused
@@ -158,8 +161,8 @@ const whyLeftOut = {
 } as const
 
 /**
- * Starts a run for a client. The gateway completes the reply, because only the run itself knows its
- * status.
+ * Starts a run for a client. The gateway completes the reply, because only the run itself has its
+ * status. A repeat under an idempotency key changes nothing while the run is active or waits.
  */
 export function start(
   options: LoopOptions,
@@ -208,8 +211,8 @@ export function start(
 }
 
 /**
- * Starts a run for an event that a trigger watches: one run per event, even if the event arrives
- * repeatedly.
+ * Starts a run for an event that a trigger watches. A trigger starts one run per event, even if the
+ * event arrives repeatedly.
  */
 export function fire(
   options: LoopOptions,
@@ -240,7 +243,7 @@ export function fire(
   skipped(on, trigger_id, key, outcome, source.id)
   return decided(on, undefined)
 }
-/** Maximum number of loops in a chain, more than can lie between two events. */
+/** Maximum number of loops that a stored chain contains; only the latest are kept. */
 const MAX_CHAIN_LOOPS = 2 * MAX_CHAIN_DEPTH
 const extended = ({ root, loops }: Chain, loop_id: string): Chain => ({
   root,
@@ -252,7 +255,7 @@ const chainOf = ({ id, chain = { root: id, loops: [] } }: SourceEvent, loop_id: 
 
 /**
  * Pauses the loop because its triggers would start more runs for events of runs than is allowed.
- * Records the reason at each of these triggers.
+ * Records the reason for each of these triggers.
  */
 export function stop(
   options: LoopOptions,
@@ -273,8 +276,8 @@ export function stop(
     id: cause.self.id,
     run_id: typeof run_id === 'string' ? run_id : '',
     reason,
-    // The depth is capped so that a loop that notifies people about the pause still runs. A loop
-    // pauses only once, so the chain ends.
+    // The depth is capped, so that a loop that notifies people about the pause still runs. A paused
+    // loop is not paused again, so the chain ends.
     depth: Math.min(source.depth + 1, MAX_CHAIN_DEPTH),
   })
   for (const event of consequences(state, on.state, '', cause)) emit(on, event)
@@ -301,7 +304,7 @@ function skipped(
   })
 }
 
-/** Fires each due schedule once, for the latest time at which it should have fired. */
+/** Fires each due schedule once, for the latest time at which it was due. */
 export function fireSchedules(on: Draft): void {
   const { at } = on.cause
   for (const [trigger_id, { next, anchor }] of Object.entries(on.state.clocks)) {

@@ -1,5 +1,6 @@
 /**
- * State of a loop: its current definition, its active runs, and its waiting runs.
+ * State of a loop: its current definition, its active runs, and its waiting runs. The rules are in
+ * the other files of this folder.
  *
  * Invariants:
  * L1. `active` holds the runs that were admitted and have not reported their end; `line` holds the
@@ -31,7 +32,7 @@ export interface LoopState {
   trigger_ids: Readonly<Record<string, string>>
   /** Sealed signing secrets by trigger key. */
   secrets: Readonly<Record<string, string>>
-  /** The trigger id, or an empty text, of each active run. */
+  /** The trigger ids of the active runs, by run id; empty for a run without a trigger. */
   active: Record<string, string>
   /** Active runs that were displaced and have not ended yet. */
   leaving: Record<string, true>
@@ -47,9 +48,9 @@ export interface LoopState {
    * Recent spending of runs: thousandths of a credit by the start of their window, oldest first.
    */
   spent: [at: number, milli: number][]
-  /** By trigger id. */
+  /** The next fire times of schedules, by trigger id. */
   clocks: Record<string, Clock>
-  /** Keys of the firings that were settled last. */
+  /** Keys of the firings that were settled last, to detect repeats. */
   fired: string[]
   /** Starts that were skipped since the loop's latest version, by trigger id; absent: none. */
   skips?: Readonly<
@@ -58,7 +59,7 @@ export interface LoopState {
       { readonly count: number; readonly last: NonNullable<TriggerStanding['last_skipped_start']> }
     >
   >
-  /** Version of the list of watched events that was sent last. */
+  /** Version of the list of watched events that was last sent to the matcher. */
   watched: number
   /** The summary that was last sent to the loop's project. */
   standing: {
@@ -97,7 +98,7 @@ export const isLiving = (state: LoopState): state is Living =>
 
 /** Number of firings that are remembered to detect repeats. */
 const REMEMBERED = 2000
-/** One day, and the window in which spending is summed, in milliseconds. */
+/** One day in milliseconds. `WINDOW` is the time over which spending is summed, in milliseconds. */
 const DAY = 86_400_000
 export const WINDOW = 300_000
 
@@ -270,7 +271,7 @@ export const evolveLoop: Evolve = {
   'firing.dropped': same,
 }
 
-/** Unix milliseconds of the next wake: a schedule is due, or work is left over. */
+/** Unix milliseconds of the next wake: a schedule is due, or work was left to a later commit. */
 export function deadline(state: LoopState): number | undefined {
   const first = Object.values(state.clocks).reduce(
     (least, { next }) => Math.min(least, next),

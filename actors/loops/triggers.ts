@@ -1,6 +1,6 @@
 /**
- * Effects of saving a loop on its triggers: ids and handles that survive the change, fire times,
- * watched events.
+ * The consequences of saving a loop for its triggers: ids and handles that survive the change,
+ * watched events, and fire times.
  */
 
 import type { Watch } from '../../protocol/events/sources.ts'
@@ -13,15 +13,16 @@ import { stands } from './standing.ts'
 import { isLiving, type LoopState, triggersOf } from './state.ts'
 
 /**
- * The triggers of a version, with their ids. A trigger whose key existed before keeps its id and,
- * unless another handle is given, its handle. A trigger without a handle uses its id as its handle.
+ * Returns the triggers of a version, with their ids. A trigger whose key existed before keeps its
+ * id and, unless another handle is given, its handle. A trigger without a handle uses its id as its
+ * handle.
  */
 export function materialize(
   triggers: readonly Trigger[] | undefined,
   before: LoopState,
   cause: Cause,
 ): { readonly triggers?: Trigger[]; readonly trigger_ids: Readonly<Record<string, string>> } {
-  // A key may be any text, including the name of a property that all objects have.
+  // A key may be any text, including the name of an inherited property.
   const ids = new Map<string, string>()
   const made = (triggers ?? []).map((trigger, index): Trigger => {
     const key = triggerKey(trigger, index)
@@ -62,8 +63,8 @@ const watches = (state: LoopState): Watch[] =>
     : []
 
 /**
- * The events that follow from saving a loop: bound and freed handles, watched events, the summary
- * for its project, and times of schedules.
+ * Returns the events that follow from saving a loop: bound and freed handles, watched events, the
+ * summary for its project, and times of schedules.
  */
 export function consequences(
   before: LoopState,

@@ -1,13 +1,13 @@
 /**
- * The memory of one agent: the single writer of its entries. Its id is the agent's.
+ * The memory of one agent: the single writer of its entries. The id of the actor is the agent's id.
  *
  * Invariants:
- * M1. A key identifies one entry, whose version grows by one with every change, the deletion
- *     included.
- * M2. The state holds what decisions need (keys, versions, importance), never content: that is in
- *     the journal and in views.
- * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important are
- *     evicted first; among equals, those unchanged for longest.
+ * M1. A key identifies at most one entry, whose version grows by one with every change, including
+ *     its deletion.
+ * M2. The state holds what decisions need (keys, versions, importance), never content. Content is
+ *     in the journal and in views.
+ * M3. There are at most `memoryLimits.entries` entries that are not pinned. The least important
+ *     entries are evicted first; among equals, those unchanged for longest.
  */
 
 import type { Api } from '../../protocol/api.ts'
@@ -35,7 +35,7 @@ interface Kept
     'entry_id' | 'version' | 'importance' | 'pinned' | 'created_at' | 'updated_at'
   > {}
 export interface MemoryState {
-  /** Entries by `placeOf` their keys. */
+  /** Entries, by `placeOf(key)`. */
   entries: Record<string, Kept>
   deleted?: true
 }
@@ -69,7 +69,10 @@ function changeOf(
   }
 }
 
-/** The entries to evict when one more is saved; that one is never evicted. */
+/**
+ * The deletions that make room for an entry that is saved without a pin. The saved entry itself is
+ * never evicted.
+ */
 function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEvent[] {
   const loose = Object.entries(entries).filter(
     ([other, { pinned }]) => !pinned && other !== placeOf(key),
@@ -95,7 +98,7 @@ function evicted({ entries }: MemoryState, key: string, cause: Cause): MemoryEve
     }))
 }
 
-/** Saves an entry as a whole: fields that the wish leaves out get their defaults. */
+/** Saves an entry as a whole: omitted fields get their defaults. */
 function save(
   state: MemoryState,
   memory_key: string,
@@ -146,8 +149,7 @@ function save(
     reason,
     source_run_id,
   )
-  // The gateway restores the content that it has just sent, so that replies stored for repeats stay
-  // small.
+  // The reply omits what the gateway has just sent, because replies are stored for repeats.
   const { content: _, summary: __, metadata: ___, ...reply } = entry
   const created = before ? reply : { ...reply, status_code: 201 }
   return {
@@ -159,7 +161,7 @@ function save(
   }
 }
 
-/** Deletes an entry, if it exists. */
+/** Returns the event that deletes an entry, if it exists. */
 function forget(
   state: MemoryState,
   memory_key: string,

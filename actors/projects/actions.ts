@@ -1,7 +1,8 @@
 /**
- * Actions of a project. Invariants: names are unique in the project and never change; an HTTP
- * action has exactly one secret, stored here only sealed; a call is signed with the newest version
- * of the secret.
+ * Actions of a project. Calls are made by workers and executors, not here.
+ *
+ * Invariants: names are unique in the project and never change. An HTTP action has exactly one
+ * secret, which is stored sealed. Calls are signed with the newest version of the secret.
  */
 import type {
   Action,
@@ -25,7 +26,8 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof actions
 type Decided<R> = Decision<ActionEvent, R>
 /**
- * Maximum number of actions of a project: gateways and executors hold a sketch of each in memory.
+ * Maximum number of actions of a project, because gateways and executors hold a sketch of each in
+ * memory.
  */
 const MAX_ACTIONS = 1000
 
@@ -33,7 +35,7 @@ const named = ({ actions: all }: ProjectState, name: string): KeptAction | undef
   Object.values(all).find(({ action }) => action.name === name)
 
 /**
- * Defines an action. The project never receives the raw secret: the gateway adds it to the reply.
+ * Defines an action. The project never receives the raw secret; the gateway adds it to the reply.
  */
 export function createAction(
   { brand }: ProjectOptions,
@@ -157,8 +159,8 @@ export function updateAction(
 /** Maximum number of loops that a refusal lists. */
 const MAX_LOOPS_NAMED = 20
 /**
- * Deletes an action that no active loop calls. Calls under way complete; a step that names the
- * action later waits for a worker.
+ * Deletes an action that no active loop calls. Calls in progress complete; a later call of the name
+ * waits for a worker.
  */
 export function deleteAction(
   state: ProjectState,
@@ -210,7 +212,7 @@ export function rotateSecret(
   }
 }
 
-/** How events change the actions. */
+/** Reducers of the events of actions. */
 export const evolveActions = {
   'action.created': (
     state: ProjectState,

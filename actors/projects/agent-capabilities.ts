@@ -1,6 +1,6 @@
 /**
- * Toolkits and skills of agents. A request replaces a whole list; entries that stay keep their
- * date. A deleted toolkit or skill is removed from all agents.
+ * The assignment of toolkits and skills to agents. A request replaces a whole list; entries that
+ * stay keep their date. A deleted toolkit or skill is removed from all agents.
  */
 
 import type {
@@ -131,7 +131,7 @@ export function take(state: ProjectState, what: keyof AgentCapabilities, id: str
       state.equipment[agent] = { ...has, [what]: has[what].filter((one) => one.id !== id) }
   return state
 }
-/** How events change the toolkits and skills of agents. */
+/** Reducers of the events of assignments. */
 export const evolveCapabilities = {
   'toolkits.assigned': (
     state: ProjectState,

@@ -1,7 +1,9 @@
 /**
- * Agents. Invariants: an agent and its principal are created and deleted in one commit, under one
- * id; names are unique among existing agents; an external reference is set once and never reused,
- * not even after its agent is deleted.
+ * Agents of a project: their settings and their principals.
+ *
+ * Invariants: an agent and its principal are created and deleted in one commit, under one id. Names
+ * are unique among existing agents. An external reference is set once and never reused, not even
+ * after its agent is deleted.
  */
 
 import type { KeyEvent, PrincipalEvent } from '../../protocol/access/rows.ts'
@@ -30,7 +32,10 @@ export interface Domain {
 }
 type Wish = { readonly [K in keyof Agent]?: Agent[K] | undefined }
 
-/** The settings of a request as a wish: values that stand for "the default" remove the field. */
+/**
+ * The requested settings in the form that `changeOf` expects: values that mean the default become
+ * empty, which removes the field.
+ */
 function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wish {
   const {
     name,
@@ -67,7 +72,7 @@ function wishOf(input: Omit<Input<Rows['agent.update']>, 'project' | 'id'>): Wis
       : thinking_effort) as Agent['thinking_effort'],
   }
 }
-/** Another agent with this name or external reference. */
+/** Returns another agent with this name or external reference, if there is one. */
 const another = (
   { agents }: ProjectState,
   field: 'name' | 'external_ref',
@@ -104,8 +109,9 @@ function taken(
 }
 
 /**
- * Adopts an existing agent: the reply is the match, and nothing is written; undefined when no agent
- * ever had the reference.
+ * Adopts an existing agent with the requested external reference: the reply is that agent, and
+ * nothing is written. Returns undefined when no agent ever had the reference. A deleted agent or
+ * another name is a conflict.
  */
 function adopt(
   state: ProjectState,
@@ -166,7 +172,7 @@ export function createAgent(
   return { events: [{ type: 'agent.created', id, agent }, event], reply: agent }
 }
 
-/** Replaces long texts by their lengths for the audit log. */
+/** The changes for the audit log, with the lengths of the system prompt instead of its text. */
 function audited({ changes }: Change<Agent>): Change<Agent>['changes'] {
   const { system_prompt, ...rest } = changes
   const length = (text: unknown) => ({ characters: String(text ?? '').length })

@@ -1,6 +1,8 @@
 /**
- * Messaging bindings of agents. In a project, an account (provider and integration) has at most one
- * enabled binding, and each agent has at most one binding to it.
+ * Messaging bindings of agents. The service only stores them.
+ *
+ * Invariant: in a project, an account (provider and integration) has at most one enabled binding,
+ * and each agent has at most one binding to it.
  */
 
 import {
@@ -46,7 +48,10 @@ function replaced(
     : { events: [{ type: 'binding.updated', id: before.id, binding, changes }], binding }
 }
 
-/** Creates or replaces the binding of an agent to an account. */
+/**
+ * Creates or replaces the binding of an agent to an account. If another agent has an enabled
+ * binding to the account, the request is refused, or disables that binding with `replace_existing`.
+ */
 export function setBinding(
   state: ProjectState,
   { id: agent_id, project: _, replace_existing = false, ...wish }: Input<Rows['agent.set_binding']>,

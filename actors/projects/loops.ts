@@ -24,7 +24,10 @@ export interface KnownLoop {
   readonly gone?: number
 }
 
-/** Records the standing that a loop reports. */
+/**
+ * Records the summary that a loop reports. A loop that reports after its project was deleted is
+ * ended.
+ */
 export function noteLoop(
   { loops, ended }: ProjectState,
   { loop_id, version, actions, gone }: LoopStanding,
@@ -62,7 +65,7 @@ export function endProject(
 export const callersOf = ({ loops }: ProjectState, action: string): string[] =>
   Object.keys(loops).filter((id) => loops[id]?.actions.includes(action))
 
-/** How events change the tracked loops. */
+/** Reducers of the events of tracked loops. */
 export const evolveLoops = {
   'loop.noted': (
     state: ProjectState,

@@ -1,6 +1,7 @@
 /**
  * The project actor: the single writer of a project's workflows, keys, principals, roles, agents,
- * actions, webhooks and secrets.
+ * toolkits, skills, bindings, actions, webhooks and secrets. It also tracks the loops of the
+ * project. This file contains the table; the decisions are in the other files of this folder.
  */
 
 import type { RoleEvent } from '../../protocol/access/role-rows.ts'
@@ -318,7 +319,7 @@ export function projectActor(
       secrets: secretList,
       job_spec: partingOf,
     },
-    // Snapshots of older releases lack newer members.
+    // Snapshots of older releases lack newer fields.
     recover: (state) => ({ ...bare(), ...state }),
   }
 }

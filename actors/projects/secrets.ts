@@ -1,6 +1,8 @@
 /**
- * Secrets of a project. Invariants: version numbers only grow while a secret exists, even when old
- * versions are dropped; stored values are sealed and never part of a reply.
+ * Secrets of a project.
+ *
+ * Invariants: version numbers only grow while a secret exists, even when old versions are dropped.
+ * Stored values are sealed and never part of a reply to a client.
  */
 import type {
   FoundSecret,
@@ -23,8 +25,8 @@ const SECRET_LIMITS = { secrets: 200, versions: 10 } as const
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
 /**
- * Stores the next version. The project never receives the values: the gateway seals them and lists
- * the names of the entries.
+ * Stores the next version, unless the value equals the current one. The project never receives the
+ * values: the gateway seals them and lists the names of the entries.
  */
 export function putSecret(
   { brand }: ProjectOptions,
@@ -77,7 +79,7 @@ export const deleteSecret = (
     ? { events: [{ type: 'secret.deleted', id }], reply: undefined }
     : refuse('not_found')
 
-/** How events change the secrets. */
+/** Reducers of the events of secrets. */
 export const evolveSecrets = {
   'secret.stored': (
     state: ProjectState,
@@ -103,7 +105,7 @@ export const secretList = ({ secrets: all }: ProjectState): Secret[] =>
   Object.values(all)
     .map(({ secret }) => secret)
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-/** The sealed value that a reference (`<name>` or `<name>:<version>`) names, or null. */
+/** Returns the sealed value of a reference (`<name>` or `<name>:<version>`), or null. */
 export function secretOf(
   { secrets: all }: ProjectState,
   { ref }: { readonly ref: string },

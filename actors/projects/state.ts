@@ -33,7 +33,7 @@ export interface ProjectState extends KeyHolder {
   principals: Record<string, KeptPrincipal>
   /** Custom roles. */
   roles: Record<string, KeptRole>
-  /** Assignments of roles to principals; no other record stores them. */
+  /** Assignments of roles to principals, by id; no other record stores them. */
   assignments: Record<string, RoleAssignment>
   /** Ids of the organizations that hold the claims on workflow handles, by workflow id. */
   claims: Record<string, string>
@@ -44,8 +44,8 @@ export interface ProjectState extends KeyHolder {
   /** Secrets by name. */
   secrets: Record<string, KeptSecret>
   /**
-   * Workflow ids that must never be created, with the Unix milliseconds of that promise (H2 of
-   * protocol/projects/configuration.ts).
+   * Ids under which no workflow may be created (H2 of protocol/projects/configuration.ts), with the
+   * time since which this holds, in Unix milliseconds.
    */
   unused: Record<string, number>
   agents: Record<string, Agent>
@@ -57,9 +57,9 @@ export interface ProjectState extends KeyHolder {
   equipment: Record<string, AgentCapabilities>
   /** Messaging bindings by id. */
   bindings: Record<string, MessagingBinding>
-  /** Loops by id; deleted ones stay for a day. */
+  /** Loops by id; deleted loops stay for a day. */
   loops: Record<string, KnownLoop>
-  /** Id of the organization that deleted the project. */
+  /** Id of the organization; present when it has deleted the project. */
   ended?: string
   /**
    * Principals that are being removed from all channels, by the id of the job that removes them.

@@ -1,5 +1,5 @@
 /**
- * Toolkits of a project. Names need not be unique; the service's own toolkits are not stored here
+ * Toolkits of a project. Names need not be unique. The service's own toolkits are not stored here
  * and never change.
  */
 
@@ -59,7 +59,7 @@ const ownToolkit = ({ toolkits }: ProjectState, id: string): Toolkit | Refusal =
     ? refuse('forbidden', undefined, 'Toolkits of the service cannot be changed.')
     : (getOwn(toolkits, id) ?? refuse('not_found'))
 
-/** Replaces a toolkit as a whole; fields that the request leaves out are removed. */
+/** Replaces a toolkit as a whole: fields that the request omits are removed. */
 export function replaceToolkit(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -73,7 +73,7 @@ export function replaceToolkit(
   const { name, description = '', tags = {} } = input
   const actions = (input.actions ?? []).map(selectorOf)
   const change = changeOf<Toolkit>(toolkit, { name, description, tags }, cause.at)
-  // An empty list of actions is a value of its own and does not remove the field.
+  // An empty list of actions is a value and does not remove the field.
   const other = JSON.stringify(actions) !== JSON.stringify(toolkit.actions)
   if (!change && !other) return { events: [], reply: toolkit }
   const set = {
@@ -97,7 +97,7 @@ export function replaceToolkit(
   }
 }
 
-/** Deletes a toolkitand removes it from all agents. */
+/** Deletes a toolkit, and removes it from all agents. */
 export function deleteToolkit(
   state: ProjectState,
   { id }: Input<Rows['toolkit.delete']>,

@@ -1,8 +1,9 @@
 /**
- * Webhooks of a project. Invariants: names are unique; a webhook has exactly one secret, stored
- * here only sealed, and a delivery attempt is signed with its newest version. The `events` actor,
- * which publishes events, lives in the same shard and learns the subscriptions of a webhook in the
- * same commit.
+ * Webhooks of a project. Deliveries are separate actors (actors/webhooks/delivery.ts).
+ *
+ * Invariants: names are unique. A webhook has exactly one secret, which is stored sealed, and a
+ * delivery attempt is signed with its newest version. The `events` actor, which publishes events,
+ * lives in the same shard and receives the subscriptions of a webhook in the same commit.
  */
 
 import type { SealedSecret } from '../../protocol/actions/rows.ts'
@@ -28,15 +29,15 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 
 type Rows = typeof webhooks
 type Decided<R> = Decision<WebhookEvent, R>
-/** Maximum number of webhooks of a project: every event is compared with each of them. */
+/** Maximum number of webhooks of a project, because every event is compared with each of them. */
 const MAX_WEBHOOKS = 100
 
 const named = ({ webhooks: all }: ProjectState, name: string, but?: string): boolean =>
   Object.values(all).some(({ webhook }) => webhook.name === name && webhook.id !== but)
 const listens = ({ enabled, url }: Webhook): boolean => enabled && url !== ''
 /**
- * Tells the project's `events` actor what a webhook subscribes to.
- * @param webhook undefined: it was deleted.
+ * The command that registers the subscriptions of a webhook with the project's `events` actor.
+ * @param webhook undefined if it was deleted.
  */
 const announceToMatcher = (
   { id }: Cause['self'],
@@ -52,7 +53,7 @@ const announceToMatcher = (
 })
 
 /**
- * Creates a webhook. The project never receives the raw secret: the gateway adds it to the reply.
+ * Creates a webhook. The project never receives the raw secret; the gateway adds it to the reply.
  */
 export function createWebhook(
   { brand }: ProjectOptions,
@@ -153,7 +154,9 @@ export function updateWebhook(
   }
 }
 
-/** Deletes a webhook. Pending deliveries are dropped when they find no webhook. */
+/**
+ * Deletes a webhook. The next attempt of a pending delivery finds no webhook and ends the delivery.
+ */
 export function deleteWebhook(
   state: ProjectState,
   { webhook_id }: Input<Rows['webhook.delete']>,
@@ -195,7 +198,10 @@ export function rotateWebhookSecret(
   }
 }
 
-/** Sends a test event. The gateway waits for the outcome of the delivery. */
+/**
+ * Sends a test event, to the given URL or to that of the webhook. The gateway waits for the outcome
+ * of the delivery.
+ */
 export function pingWebhook(
   state: ProjectState,
   { webhook_id, url, url_parts }: Input<Rows['webhook.ping']> & SentUrl,
@@ -224,7 +230,7 @@ export function pingWebhook(
 }
 
 type On<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>
-/** How events change the webhooks. */
+/** Reducers of the events of webhooks. */
 export const evolveWebhooks = {
   'webhook.created': (
     state: ProjectState,

@@ -1,7 +1,9 @@
 /**
- * Workflows. Invariants: handles are unique in the project, and in the organization through claims;
- * a version never changes; a spec creates the next version in the commit that sets it, even when it
- * equals the last one.
+ * Workflows of a project. Claims on their handles are in organization/handles.ts.
+ *
+ * Invariants: handles are unique in the project, and in the organization through claims. A version
+ * never changes. A spec creates the next version in the commit that sets it, even when it equals
+ * the last one.
  */
 
 import { timestamp } from '../../protocol/common.ts'
@@ -18,7 +20,10 @@ import type { ProjectOptions, ProjectState } from './state.ts'
 type Rows = typeof workflows
 type Decided<R> = Decision<WorkflowEvent | HoldEvent, R>
 
-/** Creates a workflow under its reserved id and handle, with version 1. */
+/**
+ * Creates a workflow under its reserved id and handle, with version 1. A reservation that has been
+ * released is refused.
+ */
 export function createWorkflow(
   { brand }: ProjectOptions,
   state: ProjectState,
@@ -103,7 +108,9 @@ export function updateWorkflow(
   }
 }
 
-/** Deletes a workflow with its versions; its runs carry their own spec and continue. */
+/**
+ * Deletes a workflow with its versions. Its runs have their own copies of the spec and continue.
+ */
 export function deleteWorkflow(
   state: ProjectState,
   input: Input<Rows['workflow.delete']>,
@@ -123,8 +130,8 @@ export function deleteWorkflow(
 }
 
 /**
- * Answers the organization's question about a claim. Unless the workflow exists, it releases the
- * claim and ensures that no workflow is created under this id.
+ * Answers the organization's query about a claim. Unless the workflow exists, it releases the claim
+ * and ensures that no workflow is created under this id.
  */
 export const settleHandle = (
   state: ProjectState,

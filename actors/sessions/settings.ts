@@ -64,7 +64,10 @@ export const update =
       change(on, { thinking_effort: thinking_effort === 'inherit' ? null : thinking_effort })
     return answering(on, record)
   }
-/** Marks the session as deleted, which frees its key. Refused while a turn has not ended. */
+/**
+ * Marks the session as deleted, which frees its key. A session with a turn that has not ended is
+ * refused.
+ */
 function bury(on: Draft): Refusal | undefined {
   const [active] = turnsOf(on.state)
   if (active)
@@ -206,7 +209,7 @@ export function deadline(state: SessionState): number | undefined {
   )
   return Number.isFinite(first) ? first : undefined
 }
-/** Handles everything that is due. Waking early or twice is harmless. */
+/** Handles everything that is due. An early or repeated wake is harmless. */
 export const wake =
   (brand: string) =>
   (state: SessionState, _: unknown, cause: Cause): Decision<SessionEvent, undefined> => {

@@ -1,11 +1,11 @@
 /**
- * The delivery actor: one message to one receiver, until it is accepted or given up. Each attempt
- * is a job of the shard's own queue, which handles leases, lost leases and stopped nodes. The
- * number of attempts and their times are decided here.
+ * The delivery actor: one message to one receiver, until it is accepted or given up. The number of
+ * attempts and their times are decided here. Each attempt is a job of a queue in the same shard,
+ * which handles leases, lost leases and stopped nodes. Executors send the message.
  *
  * Invariants:
  * D1. Id and body never change. No attempt follows `delivered` or `failed`.
- * D2. At most one job is under way; only its end counts, and `begin` counts the attempt before
+ * D2. At most one job is in progress, and only its end counts. `begin` counts the attempt before
  *     anything is sent.
  * D3. An attempt whose sender was lost counts; an attempt that never began does not.
  */
@@ -31,9 +31,9 @@ import { type Actor, type Cause, type Decided, defineActor, type Tell } from '..
 interface DeliveryState {
   readonly opening: DeliveryOpening
   readonly record: DeliveryRecord
-  /** When the delivery was opened, in Unix milliseconds. */
+  /** Unix milliseconds at which the delivery was opened. */
   readonly opened_at: number
-  /** Id of the job of the attempt under way. */
+  /** Id of the job of the current attempt. */
   readonly job_id?: string
   readonly next?: number
   readonly latency_ms?: number
@@ -46,7 +46,7 @@ const nothing: Done = { events: [], reply: undefined }
 const over = ({ record }: DeliveryState): boolean =>
   record.status === 'delivered' || record.status === 'failed'
 const most = ({ opening }: DeliveryState): number => (opening.once ? 1 : ATTEMPTS)
-/** The fairness key: receivers take turns, so a slow one does not delay others. */
+/** The fairness key of the job: receivers take turns, so a slow receiver does not delay others. */
 const receiverOf = ({ to }: DeliveryOpening): string =>
   to.kind === 'webhook' ? to.webhook_id : to.callback_url.slice(0, 128)
 
@@ -67,7 +67,7 @@ function enqueue(opening: DeliveryOpening, job_id: string, { at, self, shard }: 
     max_losses: 1,
   }
   const now = timestamp(at)
-  // This record is on no list: clients see the attempt in the record of the delivery.
+  // This record appears in no list of jobs: clients see the attempt in the record of the delivery.
   const record = {
     ...shared,
     kind: 'action_execution',
@@ -231,7 +231,7 @@ const actor: Actor<State, DeliveryEvent, Api, 'delivery', DeliveryCommands> = {
   ask: {
     /** The content and the destination of the delivery; null when there is no such delivery. */
     content: (state) => state?.opening ?? null,
-    /** The outcome so far, or null. */
+    /** The outcome so far; null when there is no such delivery. */
     outcome: (state): DeliveryOutcome | null => {
       if (!state) return null
       const {

@@ -1,13 +1,14 @@
 /**
  * The registry entry of one worker instance of a project: its session, its gateway connection, and
- * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect.
+ * whether it should stop claiming jobs. Leases belong to the session, so they survive a reconnect;
+ * the queues hold them.
  *
  * Invariants:
  * W1. At most one session exists at a time, and only one of its connections is current: the one
  *     with the highest generation.
  * W2. A second process with the same instance name is refused while the first process is alive or
- *     may still hold jobs. A conflict ends worker processes, so the process that holds the
- *     session's token never receives one.
+ *     may still hold jobs. Workers exit after such a conflict, so a process that presents the
+ *     session's token is never refused.
  * W3. A drain stays in force over reconnects, until a new session begins.
  * W4. Updates of `seen` are soft: a new owner treats a connected worker as seen just now.
  */
@@ -51,7 +52,7 @@ const same = ({ queues, action_names, models }: Registration, takes: Taken): boo
   JSON.stringify([takes.queues, takes.action_names, takes.models])
 
 /**
- * The worker actor.
+ * Creates the worker actor.
  * @param timing stale time and takeover window, in seconds.
  */
 export function workerActor(

@@ -1,11 +1,13 @@
 /**
  * The handle of an HTTP trigger and its owner, unique in the whole installation. The handle is
- * reserved for a loop before the loop is saved. The commit that saves the loop binds the handle.
+ * reserved for a loop before the loop is saved; after the commit that saves the loop, an effect
+ * binds the handle.
  *
  * Invariants:
  * H1. A handle belongs to one loop at a time.
- * H2. A reservation that its loop does not use ends automatically: the loop may use it for one
- *     minute, and receives a query about it after two minutes.
+ * H2. A reservation that its loop does not use ends automatically. The loop may use it for one
+ *     minute. After two minutes the loop is asked whether it uses the handle, and every five
+ *     minutes until it answers.
  */
 
 import type { Api } from '../../../protocol/api.ts'
@@ -14,8 +16,7 @@ import type { HandleCommands, HandleEvent, HandleOwner } from '../../../protocol
 import { type Actor, defineActor } from '../../actor.ts'
 
 /**
- * Milliseconds for which a reservation is usable, and after which its loop receives a query about
- * it.
+ * Milliseconds for which a reservation is usable, and milliseconds after which its loop is queried.
  */
 const USABLE = 60_000
 const ASKED = 120_000
@@ -118,5 +119,5 @@ const actor: Actor<HandleState, HandleEvent, Api, 'trigger_handle', HandleComman
   deadline: ({ reserved }) => reserved?.until,
 }
 
-/** The actor of a handle. */
+/** The actor of a handle, in the organization's scope. */
 export const triggerHandle = defineActor(actor)

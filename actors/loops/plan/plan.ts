@@ -1,11 +1,12 @@
 /**
  * The concurrency slots of the organization: the single writer of the number of active runs of
- * loops across all its projects. Loops request slots only while the operator has set a limit.
+ * loops across all its projects. Loops request slots only while the operator has set a limit
+ * (actors/loops/places.ts).
  *
  * Invariants:
- * P1. At most `limit` runs hold a slot, by the limit at the time when they got it; slots are
- *     granted in FIFO order.
- * P2. No run waits while a slot is free, except for up to a minute after the limit was raised.
+ * P1. No slot is granted while `limit` or more slots are in use. Slots are granted in FIFO order.
+ * P2. No run waits while a slot is free, except for up to a minute after the limit was raised, and
+ *     for slots that the next commit grants.
  */
 import type { Api } from '../../../protocol/api.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -26,7 +27,7 @@ interface PlanState {
 }
 
 /**
- * The actor of the organization's slots.
+ * Creates the actor of the organization's slots.
  * @param limit maximum number of active runs in the organization; absent: no limit.
  */
 export function planActor({

@@ -1,6 +1,6 @@
 /**
- * Project keys. A key signs in as its principal; a key created without one gets a principal with
- * the key's name and the role Editor.
+ * Project keys. A key signs in as its principal. A key that is created without a principal uses the
+ * service principal with the key's name, or a new one with the role Editor.
  */
 
 import type { RoleEvent } from '../../../protocol/access/role-rows.ts'
@@ -38,7 +38,11 @@ type Rows = typeof access
 type Create = Input<Rows['key.create']> & KeyMaterial & Holds
 type Created = Reply<Rows['key.create']>
 
-/** The principal that the key signs in as: the given one, one with the key's name, or a new one. */
+/**
+ * Returns the principal that the key signs in as: the given one, the service principal with the
+ * key's name, or a new one. Refuses a person, and a principal without roles unless the request
+ * allows it.
+ */
 function holderOf(
   options: ProjectOptions,
   state: ProjectState,
@@ -100,7 +104,7 @@ export function keyRecord(
 }
 
 /**
- * Creates a project key. The project never receives the raw key: the gateway adds it to the reply.
+ * Creates a project key. The project never receives the raw key; the gateway adds it to the reply.
  */
 export function createKey(
   options: ProjectOptions,

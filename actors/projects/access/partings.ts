@@ -1,7 +1,7 @@
 /**
- * Removal of disabled or archived principals from all channels. Only views know the channels of a
+ * Removal of disabled or archived principals from all channels. Only views have the channels of a
  * principal, so the commit that disables or archives it also enqueues a background job that removes
- * it. The job is retried until it succeeds.
+ * it. The job is repeated until it succeeds.
  */
 
 import type { Event } from '../../../protocol/entry.ts'
@@ -74,7 +74,7 @@ export function partingSettled(
   }
 }
 
-/** How events change the pending removals. */
+/** Reducers of the events of pending removals. */
 export const evolvePartings = {
   'parting.begun': (
     state: ProjectState,

@@ -1,6 +1,6 @@
 /**
  * Principals: the identities that act in the project. Services sign in with keys, people with
- * personal tokens. Names of services are unique and never change; a change of roles takes effect
+ * personal tokens. Names of services are unique and never change. A change of roles takes effect
  * with the next request.
  */
 
@@ -156,8 +156,8 @@ export function createPrincipal(
 }
 
 /**
- * Changes a principal; `role_ids` replaces its roles, and an empty list removes them all. The
- * caller must hold the permissions of the added roles only.
+ * Changes a principal. `role_ids` replaces its roles, and an empty list removes them all. The
+ * caller must hold the permissions of the added roles, but not of the others.
  */
 export function changePrincipal(
   state: ProjectState,

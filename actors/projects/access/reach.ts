@@ -9,7 +9,10 @@ import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProjectState } from '../state.ts'
 
-/** Each principal once; principals named as targets come before members of roles. */
+/**
+ * Returns each recipient once. Principals that are targets themselves come before members of target
+ * roles.
+ */
 export function reachOf(
   { principals, assignments, roles }: ProjectState,
   { targets }: { readonly targets: readonly string[] },

@@ -37,7 +37,7 @@ const roleName = ({ roles }: Pick<Known, 'roles'>, id: string): string =>
   systemRoleById(id) ?? getOwn(roles, id)?.name ?? id
 
 /**
- * Refuses a caller who lacks one of these permissions; the refusal names it.
+ * Refuses a caller who lacks one of these permissions; the refusal contains the first missing one.
  * @param brand header brand in any letter case.
  */
 export function lacking(

@@ -79,7 +79,8 @@ const customRole = ({ roles }: ProjectState, id: string): KeptRole | Refusal =>
     : (getOwn(roles, id) ?? refuse('not_found'))
 
 /**
- * Changes a role; `permissions` replaces its permissions. The caller must hold only the added ones.
+ * Changes a role. `permissions` replaces its permissions. The caller must hold the added
+ * permissions.
  */
 export function updateRole(
   { brand }: ProjectOptions,
@@ -100,7 +101,7 @@ export function updateRole(
   if (missing) return missing
   const { description, tags } = input
   const kept = changeOf<KeptRole>(role, { description, tags }, at)
-  // An empty list of permissions is a value of its own and does not remove the field.
+  // An empty list of permissions is a value and does not remove the field.
   const regranted =
     input.permissions !== undefined &&
     JSON.stringify(permissions) !== JSON.stringify(role.permissions)
@@ -137,8 +138,8 @@ export function updateRole(
 }
 
 /**
- * Maximum number of assignments for which a role's deletion emits an event: a command emits at most
- * 500 events.
+ * Maximum number of assignments for which a role's deletion emits an event, because a command emits
+ * at most 500 events.
  */
 const MAX_ASSIGNMENTS_NAMED = 400
 

@@ -9,7 +9,10 @@ import { roleOf } from '../../../protocol/interactions/check.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
 import type { ProjectState } from '../state.ts'
 
-/** The targets that the project cannot resolve; principals of organization keys are among them. */
+/**
+ * Returns the targets that the project cannot resolve. Principals of organization keys are among
+ * them.
+ */
 export function unknownTargets(
   { principals, roles }: Pick<ProjectState, 'principals' | 'roles'>,
   { targets }: { readonly targets: readonly string[] },

@@ -26,7 +26,7 @@ import type { OrganizationState } from './state.ts'
 
 type Rows = typeof organizationActions
 type Decided = Decision<OrganizationActionEvent, OrganizationAction>
-/** Number of versions above which retired and revoked ones are forgotten. */
+/** Number of versions above which retired and revoked versions are dropped, oldest first. */
 const MAX_VERSIONS = 50
 /**
  * Seconds for which receivers still accept the previous version, unless the request states another
@@ -73,7 +73,7 @@ const revoked = (one: SecretVersion, at: number): SecretVersion => ({
   revoked_at: timestamp(at),
 })
 
-/** Creates the next version; a pending one is revoked. */
+/** Creates the next version as pending; a version that was already pending is revoked. */
 export function rotateSecret(
   state: OrganizationState,
   { action_id, sealed }: { readonly action_id: string } & SealedSecret,
@@ -107,7 +107,10 @@ function versionOf(
   return kept && one ? { action: kept.action, one } : refuse('not_found')
 }
 
-/** Signs with the pending version from now on; receivers accept the previous one for a while. */
+/**
+ * Activates the pending version, which signs calls from then on. Receivers accept the previous
+ * version until the overlap ends.
+ */
 export function activateSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.activate_secret']>,
@@ -134,7 +137,10 @@ export function activateSecret(
   return changed(action, 'activated', one.version, versions, one.version, at)
 }
 
-/** Revokes a version at once. A repeat changes nothing. */
+/**
+ * Revokes a version at once. The active version of an enabled action is refused. A repeat changes
+ * nothing.
+ */
 export function revokeSecret(
   state: OrganizationState,
   input: Input<Rows['organization_action.revoke_secret']>,
@@ -165,7 +171,7 @@ export function revokeSecret(
 
 const endOf = ({ status, accept_until }: SecretVersion): number | undefined =>
   status === 'retiring' && accept_until !== undefined ? parseTimestamp(accept_until) : undefined
-/** Retires the versions whose `accept_until` has passed. */
+/** Returns the events that retire the versions whose `accept_until` has passed. */
 export const retire = ({ actions }: OrganizationState, { at }: Cause): OrganizationActionEvent[] =>
   Object.values(actions).flatMap(({ action }): OrganizationActionEvent[] => {
     const due = (one: SecretVersion) => (endOf(one) ?? Infinity) <= at
@@ -180,7 +186,7 @@ export const retire = ({ actions }: OrganizationState, { at }: Cause): Organizat
       { type: 'organization_action.secret_retired', id: action.id, action: { secret_versions } },
     ]
   })
-/** Unix milliseconds when the next version must be retired. */
+/** Unix milliseconds at which the next version must be retired. */
 export function nextRetirement({ actions }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { action } of Object.values(actions)) {

@@ -1,6 +1,7 @@
 /**
- * Actions of the organization. Invariants: names are unique; no secret is stored for a retired or
- * revoked version.
+ * Actions of the organization. The lifecycle of their secrets is in action-secrets.ts.
+ *
+ * Invariants: names are unique. No secret is stored for a retired or revoked version.
  */
 import type {
   KeptOrganizationAction,
@@ -41,7 +42,7 @@ const faultsOf = (
 }
 
 /**
- * Defines an action; its first secret is active. The organization never receives the raw secret:
+ * Defines an action; its first secret is active. The organization never receives the raw secret;
  * the gateway adds it to the reply.
  */
 export function createAction(
@@ -210,7 +211,7 @@ const patched = (
   return state
 }
 type On<T extends OrganizationActionEvent['type']> = Extract<OrganizationActionEvent, { type: T }>
-/** How events change the actions. */
+/** Reducers of the events of actions. */
 export const evolveActions = {
   'organization_action.created': (
     state: OrganizationState,

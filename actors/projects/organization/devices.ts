@@ -1,10 +1,12 @@
 /**
- * Devices that request a sign-in (RFC 8628). Invariants:
- * V1. A request is open for ten minutes; it is answered once and yields one token.
+ * Devices that request a sign-in (RFC 8628).
+ *
+ * Invariants:
+ * V1. A request is open for ten minutes. It is answered once and yields at most one token.
  * V2. At most 200 requests are stored, and at most 20 per client address. A request is stored for
- *     ten minutes after it expires, so that its device learns why it gets no token.
- * V3. Only a user answers a request, and only for their own project. If the request names a
- *     project, it must be that one.
+ *     ten minutes after it expires, so that its device can read the reason why it gets no token.
+ * V3. Only a user answers a request, and only for their own project. If the request specifies a
+ *     project, it must be the user's project.
  */
 import type {
   DeviceApproval,
@@ -121,7 +123,10 @@ export function pollDevice(
   }
 }
 
-/** Approves or denies a device. A repeat of the same answer changes nothing. */
+/**
+ * Approves or denies a request. A repeat of the same answer changes nothing; a different answer is
+ * refused.
+ */
 export function answerDevice(
   state: DeviceHolder,
   {
@@ -173,8 +178,8 @@ export function answerDevice(
   }
 }
 /**
- * Data that the gateway adds to an answer: the project and the permissions of the caller. No
- * project: the caller uses an organization key.
+ * Data that the gateway adds to an answer: the project and the permissions of the caller. Without a
+ * project, the caller uses an organization key.
  */
 export interface DeviceAnswerer {
   readonly project?: string
@@ -192,18 +197,18 @@ export const redeemDevice = (
     ? { events: [{ type: 'device.ended', id }], reply: undefined }
     : refuse('not_found')
 
-/** Unix milliseconds when the next request is deleted. */
+/** Unix milliseconds at which the next request is deleted. */
 export const nextDeviceEnd = ({ devices }: DeviceHolder): number | undefined => {
   const ends = Object.values(devices).map(endOf)
   return ends.length === 0 ? undefined : Math.min(...ends)
 }
-/** Deletes the requests whose retention has ended. */
+/** Returns the events that delete the requests whose retention has ended. */
 export const endDevices = ({ devices }: DeviceHolder, { at }: Cause): DeviceEvent[] =>
   Object.entries(devices).flatMap(([id, login]): DeviceEvent[] =>
     endOf(login) <= at ? [{ type: 'device.ended', id }] : [],
   )
 
-/** The open request with a user code, as a user is shown it; null when there is none. */
+/** The open request with a user code, as shown to a user; null when there is none. */
 export function deviceOf(
   state: DeviceHolder,
   { user_code }: { readonly user_code: string },

@@ -1,4 +1,4 @@
-/** Claims on workflow handles; the rules are in protocol/projects/configuration.ts. */
+/** Claims on workflow handles. The rules are in protocol/projects/configuration.ts. */
 
 import { refuse } from '../../../protocol/errors.ts'
 import { getOwn } from '../../../protocol/lookup.ts'
@@ -31,15 +31,15 @@ export const release = ({ claims }: OrganizationState, { id }: In<'handle.releas
   getOwn(claims, id) ? { events: [{ type: 'handle.released', id }], reply: undefined } : nothing
 
 /**
- * Asks the projects about the workflows of claims that are due; a project answers with a release,
- * or not at all.
+ * Returns the events that query the projects about the workflows of claims that are due. A project
+ * replies with a release, or not at all.
  */
 export const question = ({ claims }: OrganizationState, { at }: Cause): ClaimEvent[] =>
   Object.entries(claims).flatMap(([id, { due, project }]): ClaimEvent[] =>
     due !== undefined && due <= at ? [{ type: 'handle.questioned', id, project }] : [],
   )
 
-/** Unix milliseconds when the next claim is due for such a question. */
+/** Unix milliseconds at which the next claim is due for such a query. */
 export function nextQuestion({ claims }: OrganizationState): number | undefined {
   let next: number | undefined
   for (const { due } of Object.values(claims))

@@ -1,6 +1,8 @@
 /**
- * Organization keys. Invariants: names are unique among keys that are not revoked; at least one
- * valid Owner key always remains; a caller cannot grant or revoke a role above their own.
+ * Organization keys.
+ *
+ * Invariants: names are unique among keys that are not revoked. The last valid Owner key cannot be
+ * revoked. A caller cannot grant or revoke a role above their own.
  */
 
 import type { ApiKey, access, KeyEvent, KeyMaterial } from '../../../protocol/access/rows.ts'
@@ -46,7 +48,7 @@ function outranked(
   })
 }
 
-/** The record of a new organization key with a principal of its own. */
+/** The record of a new organization key, with a new principal of its own. */
 export function bornKey(
   id: string,
   key_prefix: string,
@@ -73,7 +75,7 @@ export function bornKey(
 }
 
 /**
- * Creates an organization key. The organization never receives the raw key: the gateway adds it to
+ * Creates an organization key. The organization never receives the raw key; the gateway adds it to
  * the reply.
  */
 export function createOrganizationKey(

@@ -1,7 +1,8 @@
 /**
  * The organization actor: the single writer of organization keys, projects and their handles,
- * claims on workflow handles, and the organization's skills, actions and device logins. There is
- * exactly one organization; it exists after `organization.init`.
+ * claims on workflow handles, and the organization's skills, actions and device sign-ins. There is
+ * exactly one organization, which exists after `organization.init`. This file contains the table;
+ * the decisions are in the other files of this folder.
  */
 
 import type { DeviceEvent } from '../../../protocol/access/device-rows.ts'
@@ -226,6 +227,6 @@ export const organizationActor = (
     )
     return times.length === 0 ? undefined : Math.min(...times)
   },
-  // Snapshots of older releases lack newer members.
+  // Snapshots of older releases lack newer fields.
   recover: (state) => ({ ...nobody(), ...state }),
 })

@@ -1,7 +1,7 @@
 /**
  * Projects of the organization. Handles and external references are unique among all projects,
- * including deleted ones. Creation by external reference is decided here alone, so it is safe to
- * repeat.
+ * including deleted ones. Creation by external reference is decided by this actor alone, so it is
+ * safe to repeat.
  */
 
 import { timestamp } from '../../../protocol/common.ts'
@@ -31,8 +31,8 @@ const mintProject = (cause: Cause): string =>
   cause.mint('project').slice(0, -2) + slotText(hashOf(cause.secret()))
 
 /**
- * Adopts an existing project: the reply is the match, and nothing is written; a deleted project or
- * another handle is a conflict.
+ * Adopts an existing project: the reply is that project, and nothing is written. A deleted project
+ * or another handle is a conflict.
  */
 function adopt(
   match: OrganizationState['projects'][string],

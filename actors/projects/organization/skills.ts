@@ -15,16 +15,17 @@ import { deleteSkill, type SkillOwner } from '../skills.ts'
 
 type Decided<R> = Decision<SkillEvent | SkillHoldEvent, R>
 /**
- * Milliseconds after which a hold expires, in case its gateway died; no request lasts that long.
+ * Milliseconds after which a hold expires, in case its gateway has stopped. No request lasts that
+ * long.
  */
 const HOLD = 60_000
-/** Holds of assignments in progress. `grants`: how often each skill was held so far. */
+/** Holds of assignments in progress. `grants`: number of times that each skill was held so far. */
 export interface SkillHolds extends SkillOwner {
   readonly holds: Record<string, { readonly skills: readonly string[]; readonly at: number }>
   readonly grants: Record<string, number>
 }
 
-/** Holds skills during their assignment. */
+/** Holds skills during their assignment, so that they are not deleted. */
 export function holdSkills(
   { skills, holds }: SkillHolds,
   input: SkillHoldCommands['skill.hold']['input'],
@@ -69,14 +70,14 @@ export function deleteOrganizationSkill(
   return deleteSkill(state, id)
 }
 
-/** How often a skill was held; a deletion must present this number. */
+/** Number of times that a skill was held. A deletion must present this number. */
 export const grantsOf = ({ grants }: SkillHolds, { id }: { readonly id: string }): number =>
   getOwn(grants, id) ?? 0
 /** The records of these skills, as far as they exist. */
 export const skillsOf = ({ skills }: SkillOwner, { ids }: { readonly ids: readonly string[] }) =>
   ids.flatMap((id) => getOwn(skills, id) ?? [])
 
-/** How holds change the state. */
+/** Reducers of the events of holds. */
 export const evolveHolds = {
   'skill.held': <S extends SkillHolds>(
     state: S,

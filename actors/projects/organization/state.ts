@@ -1,6 +1,6 @@
 /**
- * The state of the organization: its keys, its projects including deleted ones, and the claims on
- * workflow handles.
+ * The state of the organization: its keys, its projects including deleted ones, the claims on
+ * workflow handles, its skills and actions, and the sign-in requests of devices.
  */
 
 import type { OrganizationDirectory } from '../../../protocol/access/directory.ts'
@@ -12,12 +12,13 @@ import type { DeviceHolder } from './devices.ts'
 import type { SkillHolds } from './skills.ts'
 
 /**
- * A project as the organization stores it; a deleted one stays, so that its handle is never reused.
+ * A project as the organization stores it. A deleted project stays, so that its handle is never
+ * reused.
  */
 type KeptProject = Project & { readonly deleted?: true }
 /**
- * A claim on a workflow handle, see protocol/projects/configuration.ts. `due`: Unix milliseconds
- * when to ask whether the workflow was created; absent once asked.
+ * A claim on a workflow handle (protocol/projects/configuration.ts). `due`: Unix milliseconds at
+ * which the project is queried whether the workflow was created; absent after the query.
  */
 interface Claim {
   readonly handle: string
@@ -46,12 +47,12 @@ export interface OrganizationOptions extends AccessLimits {
 }
 
 /**
- * Milliseconds after a reservation when the organization asks about the workflow; no request lasts
- * that long.
+ * Milliseconds after a reservation at which the organization queries the project about the
+ * workflow. No request lasts that long.
  */
 export const QUESTION_AFTER = 60_000
 
-/** The state of the organization before its first start. */
+/** The state of the organization before `organization.init`. */
 export const nobody = (): OrganizationState => ({
   id: '',
   name: '',

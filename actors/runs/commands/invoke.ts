@@ -1,6 +1,6 @@
 /**
  * Calls of actions. A direct call is a run of one step, so that it has a timeline, a job, leases
- * and attempts like any other. This file also returns the facts that an executor needs to make a
+ * and attempts like any other. This file also provides the facts that an executor needs to make a
  * call for a run.
  */
 

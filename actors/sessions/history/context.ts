@@ -1,6 +1,6 @@
 /**
  * Application context in a session: rows that only the model is shown. A row is written when the
- * content of its name changes.
+ * value of a context name changes.
  */
 import { type Refusal, refuse } from '../../../protocol/errors.ts'
 import { limits } from '../../../protocol/sessions/limits.ts'

@@ -9,8 +9,8 @@ import type { TurnUpsert } from '../../../protocol/sessions/schema.ts'
 /** The wait that the record of a suspended turn shows. */
 export type Wait = NonNullable<TurnUpsert['wait']>
 /**
- * `advance`: take the next step at once. `end`: end with this outcome. `wait`: suspend until an
- * answer arrives. `undefined`: nothing to do until a job or a question is settled.
+ * `advance`: the turn takes the next step at once. `end`: it ends with this outcome. `wait`: it is
+ * suspended until an answer arrives. `undefined`: it continues when a job or a question is settled.
  */
 export type Next = 'advance' | { readonly end: Ending } | { readonly wait: Wait } | undefined
 

@@ -125,7 +125,7 @@ function signatureOf(name: string, input: JsonObject): string {
     : `${text.slice(0, SIGNATURE)} ${text.length} ${hashOf(text)}`
 }
 
-/** Executes a tool that the session answers itself. */
+/** Executes a tool that the session itself implements. */
 function own(
   on: Draft,
   id: string,
@@ -276,7 +276,8 @@ export function callSettled(
 }
 
 /**
- * Fits results into one row: if together they are too long, each is truncated to an equal share.
+ * Fits results into one row: truncates each of them to an equal share if they are too long
+ * together.
  */
 function fitting(results: readonly ToolResultBlock[]): readonly ToolResultBlock[] {
   const [ids, texts] = results.reduce(
